@@ -25,22 +25,52 @@ CLEAR, TIE = 1.25, 1.03
 DAMAGED = 4
 """A text with this many valid UTF-8 characters for each invalid byte is damaged UTF-8, not another encoding."""
 BOMS = (
-    (codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"), (b"\x84\x31\x95\x33", "gb18030"),
-)  # fmt: skip
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+    (b"\x84\x31\x95\x33", "gb18030"),
+)
 WIDE = ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
 SINGLE = (
-    "cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp874", "iso8859-15", "iso8859-2",
-    "iso8859-5", "iso8859-7", "koi8-r", "mac-roman", "cp850", "cp437", "cp866",
-)  # fmt: skip
+    "cp1252",
+    "cp1250",
+    "cp1251",
+    "cp1253",
+    "cp1254",
+    "cp1255",
+    "cp1256",
+    "cp1257",
+    "cp874",
+    "iso8859-15",
+    "iso8859-2",
+    "iso8859-5",
+    "iso8859-7",
+    "koi8-r",
+    "mac-roman",
+    "cp850",
+    "cp437",
+    "cp866",
+)
 EASTERN = ("cp932", "cp949", "big5", "gb18030", "euc-jp", "iso-2022-jp")
 CANDIDATES = (*SINGLE, *EASTERN, *WIDE, "utf-8")
 """The encodings that are detected, more usual ones before others of the same kind."""
 NAMES = {
-    "cp932": "Shift_JIS", "shift_jis_2004": "Shift_JIS", "cp949": "EUC-KR", "big5hkscs": "Big5", "big5": "Big5",
-    "gb18030": "GB18030", "euc_jis_2004": "EUC-JP", "euc-jp": "EUC-JP", "iso2022_jp_2": "ISO-2022-JP",
-    "iso2022-jp": "ISO-2022-JP", "koi8-r": "KOI8-R", "mac-roman": "Mac Roman", "utf-8-sig": "UTF-8",
-}  # fmt: skip
+    "cp932": "Shift_JIS",
+    "shift_jis_2004": "Shift_JIS",
+    "cp949": "EUC-KR",
+    "big5hkscs": "Big5",
+    "big5": "Big5",
+    "gb18030": "GB18030",
+    "euc_jis_2004": "EUC-JP",
+    "euc-jp": "EUC-JP",
+    "iso2022_jp_2": "ISO-2022-JP",
+    "iso2022-jp": "ISO-2022-JP",
+    "koi8-r": "KOI8-R",
+    "mac-roman": "Mac Roman",
+    "utf-8-sig": "UTF-8",
+}
 USUAL = 1.12
 """Factor of the score of windows-1252, which is far more frequent than its neighbours."""
 FEW = 20
@@ -202,8 +232,9 @@ def _ranked(sample: bytes) -> Iterator[tuple[float, str, str]]:
 def _detected(sample: bytes) -> dict[str, float]:
     from chardet import detect_all
 
-    found = detect_all(sample, ignore_threshold=True, include_encodings=CANDIDATES, compat_names=False,
-                       prefer_superset=False)  # fmt: skip
+    found = detect_all(
+        sample, ignore_threshold=True, include_encodings=CANDIDATES, compat_names=False, prefer_superset=False
+    )
     return {each["encoding"]: each["confidence"] for each in found if each["encoding"]}
 
 

@@ -66,9 +66,16 @@ class MindstreamStorage:
                 await memory.replace(stored, _draft(latest[id_]))
 
     async def _search(
-        self, query_embedding: list[float], scope_prefix: str | None = None, categories: list[str] | None = None,
-        metadata_filter: dict[str, Any] | None = None, limit: int = 10, min_score: float = 0.0, *, memory: Memory,
-    ) -> list[tuple[MemoryRecord, float]]:  # fmt: skip
+        self,
+        query_embedding: list[float],
+        scope_prefix: str | None = None,
+        categories: list[str] | None = None,
+        metadata_filter: dict[str, Any] | None = None,
+        limit: int = 10,
+        min_score: float = 0.0,
+        *,
+        memory: Memory,
+    ) -> list[tuple[MemoryRecord, float]]:
         """Return the records nearest to a vector, with the cosine (0 to 1), best first."""
         passing = await self._all(scope_prefix, categories, metadata_filter=metadata_filter, memory=memory)
         for width in {len(each.vector) for each in passing} - {0, len(query_embedding)}:
@@ -114,10 +121,13 @@ class MindstreamStorage:
         """Return what a scope and those below it hold."""
         made = sorted((each.record.created_at for each in self._found(scope)), key=_aware)
         return ScopeInfo(
-            path=_path(scope) or "/", record_count=len(made), categories=sorted(self.list_categories(scope)),
-            oldest_record=made[0] if made else None, newest_record=made[-1] if made else None,
+            path=_path(scope) or "/",
+            record_count=len(made),
+            categories=sorted(self.list_categories(scope)),
+            oldest_record=made[0] if made else None,
+            newest_record=made[-1] if made else None,
             child_scopes=self.list_scopes(scope),
-        )  # fmt: skip
+        )
 
     def list_scopes(self, parent: str = "/") -> list[str]:
         """Return the scopes just below one."""
@@ -141,10 +151,15 @@ class MindstreamStorage:
         return [_known(each) for each in self.handle.wait(lambda memory: memory.store.records(memory.key, ids))]
 
     async def _all(
-        self, scope_prefix: str | None = None, categories: list[str] | None = None,
-        record_ids: Iterable[str] | None = None, older_than: datetime | None = None,
-        metadata_filter: dict[str, Any] | None = None, *, memory: Memory,
-    ) -> list[Held]:  # fmt: skip
+        self,
+        scope_prefix: str | None = None,
+        categories: list[str] | None = None,
+        record_ids: Iterable[str] | None = None,
+        older_than: datetime | None = None,
+        metadata_filter: dict[str, Any] | None = None,
+        *,
+        memory: Memory,
+    ) -> list[Held]:
         """Return what meets all that is named, in the order of writing, with all that anybody has written."""
         async with self._reading:
             self._stream, upto, after, more = memory.key, 0, 0, True
@@ -161,13 +176,14 @@ class MindstreamStorage:
             self._upto = upto
         path = _path(scope_prefix or "/")
         return [
-            each for each in self._held.values()
+            each
+            for each in self._held.values()
             if (not path or f"{_path(each.record.scope)}/".startswith(f"{path}/"))
             and (not categories or {*categories} & {*each.record.categories})
             and (record_ids is None or each.record.id in record_ids)
             and (older_than is None or _aware(each.record.created_at) < _aware(older_than))
             and all(each.record.metadata.get(name) == value for name, value in (metadata_filter or {}).items())
-        ]  # fmt: skip
+        ]
 
     _found = both(_all)[0]
 
@@ -175,10 +191,14 @@ class MindstreamStorage:
 def _draft(record: MemoryRecord) -> RecordDraft:
     vector = base64.b64encode(np.asarray(record.embedding or [], np.float32).tobytes()).decode()
     return RecordDraft(
-        text=fit_text(record.content, "(no words)"), kind="document",
-        created=_aware(record.created_at).timestamp(), importance=1 + 9 * record.importance, episode=EPISODE,
-        by=(record.source or "")[:500], data={"record": record.model_dump(mode="json"), "vector": vector},
-    )  # fmt: skip
+        text=fit_text(record.content, "(no words)"),
+        kind="document",
+        created=_aware(record.created_at).timestamp(),
+        importance=1 + 9 * record.importance,
+        episode=EPISODE,
+        by=(record.source or "")[:500],
+        data={"record": record.model_dump(mode="json"), "vector": vector},
+    )
 
 
 def _known(record: Record) -> MemoryRecord:

@@ -43,9 +43,13 @@ class MindstreamMemoryService(BaseMemoryService):
     """
 
     def __init__(
-        self, data: str | Path | Store = "data", *, k: int = 10, floor: float = 0.0,
+        self,
+        data: str | Path | Store = "data",
+        *,
+        k: int = 10,
+        floor: float = 0.0,
         embed: Embedder | str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.data, self.k, self.floor, self.embed = data, k, floor, embed
         self._alone = asyncio.Lock()
 
@@ -64,24 +68,36 @@ class MindstreamMemoryService(BaseMemoryService):
         await self._add(session.app_name, session.user_id, session.id, session.events)
 
     async def add_events_to_memory(
-        self, *, app_name: str, user_id: str, events: Sequence[Event], session_id: str | None = None,
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        events: Sequence[Event],
+        session_id: str | None = None,
         custom_metadata: Mapping[str, object] | None = None,  # noqa: ARG002
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Take in events that are not in memory yet; `custom_metadata` is not heeded."""
         await self._add(app_name, user_id, session_id or "", events)
 
     async def add_memory(
-        self, *, app_name: str, user_id: str, memories: Sequence[MemoryEntry],
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        memories: Sequence[MemoryEntry],
         custom_metadata: Mapping[str, object] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Take in facts as notes; one that is known already is not kept twice. Metadata is kept, and not searched."""
         drafts = [
             RecordDraft(
-                text=text, kind="note", by=entry.author or "",
+                text=text,
+                kind="note",
+                by=entry.author or "",
                 data={"metadata": {**(custom_metadata or {}), **entry.custom_metadata}},  # type: ignore[dict-item]
             )
-            for entry in memories if (text := _words(entry.content))
-        ]  # fmt: skip
+            for entry in memories
+            if (text := _words(entry.content))
+        ]
         if drafts:
             await self.handle(app_name, user_id).do(lambda memory: memory.retain_all(drafts))
 
@@ -134,18 +150,25 @@ def _draft(event: Event, text: str, user: str, session: str) -> RecordDraft:
     is_user = event.author == "user"
     content: Any = event.content.model_dump(mode="json", exclude_none=True)
     return RecordDraft(
-        text=text, kind="chat", by=user if is_user else event.author, episode=session, created=event.timestamp,
+        text=text,
+        kind="chat",
+        by=user if is_user else event.author,
+        episode=session,
+        created=event.timestamp,
         data={"event": event.id, "author": event.author, "by_user": is_user, "content": storable(content)},
-    )  # fmt: skip
+    )
 
 
 def _entry(record: Record) -> MemoryEntry:
     content = record.data.get("content") or {"parts": [{"text": record.text}], "role": "user"}
     metadata = record.data.get("metadata")
     return MemoryEntry(
-        id=record.id, content=types.Content.model_validate(content), author=str(record.data.get("author") or record.by),
-        timestamp=format_iso(record.created), custom_metadata=metadata if isinstance(metadata, dict) else {},
-    )  # fmt: skip
+        id=record.id,
+        content=types.Content.model_validate(content),
+        author=str(record.data.get("author") or record.by),
+        timestamp=format_iso(record.created),
+        custom_metadata=metadata if isinstance(metadata, dict) else {},
+    )
 
 
 def _words(content: types.Content | None) -> str:

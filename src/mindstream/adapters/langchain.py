@@ -142,9 +142,7 @@ class MindstreamRetriever(BaseRetriever):
 
     async def _recall(self, query: str, memory: Memory) -> list[Document]:
         kinds: Any = self.kinds
-        found = await memory.recall(
-            query, self.k, kinds=kinds, where=self.where, floor=self.floor, touch=self.touch
-        )  # fmt: skip
+        found = await memory.recall(query, self.k, kinds=kinds, where=self.where, floor=self.floor, touch=self.touch)
         return list(map(_document, found))
 
 

@@ -49,9 +49,14 @@ class MindstreamMemory(BaseMemory):
 
     @classmethod
     def from_defaults(  # type: ignore[override]
-        cls, data: str | Path | Store = "data", session_id: str = "chat", user: str = "", *,
-        embed: Embedder | Any = None, **settings: Any,
-    ) -> Self:  # fmt: skip
+        cls,
+        data: str | Path | Store = "data",
+        session_id: str = "chat",
+        user: str = "",
+        *,
+        embed: Embedder | Any = None,
+        **settings: Any,
+    ) -> Self:
         """Open a session of a memory.
 
         Args:
@@ -146,15 +151,28 @@ class MindstreamRetriever(BaseRetriever):
     """
 
     def __init__(
-        self, data: str | Path | Store, user: str, *, similarity_top_k: int = 4, floor: float = 0.0,
-        kinds: Sequence[Any] | None = None, where: Mapping[str, Any] | None = None, touch: bool = True,
-        embed: Embedder | Any = None, nodes: Sequence[BaseNode] = (), **settings: Any,
-    ) -> None:  # fmt: skip
+        self,
+        data: str | Path | Store,
+        user: str,
+        *,
+        similarity_top_k: int = 4,
+        floor: float = 0.0,
+        kinds: Sequence[Any] | None = None,
+        where: Mapping[str, Any] | None = None,
+        touch: bool = True,
+        embed: Embedder | Any = None,
+        nodes: Sequence[BaseNode] = (),
+        **settings: Any,
+    ) -> None:
         super().__init__(**settings)
         self.handle = Handle(data, user, as_embedder(embed))
         self._how: dict[str, Any] = {
-            "k": similarity_top_k, "floor": floor, "kinds": kinds, "where": where, "touch": touch
-        }  # fmt: skip
+            "k": similarity_top_k,
+            "floor": floor,
+            "kinds": kinds,
+            "where": where,
+            "touch": touch,
+        }
         if nodes:
             self.add_nodes(nodes)
 
@@ -183,11 +201,13 @@ class MindstreamRetriever(BaseRetriever):
 async def _keep(nodes: Sequence[BaseNode], memory: Memory) -> list[str]:
     drafts = [
         RecordDraft(
-            text=each.get_content(MetadataMode.NONE), kind="document", by=BY,
+            text=each.get_content(MetadataMode.NONE),
+            kind="document",
+            by=BY,
             data={**each.metadata, "node_id": each.node_id, BY: dict(each.metadata)},
         )
         for each in nodes
-    ]  # fmt: skip
+    ]
     return [record.id for record in await memory.retain_all(drafts)]
 
 

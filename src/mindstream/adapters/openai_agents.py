@@ -94,9 +94,12 @@ class MindstreamSession:
         role = str(plain.get("role") or "")
         by = self.handle.user if role == "user" else role or str(plain.get("type") or "item")
         return RecordDraft(
-            text=_words(plain), kind="chat", by=by, episode=self.session_id,
+            text=_words(plain),
+            kind="chat",
+            by=by,
+            episode=self.session_id,
             data={"by_user": role == "user", "item": plain},
-        )  # fmt: skip
+        )
 
 
 def _words(item: dict[str, Any]) -> str:

@@ -54,14 +54,18 @@ class Talk:
         return [record for record in found if self.framework in record.data]
 
     async def _write(self, memory: Memory, messages: Sequence[Message], old: Sequence[Record]) -> None:
-        records = await memory.build_records([
-            RecordDraft(
-                text=fit_text(each.text, f"[{each.role}]"), kind="chat", episode=self.session,
-                by=memory.name if each.by_user else each.role,
-                data={"by_user": each.by_user, self.framework: storable(each.form)},
-            )
-            for each in messages
-        ])  # fmt: skip
+        records = await memory.build_records(
+            [
+                RecordDraft(
+                    text=fit_text(each.text, f"[{each.role}]"),
+                    kind="chat",
+                    episode=self.session,
+                    by=memory.name if each.by_user else each.role,
+                    data={"by_user": each.by_user, self.framework: storable(each.form)},
+                )
+                for each in messages
+            ]
+        )
         event = Remembered(count=len(records), kinds={"chat": len(records)})
         entries = [Entry(event, records[0].by, tuple(records))] if records else []
         entries += [Entry(Corrected(old=each.id, new=""), self.framework) for each in old]

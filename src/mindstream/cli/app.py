@@ -28,8 +28,14 @@ COMMANDS = {
     "doctor": ("Say what is configured, reachable, missing, and how to mend it.", "doctor"),
     "packs": ("List the packs that come with mindstream.", "pack:listing"),
     "memory": (
-        "Look into a user's memory, care for it, carry it elsewhere.", "memory.look", "memory.sleep", "memory.dreams",
-        "memory.policy", "memory.fit", "memory.evaluate", "memory.care",
+        "Look into a user's memory, care for it, carry it elsewhere.",
+        "memory.look",
+        "memory.sleep",
+        "memory.dreams",
+        "memory.policy",
+        "memory.fit",
+        "memory.evaluate",
+        "memory.care",
     ),
     "data": ("Carry all data between a folder and a PostgreSQL database.", "data"),
     "mind": ("Carry a whole mind elsewhere, as one file.", "mind"),
@@ -39,16 +45,21 @@ COMMANDS = {
     "prompts": ("List what models are asked, and in whose words.", "prompts"),
     "pack": ("Make a domain of your own, and check it.", "pack"),
     "plan": ("Look at plans in files, change them, run them; compare ways of solving.", "plan.files", "plan.evaluate"),
-    "pool": (
-        "Share exemplars among agents: pools, their rubrics, who may read what.", "pool", "pool_learning"
-    ),
+    "pool": ("Share exemplars among agents: pools, their rubrics, who may read what.", "pool", "pool_learning"),
     "life": ("Look at a life, answer it, steer it; from any process, whoever lives it at the moment.", "life"),
     "town": (
         "A town of residents who perceive, remember, plan, talk and reflect: let one live, look into it.",
-        "town.group", "town.run", "town.visit", "town.embody", "town.look", "town.metrics", "town.evaluate",
-        "town.ensemble", "town.saves",
+        "town.group",
+        "town.run",
+        "town.visit",
+        "town.embody",
+        "town.look",
+        "town.metrics",
+        "town.evaluate",
+        "town.ensemble",
+        "town.saves",
     ),
-}  # fmt: skip
+}
 """What each command is for, and where its `app` is; a group's commands come from all of its modules, in this order."""
 
 EXAMPLES = """\b

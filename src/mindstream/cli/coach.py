@@ -30,12 +30,13 @@ app = group("See how well the coach does: against one plain agent, and in what i
 
 
 @command(
-    app, "model pack gate patience_s",
+    app,
+    "model pack gate patience_s",
     "mindstream coach contest --talks talks.json --model ollama:qwen3 --judge openai:gpt-5",
     "mindstream coach contest --talks talks.json --model local --out played",
     notes=NOTES,
     model="Who answers on both sides.",
-)  # fmt: skip
+)
 async def contest(
     settings: Settings,
     talks: Annotated[Path, flag("FILE", "What people say, line by line.")],
@@ -61,10 +62,16 @@ async def contest(
         print_json(found)
         return
     rows = [
-        (side, f"{each['tokens_a_turn']:,}", f"{each['cached_at_a_tenth']:,}", f"{each['usd_a_turn']:.5f}",
-         f"{each['first_s']:.2f}", f"{each['right']:.0%} of {each['questions']}" if "right" in each else "")
+        (
+            side,
+            f"{each['tokens_a_turn']:,}",
+            f"{each['cached_at_a_tenth']:,}",
+            f"{each['usd_a_turn']:.5f}",
+            f"{each['first_s']:.2f}",
+            f"{each['right']:.0%} of {each['questions']}" if "right" in each else "",
+        )
         for side, each in found.items()
-    ]  # fmt: skip
+    ]
     print_table(("side", "tokens a turn", "cached at a tenth", "USD a turn", "first word (s)", "right"), rows)
     for side, each in found.items():
         if "preference" in each:

@@ -222,16 +222,17 @@ async def conversing(settings: Settings, screen: Screen, options: TalkOptions) -
     with contextlib.ExitStack() as stack:
         try:
             async with (
-                open_member(
-                    settings, offered_pool(options.pool, options.offer), offers=bool(options.offer)
-                ) as member,
+                open_member(settings, offered_pool(options.pool, options.offer), offers=bool(options.offer)) as member,
                 options.called.open(settings) as tools,
                 open_mind(
-                    settings, session=options.session, record=options.record,
+                    settings,
+                    session=options.session,
+                    record=options.record,
                     exemplars=_shown(member, options, offering := Offering(member) if member else None),
-                    follow_ups=options.follow_ups, tools=tools,
+                    follow_ups=options.follow_ups,
+                    tools=tools,
                 ) as mind,
-            ):  # fmt: skip
+            ):
                 conversation = Conversation(mind, screen)
                 if offering and options.offer:
                     offering.scorer, conversation.offering = mind.models.of("scorer"), offering

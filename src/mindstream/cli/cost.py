@@ -53,10 +53,14 @@ async def cost(
 def _row(total: Total) -> tuple[str, ...]:
     return (
         f"  {total.name}",
-        f"{total.calls:,}", f"{total.failed:,}", f"{total.input_tokens:,}", f"{total.cached_tokens:,}",
+        f"{total.calls:,}",
+        f"{total.failed:,}",
+        f"{total.input_tokens:,}",
+        f"{total.cached_tokens:,}",
         f"{total.output_tokens:,}",
-        f"{total.seconds:,.1f}", _dollars(total),
-    )  # fmt: skip
+        f"{total.seconds:,.1f}",
+        _dollars(total),
+    )
 
 
 def _dollars(total: Total) -> str:

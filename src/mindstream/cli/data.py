@@ -55,10 +55,14 @@ KINDS = "Only records of these kinds; else everything, with the words of the log
 
 
 @command(
-    app, "data embedder", "mindstream data retain --after 90d", "mindstream data retain --tenant acme --after 90d",
-    "mindstream data retain --after 30d --kinds observation,chat", "mindstream data retain --dry-run",
+    app,
+    "data embedder",
+    "mindstream data retain --after 90d",
+    "mindstream data retain --tenant acme --after 90d",
+    "mindstream data retain --after 30d --kinds observation,chat",
+    "mindstream data retain --dry-run",
     "mindstream data retain --now --tenant acme",
-)  # fmt: skip
+)
 async def retain(
     settings: Settings,
     after: Annotated[str, flag("SPAN", DAYS)] = "",
@@ -190,6 +194,16 @@ async def audit(
     else:
         print_table(
             ("when", "what", "door", "who", "of", "how much"),
-            [(format_iso(row.at)[:19].replace("T", " "), row.did, row.door, row.who, (row.about or row.tenant)[:8],
-              ", ".join(f"{count} {name}" for name, count in row.counts.items())) for row in rows], words=6,
-        )  # fmt: skip
+            [
+                (
+                    format_iso(row.at)[:19].replace("T", " "),
+                    row.did,
+                    row.door,
+                    row.who,
+                    (row.about or row.tenant)[:8],
+                    ", ".join(f"{count} {name}" for name, count in row.counts.items()),
+                )
+                for row in rows
+            ],
+            words=6,
+        )

@@ -47,10 +47,15 @@ app = typer.Typer(**PLAIN)
 
 
 @command(
-    app, "model pack data user", "mindstream demo", "mindstream demo town --speed 3", "mindstream demo coach --json",
+    app,
+    "model pack data user",
+    "mindstream demo",
+    "mindstream demo town --speed 3",
+    "mindstream demo coach --json",
     notes="Each is a log that was recorded with a language model, and says so.",
-    model="With --talk: as for chat.", pack="With --talk: as for chat.",
-)  # fmt: skip
+    model="With --talk: as for chat.",
+    pack="With --talk: as for chat.",
+)
 def demo(
     settings: Settings,
     name: Annotated[Literal["coach", "plan", "life", "town", "pool"], word("[NAME]", "Which one.")] = "coach",
@@ -253,8 +258,12 @@ async def _in_time(demo: Demo, pause: Pause) -> AsyncIterator[Logged]:
 
 
 SCREENS: dict[str, Callable[[Demo, Console, Pause], Awaitable[None]]] = {
-    "coach": show_talk, "plan": show_plan, "life": show_life, "town": show_town, "pool": show_pool,
-}  # fmt: skip
+    "coach": show_talk,
+    "plan": show_plan,
+    "life": show_life,
+    "town": show_town,
+    "pool": show_pool,
+}
 
 MEMORY = """
 Without a model nobody here understands you, and the memory works: a file of your own, in {data}.

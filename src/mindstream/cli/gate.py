@@ -71,8 +71,15 @@ async def curve(settings: Settings, user: OneUser = None, json: AsJson = False) 
         say(f"nothing was thought about{f' for {user}' if user else ''} yet", sys.stderr)
     else:
         rows = [
-            (each.rule, f"{each.wait_rate:.0%}", f"{each.stale:.0%}", f"{each.for_nothing:.0%}",
-             f"{each.seconds:.1f}", f"{each.tokens:,}") for each in found
-        ]  # fmt: skip
+            (
+                each.rule,
+                f"{each.wait_rate:.0%}",
+                f"{each.stale:.0%}",
+                f"{each.for_nothing:.0%}",
+                f"{each.seconds:.1f}",
+                f"{each.tokens:,}",
+            )
+            for each in found
+        ]
         print_table(("rule", "waited", "stale", "for nothing", "seconds a turn", "tokens a turn"), rows)
         say(f"\n{STALE}")

@@ -202,14 +202,18 @@ async def _tell(stream: Memory, settings: Settings, json: bool, **done: Any) -> 
 def _status(state: LifeState, is_lived: bool) -> dict[str, Any]:
     waiting = {id_: each for id_, each in (state.questions | state.late).items() if id_ not in state.answers}
     return {
-        "goal": state.goal, "orders": list(state.orders), "unknown_orders": dict(unknown_orders(state.orders)),
-        "lived": is_lived, "halted": state.halted,
-        "turn": state.turn, "in_turn": state.in_turn,
+        "goal": state.goal,
+        "orders": list(state.orders),
+        "unknown_orders": dict(unknown_orders(state.orders)),
+        "lived": is_lived,
+        "halted": state.halted,
+        "turn": state.turn,
+        "in_turn": state.in_turn,
         "tasks": [task.model_dump(mode="json") for task in state.ledger.ordered()],
         "questions": [{"id": id_, "tip": each.tip, "late": id_ in state.late} for id_, each in waiting.items()],
         "leave_wanted": [each.model_dump(mode="json") for each in state.wishes.values()],
         "spent": state.spent.model_dump(mode="json"),
-    }  # fmt: skip
+    }
 
 
 def _describe_status(state: LifeState, now: float, is_lived: bool) -> list[str]:

@@ -96,8 +96,8 @@ class Endless:
 
 
 @command(
-    app, "model roles fallback patience_s data user embedder reranker budget_calls budget_tokens budget_usd"
-    " redact",
+    app,
+    "model roles fallback patience_s data user embedder reranker budget_calls budget_tokens budget_usd redact",
     'mindstream live --goal "Write a brief on why shift workers sleep badly" \\',
     "    --docs ./papers --out ./results --model openai:gpt-5-mini --max-usd 1",
     'mindstream live --goal "Keep my sleep diary" --every "day at 8:00: ask me how I slept" \\',
@@ -105,10 +105,12 @@ class Endless:
     "mindstream live                         go on with it, or watch it",
     "mindstream live --forever --beat 2h --tokens-per-day 50000",
     "mindstream live --for 2h --json         for two hours, one event a line",
-    notes=NOTES, roles="Who answers in one role: M2 plans, M1 does, M0 thinks; repeatable.",
-    budget_calls="So many calls of models in its life.", budget_tokens="So many tokens in its life.",
+    notes=NOTES,
+    roles="Who answers in one role: M2 plans, M1 does, M0 thinks; repeatable.",
+    budget_calls="So many calls of models in its life.",
+    budget_tokens="So many tokens in its life.",
     budget_usd="So many US dollars in its life.",
-)  # fmt: skip
+)
 def live(
     chosen: Chosen,
     goal: Annotated[str, flag("WORDS", "What it is to reach [what its log says].")] = "",
@@ -157,21 +159,45 @@ def live(
     Without --goal it goes on with the life that stands in the log.
     """
     wanted = LifeSettings(
-        goal=goal.strip(), orders=tuple(map(make_order, every or ())), tools=split_names(tools),
-        docs=tuple(docs or ()), mcp=tuple(mcp or ()), out=out, allow=tuple(allow or ()),
-        dream_tools=split_names([endless.dream_tools]) or (), pool=pool, offer=offer, hours=hours,
-        beat=endless.beat or ("1h" if endless.forever else ""), usd_per_day=usd_per_day,
-        tokens_per_day=endless.tokens_per_day, words_per_day=words_per_day, prompt_tokens=prompt_tokens,
-        hears=not ignore_chat, record=record,
-    )  # fmt: skip
+        goal=goal.strip(),
+        orders=tuple(map(make_order, every or ())),
+        tools=split_names(tools),
+        docs=tuple(docs or ()),
+        mcp=tuple(mcp or ()),
+        out=out,
+        allow=tuple(allow or ()),
+        dream_tools=split_names([endless.dream_tools]) or (),
+        pool=pool,
+        offer=offer,
+        hours=hours,
+        beat=endless.beat or ("1h" if endless.forever else ""),
+        usd_per_day=usd_per_day,
+        tokens_per_day=endless.tokens_per_day,
+        words_per_day=words_per_day,
+        prompt_tokens=prompt_tokens,
+        hears=not ignore_chat,
+        record=record,
+    )
     again = {
-        "tools": ",".join(wanted.tools or ()), "docs": docs, "mcp": mcp, "trust": trust, "out": out,
-        "allow": allow, "pool": pool, "offer": offer, "hours": hours,
+        "tools": ",".join(wanted.tools or ()),
+        "docs": docs,
+        "mcp": mcp,
+        "trust": trust,
+        "out": out,
+        "allow": allow,
+        "pool": pool,
+        "offer": offer,
+        "hours": hours,
         **{field: getattr(chosen.settings, field) for field in LIMITS},
-        **asdict(endless), "usd-per-day": usd_per_day, "words-per-day": words_per_day, "watch": watch,
-        "wait-for-input": wait_for_input, "without-model": without_model, "ignore-chat": ignore_chat,
+        **asdict(endless),
+        "usd-per-day": usd_per_day,
+        "words-per-day": words_per_day,
+        "watch": watch,
+        "wait-for-input": wait_for_input,
+        "without-model": without_model,
+        "ignore-chat": ignore_chat,
         "prompt-tokens": prompt_tokens if prompt_tokens != PROMPT_TOKENS else None,
-    }  # fmt: skip
+    }
     if endless.beat and not endless.forever:
         raise InputError("--beat says how often a life looks for work of its own: say --forever, too")
     if watch and not watch.is_dir():
@@ -299,9 +325,13 @@ class Session:
         return self.opened.memory
 
     async def _attend(
-        self, living: Coroutine[Any, Any, str], since: int, state: Callable[[], LifeState], rhythm: Rhythm,
+        self,
+        living: Coroutine[Any, Any, str],
+        since: int,
+        state: Callable[[], LifeState],
+        rhythm: Rhythm,
         beside: Sequence[Coroutine[Any, Any, None]],
-    ) -> str:  # fmt: skip
+    ) -> str:
         """Show what happens while it lives, and take in what is typed; return why it ended, "" where a person left."""
         shown = _Shown(self.opened, self.screen, since)
         tasks: list[asyncio.Task[Any]] = [asyncio.ensure_future(living)]

@@ -47,10 +47,14 @@ class LifeTerminal:
     def __init__(self, memory: Memory, screen: Screen, state: Callable[[], LifeState], rhythm: Rhythm) -> None:
         self._memory, self._screen, self._state, self._rhythm = memory, screen, state, rhythm
         self._session: PromptSession[str] = PromptSession(
-            style=STYLE, key_bindings=leaving_keys(), bottom_toolbar=self._toolbar, refresh_interval=REFRESH_S,
-            completer=WordCompleter(sorted(COMMANDS), sentence=True), complete_while_typing=False,
+            style=STYLE,
+            key_bindings=leaving_keys(),
+            bottom_toolbar=self._toolbar,
+            refresh_interval=REFRESH_S,
+            completer=WordCompleter(sorted(COMMANDS), sentence=True),
+            complete_while_typing=False,
             erase_when_done=True,
-        )  # fmt: skip
+        )
 
     async def run(self) -> None:
         """Go on until a person leaves."""

@@ -37,9 +37,13 @@ Writer = Annotated[str, flag("NAME", "Offer them as this agent, to be graded.", 
 
 
 @command(
-    app, "data user embedder", "mindstream pool create verse --domain 'limericks and sonnets'",
-    "mindstream pool create plans --member ann --member ben --private", user=ME, embedder=EMBEDDER,
-)  # fmt: skip
+    app,
+    "data user embedder",
+    "mindstream pool create verse --domain 'limericks and sonnets'",
+    "mindstream pool create plans --member ann --member ben --private",
+    user=ME,
+    embedder=EMBEDDER,
+)
 async def create(
     settings: Settings,
     name: Name,
@@ -71,9 +75,14 @@ async def create(
 
 
 @command(
-    app, "model data user", "mindstream pool rubric verse --draft rubric.toml --model openai:gpt-5-mini",
-    "mindstream pool rubric verse --freeze rubric.toml", "mindstream pool rubric verse", user=ME, model=SCORER,
-)  # fmt: skip
+    app,
+    "model data user",
+    "mindstream pool rubric verse --draft rubric.toml --model openai:gpt-5-mini",
+    "mindstream pool rubric verse --freeze rubric.toml",
+    "mindstream pool rubric verse",
+    user=ME,
+    model=SCORER,
+)
 async def rubric(
     settings: Settings,
     name: Name,
@@ -106,11 +115,14 @@ async def rubric(
 
 
 @command(
-    app, "model data user embedder",
+    app,
+    "model data user embedder",
     "mindstream pool add verse --query 'A couplet on tea' --answer 'Tea in the cup, …'",
     "mindstream pool add verse --file pairs.jsonl --writer ann",
-    "mindstream pool add verse --answers poems.txt --model openai:gpt-5-mini", user=ME, model=SCORER,
-)  # fmt: skip
+    "mindstream pool add verse --answers poems.txt --model openai:gpt-5-mini",
+    user=ME,
+    model=SCORER,
+)
 async def add(
     settings: Settings,
     name: Name,
@@ -141,9 +153,13 @@ async def add(
 
 
 @command(
-    app, "model data user embedder", "mindstream pool import verse pairs.jsonl --writer ann", name="import",
-    user=ME, model=SCORER,
-)  # fmt: skip
+    app,
+    "model data user embedder",
+    "mindstream pool import verse pairs.jsonl --writer ann",
+    name="import",
+    user=ME,
+    model=SCORER,
+)
 async def import_file(
     settings: Settings, name: Name, file: Source = None, writer: Writer = "", json: AsJson = False
 ) -> int:
@@ -232,10 +248,12 @@ async def why(
 
 
 @command(
-    app, "data user", "mindstream pool grant verse ben cy --user ann",
+    app,
+    "data user",
+    "mindstream pool grant verse ben cy --user ann",
     "mindstream pool grant verse --private --user ann",
     user=ME,
-)  # fmt: skip
+)
 async def grant(
     settings: Settings,
     name: Name,
@@ -266,9 +284,12 @@ async def share(
 
 
 @command(
-    app, "data user", "mindstream pool helped verse dnkxxgi47ru7lejrzy2xw3i2 yes",
-    "mindstream pool helped verse dnkxxgi47ru7lejrzy2xw3i2 no --query 'a couplet on rain'", user=ME,
-)  # fmt: skip
+    app,
+    "data user",
+    "mindstream pool helped verse dnkxxgi47ru7lejrzy2xw3i2 yes",
+    "mindstream pool helped verse dnkxxgi47ru7lejrzy2xw3i2 no --query 'a couplet on rain'",
+    user=ME,
+)
 async def helped(
     settings: Settings,
     name: Name,
@@ -312,9 +333,12 @@ async def members(
 
 
 @command(
-    app, "data user", "mindstream pool withdraw verse dnkxxgi47ru7lejrzy2xw3i2",
-    "mindstream pool withdraw verse --writer ann --because 'planted' --erase", user=ME,
-)  # fmt: skip
+    app,
+    "data user",
+    "mindstream pool withdraw verse dnkxxgi47ru7lejrzy2xw3i2",
+    "mindstream pool withdraw verse --writer ann --because 'planted' --erase",
+    user=ME,
+)
 def withdraw(
     settings: Settings,
     name: Name,

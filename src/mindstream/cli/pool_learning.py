@@ -48,11 +48,14 @@ ASKED_FROM_USD = 0.10
 
 
 @command(
-    app, "model roles patience_s budget_calls budget_tokens budget_usd data user embedder",
+    app,
+    "model roles patience_s budget_calls budget_tokens budget_usd data user embedder",
     "mindstream pool train verse",
     "mindstream pool train verse --role labeller=gguf:small.gguf",
-    "mindstream pool train verse --model openai:gpt-5-mini --max-calls 200", user=ME, model=LABELLER,
-)  # fmt: skip
+    "mindstream pool train verse --model openai:gpt-5-mini --max-calls 200",
+    user=ME,
+    model=LABELLER,
+)
 async def train(settings: Settings, name: Name, yes: Yes = False, json: AsJson = False) -> None:
     """Have the retriever learn from all of the pool, now.
 
@@ -70,7 +73,7 @@ async def train(settings: Settings, name: Name, yes: Yes = False, json: AsJson =
         with progress(f"learning from {name}") as bar:
             row = await learner.train(
                 settings.user, lambda done: bar(done, total), lambda done: bar(done, total, f"labelling {name}")
-            )  # fmt: skip
+            )
         before = _before((await pool.state()).versions, row)
     tell(json, {"pool": name, **row.model_dump(mode="json")}, "\n".join([describe_version(row), *before]))
 
@@ -258,11 +261,14 @@ Exit code: 0; 1 where a model failed; 2 a mistake; 130 after Ctrl-C."""
 
 
 @command(
-    app, "model embedder", "mindstream pool experiment",
+    app,
+    "model embedder",
+    "mindstream pool experiment",
     "mindstream pool experiment --agents limerick,riddle --model local --tests 2 --out cells.jsonl",
     "mindstream pool experiment --models ollama:qwen3,openai:gpt-5-mini --studies shots --json",
-    notes=NOTES, model="Who answers for all agents [rules].",
-)  # fmt: skip
+    notes=NOTES,
+    model="Who answers for all agents [rules].",
+)
 def experiment(
     settings: Settings,
     agents: Annotated[str, flag("A,B,…", "Only these agents [all].")] = "",

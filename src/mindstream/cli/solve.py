@@ -107,17 +107,33 @@ class SolveOptions:
     ) -> SolveSettings:
         """Return what is to be solved, and with what."""
         return SolveSettings(
-            text, self.how, split_names(self.tools), tuple(self.docs or ()), tuple(self.mcp or ()), exemplars, pool,
-            file=file, replans=self.replans, tool_calls=self.tool_calls, seconds=self.seconds, run=self.run,
-            fresh=self.fresh, own_knowledge=self.own_knowledge, offer=offer,
-        )  # fmt: skip
+            text,
+            self.how,
+            split_names(self.tools),
+            tuple(self.docs or ()),
+            tuple(self.mcp or ()),
+            exemplars,
+            pool,
+            file=file,
+            replans=self.replans,
+            tool_calls=self.tool_calls,
+            seconds=self.seconds,
+            run=self.run,
+            fresh=self.fresh,
+            own_knowledge=self.own_knowledge,
+            offer=offer,
+        )
 
     def way_on(self, chosen: Chosen, task: SolveSettings, *more: str) -> str:
         """Return the command line that goes on with a run, with the flags that it needs again."""
         again = {
-            "tools": ",".join(task.tools or ()), "docs": task.docs, "mcp": task.mcp, "allow": self.allow,
-            "pool": task.pool, "offer": task.offer,
-        }  # fmt: skip
+            "tools": ",".join(task.tools or ()),
+            "docs": task.docs,
+            "mcp": task.mcp,
+            "allow": self.allow,
+            "pool": task.pool,
+            "offer": task.offer,
+        }
         resume = ("mindstream", "solve", "--resume", task.run)
         return shlex.join([*resume, *flags_again(chosen), *write_flags(again), *more])
 
@@ -139,7 +155,8 @@ app = typer.Typer(**PLAIN)
 
 
 @command(
-    app, "model roles fallback patience_s budget_calls budget_tokens budget_usd data user embedder redact",
+    app,
+    "model roles fallback patience_s budget_calls budget_tokens budget_usd data user embedder redact",
     'mindstream solve "17.5% of 2480 + 12"',
     'mindstream solve "Who wrote the report?" --docs ./reports',
     'mindstream solve "Who wrote the report?" --docs ./reports --model openai:gpt-5-mini',
@@ -147,8 +164,10 @@ app = typer.Typer(**PLAIN)
     'mindstream solve "…" --mcp "uvx mcp-server-time" --model openai:gpt-5-mini',
     "mindstream solve --list",
     "mindstream solve --resume 7h2k9q",
-    notes=NOTES, model=MODEL, roles=ROLE,
-)  # fmt: skip
+    notes=NOTES,
+    model=MODEL,
+    roles=ROLE,
+)
 def solve(
     chosen: Chosen,
     options: SolveOptions,
@@ -367,11 +386,16 @@ def _spent(solution: Solution, expected: Estimate) -> str:
 
 def _as_json(solution: Solution) -> dict[str, object]:
     return {
-        "run": solution.run, "task": solution.task, "how": solution.how, "answer": solution.answer,
-        "is_quotation": solution.is_quotation, "stopped": solution.stopped, "unanswered": solution.unanswered,
+        "run": solution.run,
+        "task": solution.task,
+        "how": solution.how,
+        "answer": solution.answer,
+        "is_quotation": solution.is_quotation,
+        "stopped": solution.stopped,
+        "unanswered": solution.unanswered,
         "missing": list(solution.missing),
         "plan": solution.plan.model_dump(mode="json", exclude_defaults=True),
         "evidence": [asdict(each) for each in solution.evidence.values()],
         "changes": [[str(change) for change in changes] for changes in solution.changes],
         "spent": asdict(solution.spent),
-    }  # fmt: skip
+    }

@@ -76,9 +76,13 @@ class Terminal:
     def _begin(self) -> PromptSession[str]:
         """Make the line in which is typed, with what was typed before."""
         return PromptSession(
-            history=_history(self._history), style=STYLE, key_bindings=self._keys(), rprompt=self._thinking,
-            completer=WordCompleter(sorted(COMMANDS), sentence=True), complete_while_typing=False,
-        )  # fmt: skip
+            history=_history(self._history),
+            style=STYLE,
+            key_bindings=self._keys(),
+            rprompt=self._thinking,
+            completer=WordCompleter(sorted(COMMANDS), sentence=True),
+            complete_while_typing=False,
+        )
 
     async def run(self) -> None:
         """Go on until the user leaves; then finish what is being thought about."""
@@ -202,7 +206,7 @@ class Commands:
 
     def __init__(
         self, conversation: Conversation, screen: TextScreen, ask_line: Callable[[str], Awaitable[str | None]]
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._conversation, self._mind = conversation, conversation.mind
         self._screen = screen
         self._ask_line = ask_line

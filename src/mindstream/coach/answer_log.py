@@ -98,10 +98,15 @@ class AnswerLog:
             answer.turn = found[0] if found else None
         finish = self._ends(answer, needless)
         event = Said(
-            text=_without_late_thoughts(answer.words, first), answers=answer.heard,
-            belief_version=self._belief_version(), model=answer.model,
-            waited=answer.waited, late=answer.late, alone=answer.one_answer, record=records[0].id if records else "",
-        )  # fmt: skip
+            text=_without_late_thoughts(answer.words, first),
+            answers=answer.heard,
+            belief_version=self._belief_version(),
+            model=answer.model,
+            waited=answer.waited,
+            late=answer.late,
+            alone=answer.one_answer,
+            record=records[0].id if records else "",
+        )
         raised = answer.verdict.events(self._session, answer.heard) if answer.verdict else []
         said = Entry(event, AGENT, tuple(records))
         for attempt in range(1, WRITES + 2):  # once more where words were erased meanwhile
@@ -127,9 +132,7 @@ class AnswerLog:
 
     async def wait(self, answer: Answer, situation: Situation, filler: str) -> Logged:
         """Commit that the answer waits, or takes its time, and what is said meanwhile."""
-        event = Waiting(
-            text=filler, slots=(self._slot,), answers=answer.heard, belief_version=self._belief_version()
-        )  # fmt: skip
+        event = Waiting(text=filler, slots=(self._slot,), answers=answer.heard, belief_version=self._belief_version())
         decided = self._decision(answer, situation) if answer.waited else []
         logged = (await self._stream.commit(Entry(event, AGENT), *decided))[0]
         answer.decided = answer.decided or bool(decided)

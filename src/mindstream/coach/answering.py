@@ -93,7 +93,7 @@ class Answering:
         reasoners: Background,
         timeouts: Timeouts,
         listener: Model | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._talker, self._gate, self._reasoners = talker, gate, reasoners
         self._floor, self._timeouts = reasoners.floor, timeouts
         self._stream, self._pack = talker.stream, talker.pack
@@ -277,10 +277,17 @@ class Answering:
         unsaid = await self._talker.unsaid() if answer.one_answer else ""
         words = {"called_for" if self._in_own_words(verdict) else "before": verdict.first}
         own = self._talker.speak(
-            situation.text, answer.heard, answer.handover, decides=answer.decision.hands_over, late=answer.late,
-            thought=answer.waited and not answer.late, unsaid=unsaid, one_answer=answer.one_answer,
-            asked_after=verdict.ask, **words,
-        )  # fmt: skip
+            situation.text,
+            answer.heard,
+            answer.handover,
+            decides=answer.decision.hands_over,
+            late=answer.late,
+            thought=answer.waited and not answer.late,
+            unsaid=unsaid,
+            one_answer=answer.one_answer,
+            asked_after=verdict.ask,
+            **words,
+        )
         answer.reading = True
         async with contextlib.aclosing(own) as pieces:
             while True:

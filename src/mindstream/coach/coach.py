@@ -93,9 +93,12 @@ class Coach:
 
     @staticmethod
     def using(
-        pack: str | Path | Pack = "sleep", gate: str | Gate = "", exemplars: Exemplars | None = None,
-        follow_ups: bool = True, timezone: str | tzinfo | None = None,
-    ) -> Callable[[Host], Coach]:  # fmt: skip
+        pack: str | Path | Pack = "sleep",
+        gate: str | Gate = "",
+        exemplars: Exemplars | None = None,
+        follow_ups: bool = True,
+        timezone: str | tzinfo | None = None,
+    ) -> Callable[[Host], Coach]:
         """Return how a coach is made for a mind: `Mind.open(…, responder=Coach.using(pack="sleep"))`.
 
         Args:
@@ -159,9 +162,11 @@ class Coach:
         first = self._gate.decide(situation)
         alone = one_answer or not self._follow_ups
         return Attention(
-            partial(self._answer, situation, first, alone), situation.phase.name,
-            besides=() if first.thinks else (self.pack.name,), hold=True,
-        )  # fmt: skip
+            partial(self._answer, situation, first, alone),
+            situation.phase.name,
+            besides=() if first.thinks else (self.pack.name,),
+            hold=True,
+        )
 
     def _answer(self, situation: Situation, first: Decision, alone: bool, heard: Logged) -> AsyncGenerator[Logged]:
         """Begin the turn at once, whether or not anybody takes its events."""

@@ -249,24 +249,29 @@ async def fit_context(
     older = [record for record in newest if record.id not in again and record.data.get("by_user")]
     memory = fit(
         [
-            Part("recalled", others), Part("brought up", [dated_line(record, now) for record in brought_up]),
-            Part("notes", notes, "last"), Part("older", [dated_line(record, now) for record in older], "last"),
+            Part("recalled", others),
+            Part("brought up", [dated_line(record, now) for record in brought_up]),
+            Part("notes", notes, "last"),
+            Part("older", [dated_line(record, now) for record in older], "last"),
         ],
         MEMORY_TOKENS,
-    )  # fmt: skip
+    )
     talks = sorted(
         [*memory.kept("brought up", brought_up), *memory.kept("older", older)], key=lambda record: record.seq
     )
     return TalkContext(
         history=lines_of_talks(
-            [*before, *fits.kept("history", own)], session, now,
+            [*before, *fits.kept("history", own)],
+            session,
+            now,
             {record.id: line for record, line in zip(own, own_lines, strict=True)},
         ),
         left_out=fits.cut["history"],
         has_all=len(newest) < HISTORY and not fits.cut["history"] and len(before) == len(earlier),
-        recalled=memory.kept("recalled", others), notes=memory.kept("notes", notes),
+        recalled=memory.kept("recalled", others),
+        notes=memory.kept("notes", notes),
         talks=tuple(dated_line(record, now) for record in talks),
-    )  # fmt: skip
+    )
 
 
 def _newest_of(belief: Mapping[str, JsonValue], has_all: bool) -> dict[str, JsonValue]:

@@ -17,10 +17,21 @@ THEN, LATER, NOW = 1e9, 2e9, 3e9
 
 def build_record(text: str, kind: Kind = "note") -> Record:
     return Record(
-        id=new_id(THEN), stream=ANN, kind=kind, text=text, created=THEN, accessed=THEN, importance=5.0, by=ANN,
-        about=Triple(ANN, "drinks", "tea"), keywords=("tea",), evidence=("x",), data={"a": [1, "二"]}, embedder="e",
+        id=new_id(THEN),
+        stream=ANN,
+        kind=kind,
+        text=text,
+        created=THEN,
+        accessed=THEN,
+        importance=5.0,
+        by=ANN,
+        about=Triple(ANN, "drinks", "tea"),
+        keywords=("tea",),
+        evidence=("x",),
+        data={"a": [1, "二"]},
+        embedder="e",
         vector=np.arange(4, dtype=np.float16),
-    )  # fmt: skip
+    )
 
 
 def build_version(number: int) -> Record:

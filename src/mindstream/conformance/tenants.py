@@ -83,7 +83,7 @@ TRIED: dict[str, Call] = {
     "answers": lambda store, its: store.answers(its.key, 0),
     "unembedded": lambda store, its: store.unembedded(its.key),
     "erase": lambda store, its: store.erase(its.key),
-}  # fmt: skip
+}
 """What asks for a stream by its key."""
 AT_LARGE: dict[str, Call] = {
     "events": lambda store, _: store.events(),
@@ -97,7 +97,7 @@ AT_LARGE: dict[str, Call] = {
     "compact": lambda store, _: store.compact(),
     "erased_since": lambda store, _: store.erased_since(0),
     "audit": lambda store, _: store.audit(),
-}  # fmt: skip
+}
 """What asks for no stream, or for one's own with what is another's."""
 OF_NOBODY = {"key", "version", "heeding", "close", "last_erasure", "note"}
 """What tells nothing of any stream, or is tried beside these."""
@@ -149,10 +149,13 @@ async def a_name_is_a_tenants_own(open_stores: Factory[Sequence[Store]]) -> None
 async def _all_of(store: Store) -> object:
     key = store.key(USER)
     return (
-        await store.events(), await store.streams(), await store.open_work(key), await store.checkpoint(key, "head"),
+        await store.events(),
+        await store.streams(),
+        await store.open_work(key),
+        await store.checkpoint(key, "head"),
         await store.kept(),
         [(each, each.forgotten) for each in (await store.changes(key, 0)).records],
-    )  # fmt: skip
+    )
 
 
 PROMISES: tuple[Promise[Sequence[Store]], ...] = (every_method_sees_one_tenant_alone, a_name_is_a_tenants_own)

@@ -108,9 +108,18 @@ class StepCalls:
 
 
 async def work(
-    steps: Steps, id_: str, role: str, model: Model, prompt: Prompt[str], toolbox: Toolbox, most: int, *,
-    tainted: bool, language: str, given: frozenset[str] = frozenset(),
-) -> Observation:  # fmt: skip
+    steps: Steps,
+    id_: str,
+    role: str,
+    model: Model,
+    prompt: Prompt[str],
+    toolbox: Toolbox,
+    most: int,
+    *,
+    tainted: bool,
+    language: str,
+    given: frozenset[str] = frozenset(),
+) -> Observation:
     """Let M1 or M0 work until it answers; only that comes back. `most`: so often the model is asked.
 
     `given`: addresses that may be fetched after third-party content was read.

@@ -30,9 +30,18 @@ from mindstream.memory.store.validation import MAX_UTTERANCE, checked_text
 from mindstream.text.words import language_of
 
 TURN_KINDS = (
-    "turn_began", "asked", "replied", "tool_called", "observed", "questioned", "answered", "task_changed",
-    "leave_asked", "slept", "turn_ended",
-)  # fmt: skip
+    "turn_began",
+    "asked",
+    "replied",
+    "tool_called",
+    "observed",
+    "questioned",
+    "answered",
+    "task_changed",
+    "leave_asked",
+    "slept",
+    "turn_ended",
+)
 """What a turn is made of."""
 
 

@@ -228,6 +228,22 @@ class Rested(Event):
 
 
 EVENTS: tuple[type[Event], ...] = (
-    LifeBegan, LifeOpened, TurnBegan, Asked, Replied, TurnEnded, Folded, TaskChanged, Questioned, Answered,
-    PermissionAsked, PermissionGiven, PermissionUsed, Beat, Proposed, Noticed, Commanded, Rested,
-)  # fmt: skip
+    LifeBegan,
+    LifeOpened,
+    TurnBegan,
+    Asked,
+    Replied,
+    TurnEnded,
+    Folded,
+    TaskChanged,
+    Questioned,
+    Answered,
+    PermissionAsked,
+    PermissionGiven,
+    PermissionUsed,
+    Beat,
+    Proposed,
+    Noticed,
+    Commanded,
+    Rested,
+)

@@ -42,9 +42,13 @@ class Task(BaseModel):
     def changed(self, standing: Standing, until: Moment | None = None, result: str = "") -> TaskChanged:
         """Make the event that it stands otherwise now."""
         return TaskChanged(
-            task=self.number, text=self.text, standing=standing, until=until, place=self.place,
+            task=self.number,
+            text=self.text,
+            standing=standing,
+            until=until,
+            place=self.place,
             result=result or self.result,
-        )  # fmt: skip
+        )
 
 
 class Ledger(BaseModel):
@@ -140,9 +144,13 @@ class Ledger(BaseModel):
 
 def _task(event: TaskChanged) -> Task:
     return Task(
-        number=event.task, text=event.text, standing=event.standing, until=event.until, place=event.place,
+        number=event.task,
+        text=event.text,
+        standing=event.standing,
+        until=event.until,
+        place=event.place,
         result=event.result,
-    )  # fmt: skip
+    )
 
 
 def line_of(task: Task, now: Moment, zone: tzinfo | None = None) -> str:

@@ -95,9 +95,17 @@ class Life:
     """
 
     def __init__(
-        self, memory: Memory, models: Models, state: LifeState, fence: Fence, *, tools: Sequence[Tool],
-        config: LifeConfig, user: SimulatedUser | None, exemplars: Exemplars | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        memory: Memory,
+        models: Models,
+        state: LifeState,
+        fence: Fence,
+        *,
+        tools: Sequence[Tool],
+        config: LifeConfig,
+        user: SimulatedUser | None,
+        exemplars: Exemplars | None = None,
+    ) -> None:
         self.memory, self.state, self.config = memory, state, config
         self.models, self._exemplars = models, exemplars
         self._inbox = Inbox(memory, state, user)
@@ -112,10 +120,19 @@ class Life:
     @classmethod
     @contextlib.asynccontextmanager
     async def open(
-        cls, memory: Memory, models: AnyModels, *, goal: str = "", orders: Sequence[str] = (),
-        tools: Sequence[Tool] = (), config: LifeConfig = LifeConfig(), user: SimulatedUser | None = None,
-        exemplars: Exemplars | None = None, without_model: bool = False, command: str = "",
-    ) -> AsyncIterator[Life]:  # fmt: skip
+        cls,
+        memory: Memory,
+        models: AnyModels,
+        *,
+        goal: str = "",
+        orders: Sequence[str] = (),
+        tools: Sequence[Tool] = (),
+        config: LifeConfig = LifeConfig(),
+        user: SimulatedUser | None = None,
+        exemplars: Exemplars | None = None,
+        without_model: bool = False,
+        command: str = "",
+    ) -> AsyncIterator[Life]:
         """Take up a mind's life, or begin one, and hold it until the block ends.
 
         Args:
@@ -334,11 +351,13 @@ class Life:
             config.dream_tools,
         )
         own: tuple[LifeTool, ...] = (
-            recall_tool(steps, language, config.returned), retain_tool(steps, language),
-            sleep_tool(steps, language, self.models.of("M1"), config.drawn, roles.dreaming), roles.m1_tool(),
+            recall_tool(steps, language, config.returned),
+            retain_tool(steps, language),
+            sleep_tool(steps, language, self.models.of("M1"), config.drawn, roles.dreaming),
+            roles.m1_tool(),
             ask_tool(steps, config.rhythm, language),
             *LedgerTools(steps, language, config.rhythm.zone).tools(),
-        )  # fmt: skip
+        )
         return {tool.spec.name: tool for tool in own}
 
 

@@ -67,13 +67,18 @@ async def _question(steps: Steps, zone: tzinfo) -> ProposeWork:
     )
     tasks = state.ledger.ordered()
     return ProposeWork(
-        goal=state.goal, orders=state.orders, language=state.language, now=format_spoken(now, zone),
+        goal=state.goal,
+        orders=state.orders,
+        language=state.language,
+        now=format_spoken(now, zone),
         earlier=tuple(fold.text for fold in state.folds[-1:] if not fold.tainted),
-        memories=tuple(_day(each.record.created) + cut(each.record.text, LINE) for each in recalled
-                       if not is_tainted(each.record)),
+        memories=tuple(
+            _day(each.record.created) + cut(each.record.text, LINE) for each in recalled if not is_tainted(each.record)
+        ),
         over=tuple(map(_over, (task for task in tasks if task.standing in ("done", "stopped")))),
-        waiting=tuple(state.ledger.lines(now, zone)), room=steps.budget.room_today(state.spent, now),
-    )  # fmt: skip
+        waiting=tuple(state.ledger.lines(now, zone)),
+        room=steps.budget.room_today(state.spent, now),
+    )
 
 
 def _over(task: Task) -> str:

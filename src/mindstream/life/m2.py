@@ -65,11 +65,16 @@ class M2:
         """Make what is put to M2 after these messages; `offer`: it may call tools."""
         state = self.steps.state
         prompt = Live(
-            goal=state.goal, orders=state.orders, earlier=tuple(fold.text for fold in state.folds),
-            language=state.language, tasks=tuple(state.opened.tasks), now=state.opened.at,
-            because=state.turns[-1].because if state.turns else "", news=tuple(state.opened.news),
+            goal=state.goal,
+            orders=state.orders,
+            earlier=tuple(fold.text for fold in state.folds),
+            language=state.language,
+            tasks=tuple(state.opened.tasks),
+            now=state.opened.at,
+            because=state.turns[-1].because if state.turns else "",
+            news=tuple(state.opened.news),
             begins=sum(len(turn.messages) for turn in state.turns[:-1]),
-        )  # fmt: skip
+        )
         specs = tuple(tool.spec for tool in self.tools.values()) if offer else ()
         return shorten(Request(prompt, "M2", tuple(turns), specs), self.prompt_tokens)
 

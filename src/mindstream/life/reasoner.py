@@ -61,9 +61,14 @@ class LifeReasoner:
             return RunResult("", "")
         tools = [*self.tools, *(tool for tool in context.tools if tool not in self.tools)]
         opened = Life.open(
-            stream, self.models, goal=self.goal, orders=self.orders, tools=tools, config=self.config,
+            stream,
+            self.models,
+            goal=self.goal,
+            orders=self.orders,
+            tools=tools,
+            config=self.config,
             exemplars=self.exemplars,
-        )  # fmt: skip
+        )
         try:
             async with opened as life:
                 before, self._seen = life.state.turn, await newest_from_outside(stream)  # all of it will be read

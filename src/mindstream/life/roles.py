@@ -77,10 +77,17 @@ class Roles:
             task=task, context=given.context, exemplars=tuple(map(str, shown)), language=self.language, tools=specs
         )
         found = await work(
-            self.steps, where.id, "M1", self.models.of("M1"), prompt, toolbox, STEPS["M1"],
-            tainted=where.tainted or any(each.foreign for each in shown), language=self.language,
+            self.steps,
+            where.id,
+            "M1",
+            self.models.of("M1"),
+            prompt,
+            toolbox,
+            STEPS["M1"],
+            tainted=where.tainted or any(each.foreign for each in shown),
+            language=self.language,
             given=self._given(() if where.tainted else (task, given.context)),
-        )  # fmt: skip
+        )
         if not (found.failed or found.foreign or was_begun):  # else nobody knows which exemplars M1 was shown
             missed = await self._offer(task, found.text, shown) or missed
         return Done(found, events=(Failed(text=missed, where="exemplars"),) if missed else ())
@@ -113,9 +120,16 @@ class Roles:
             )
             try:
                 found = await work(
-                    self.steps, f"{where.id}.dream", "M1", model, prompt, lambda: toolbox, STEPS["M1"],
-                    tainted=any(map(is_tainted, forgotten)), language=self.language,
-                )  # fmt: skip
+                    self.steps,
+                    f"{where.id}.dream",
+                    "M1",
+                    model,
+                    prompt,
+                    lambda: toolbox,
+                    STEPS["M1"],
+                    tainted=any(map(is_tainted, forgotten)),
+                    language=self.language,
+                )
             except BudgetSpent as error:
                 raise ReplyInvalid(str(error)) from None
             await self.steps.flush()  # before what is written for its sake
@@ -136,9 +150,16 @@ class Roles:
 
         prompt = ThinkDeeply(question=given.question, context=given.context, language=self.language)
         found = await work(
-            self.steps, where.id, "M0", self.models.of("M0"), prompt, toolbox, STEPS["M0"],
-            tainted=where.tainted, language=self.language,
-        )  # fmt: skip
+            self.steps,
+            where.id,
+            "M0",
+            self.models.of("M0"),
+            prompt,
+            toolbox,
+            STEPS["M0"],
+            tainted=where.tainted,
+            language=self.language,
+        )
         return Done(found if found.failed else replace(found, text=f"{OPENED}{found.text}{CLOSED}"))
 
     def _find_tools(self, attached: dict[str, LifeTool]) -> OwnTool:

@@ -133,9 +133,16 @@ class Simulation:
     @classmethod
     @contextlib.asynccontextmanager
     async def open(
-        cls, stream: Memory, *, goal: str, orders: Sequence[str] = (), user: ScriptedUser = ScriptedUser(),
-        model: Model | None = None, seed: int = 1, **options: Any,
-    ) -> AsyncIterator[Simulation]:  # fmt: skip
+        cls,
+        stream: Memory,
+        *,
+        goal: str,
+        orders: Sequence[str] = (),
+        user: ScriptedUser = ScriptedUser(),
+        model: Model | None = None,
+        seed: int = 1,
+        **options: Any,
+    ) -> AsyncIterator[Simulation]:
         """Open a life on a stream whose clock is a ManualClock; `options` are those of `Life.open`.
 
         Raises:

@@ -128,9 +128,14 @@ class Steps:
             used = _sum(asked) or Usage(0, 0)  # what failed was paid for, too
             tokens = used.input_tokens + used.output_tokens
             replied = Replied(
-                id=id_, role=role, model=model.name, text="", error=describe(error), tokens=tokens,
+                id=id_,
+                role=role,
+                model=model.name,
+                text="",
+                error=describe(error),
+                tokens=tokens,
                 cost_usd=used.cost_usd,
-            )  # fmt: skip
+            )
         replied = replied.model_copy(update={"requests": len(asked) or 1})
         self.note(replied)
         return replied
@@ -164,9 +169,10 @@ def _sum(asked: Sequence[Metered]) -> Usage | None:
         return None
     costs = [usage.cost_usd for usage in known if usage.cost_usd is not None]
     return Usage(
-        sum(usage.input_tokens for usage in known), sum(usage.output_tokens for usage in known),
+        sum(usage.input_tokens for usage in known),
+        sum(usage.output_tokens for usage in known),
         sum(costs) if costs else None,
-    )  # fmt: skip
+    )
 
 
 def _replied(

@@ -19,9 +19,17 @@ from mindstream.log.names import shown_name
 from mindstream.log.sql import Sql
 
 Did: TypeAlias = Literal[
-    "erased", "forgot", "purged", "exported", "imported", "retention_set", "retention_applied", "tenant_deleted",
-    "token_made", "token_revoked",
-]  # fmt: skip
+    "erased",
+    "forgot",
+    "purged",
+    "exported",
+    "imported",
+    "retention_set",
+    "retention_applied",
+    "tenant_deleted",
+    "token_made",
+    "token_revoked",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +93,7 @@ def read(connection: Sql, about: str = "", tenant: str = "", limit: int = 1000) 
             values.append(erasures.digest_of(salt, name))
     rows = connection.execute(
         "SELECT number, at, did, door, who, tenant, about, counts FROM audit"
-        f" WHERE {' AND '.join(where)} ORDER BY number DESC LIMIT ?", (*values, limit),
-    ).fetchall()  # fmt: skip
+        f" WHERE {' AND '.join(where)} ORDER BY number DESC LIMIT ?",
+        (*values, limit),
+    ).fetchall()
     return [AuditRow(*(*row[:7], json.loads(row[7]))) for row in reversed(rows)]

@@ -39,9 +39,15 @@ LONGEST = 10_000
 LOOK_MS = 500
 """So long whoever opens a folder waits for a look at what is left to do; then the next one looks."""
 ROWS = {
-    "records": ("stream", "seq"), "log": ("mind", "seq"), "work": ("mind", "cause"), "checkpoints": ("stream", "seq"),
-    "uniques": ("stream", "seq"), "erased": ("stream", ""), "streams": ("key", ""), "kept": ("stream", ""),
-}  # fmt: skip
+    "records": ("stream", "seq"),
+    "log": ("mind", "seq"),
+    "work": ("mind", "cause"),
+    "checkpoints": ("stream", "seq"),
+    "uniques": ("stream", "seq"),
+    "erased": ("stream", ""),
+    "streams": ("key", ""),
+    "kept": ("stream", ""),
+}
 """Where a user's rows are, which column names the user, and which the row of the log that they came from, if any."""
 
 
@@ -118,9 +124,10 @@ def _all_kept(folder: Path) -> list[Path]:
 
 
 def overwrite_where_due(
-    folder: Path, look_ms: float = BUSY_S * 1000,
+    folder: Path,
+    look_ms: float = BUSY_S * 1000,
     outdated: Callable[[sqlite3.Connection], list[Path]] | None = None,
-) -> bool:  # fmt: skip
+) -> bool:
     """Overwrite the bytes of erased rows where they are not gone yet; return whether that was so.
 
     Args:

@@ -75,7 +75,10 @@ def private_file(path: Path) -> None:
 
 def _named(mode: int) -> str:
     named = {
-        stat.S_ISDIR: "a folder", stat.S_ISFIFO: "a pipe", stat.S_ISSOCK: "a socket",
-        stat.S_ISCHR: "a device", stat.S_ISBLK: "a device",
-    }  # fmt: skip
+        stat.S_ISDIR: "a folder",
+        stat.S_ISFIFO: "a pipe",
+        stat.S_ISSOCK: "a socket",
+        stat.S_ISCHR: "a device",
+        stat.S_ISBLK: "a device",
+    }
     return next((name for is_one, name in named.items() if is_one(mode)), "something else")

@@ -130,9 +130,7 @@ def claim(
     return mine
 
 
-def renew(
-    connection: Sql, ids: Sequence[int], owner: str, lease: Moment, among: str = "TRUE"
-) -> None:  # fmt: skip
+def renew(connection: Sql, ids: Sequence[int], owner: str, lease: Moment, among: str = "TRUE") -> None:
     """Hold on to work that is still going on; `among`: the condition that it has to meet (SQL)."""
     connection.executemany(
         f"UPDATE work SET lease = ? WHERE id = ? AND owner = ? AND done IS NULL AND {among}",

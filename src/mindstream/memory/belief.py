@@ -171,7 +171,12 @@ async def revision(
     before = stream.last_version(slot)
     taint = {TAINTED: True} if before and is_tainted(before) else {}  # what it said goes on standing in this one
     new = RecordDraft(
-        text=render_belief(slot, value), kind="belief", by=by, evidence=tuple(evidence), slot=slot,
-        version=event.version, data={"value": value.model_dump(mode="json"), "patch": changed, **taint},
-    )  # fmt: skip
+        text=render_belief(slot, value),
+        kind="belief",
+        by=by,
+        evidence=tuple(evidence),
+        slot=slot,
+        version=event.version,
+        data={"value": value.model_dump(mode="json"), "patch": changed, **taint},
+    )
     return Entry(event, by, tuple(await stream.build_records([new])))

@@ -43,13 +43,18 @@ class Memory(Stream):
             if not (isinstance(message.get("role"), str) and isinstance(message.get("content"), str)):
                 raise InputError(f'a message is {{"role": "user" or "assistant", "content": text}}, not {message!r}')
         session = normal_name(session)
-        return await self.retain_all([
-            RecordDraft(
-                text=message["content"], kind="chat", episode=session, data={"by_user": message["role"] == "user"},
-                by=self.name if message["role"] == "user" else message["role"],
-            )
-            for message in messages
-        ])  # fmt: skip
+        return await self.retain_all(
+            [
+                RecordDraft(
+                    text=message["content"],
+                    kind="chat",
+                    episode=session,
+                    data={"by_user": message["role"] == "user"},
+                    by=self.name if message["role"] == "user" else message["role"],
+                )
+                for message in messages
+            ]
+        )
 
     async def get(self, id_: str) -> Record | None:
         """Return a record by its id, whatever has become of it; None where it was erased or never was."""
@@ -64,9 +69,14 @@ class Memory(Stream):
         return await curation.read_history(self, id_)
 
     async def forget(
-        self, *ids: str, about: str = "", session: str = "", since: Time | None = None, until: Time | None = None,
+        self,
+        *ids: str,
+        about: str = "",
+        session: str = "",
+        since: Time | None = None,
+        until: Time | None = None,
         kinds: Sequence[Kind] = (),
-    ) -> Forgotten:  # fmt: skip
+    ) -> Forgotten:
         """Delete records for good, by id or by all else that is named, with what is derived from them alone.
 
         What is only similar to the subject `about` is kept and returned as `similar`: forget it by its ids. To look
@@ -77,9 +87,14 @@ class Memory(Stream):
         )
 
     async def find_removal(
-        self, *ids: str, about: str = "", session: str = "", since: Time | None = None, until: Time | None = None,
+        self,
+        *ids: str,
+        about: str = "",
+        session: str = "",
+        since: Time | None = None,
+        until: Time | None = None,
         kinds: Sequence[Kind] = (),
-    ) -> Removal:  # fmt: skip
+    ) -> Removal:
         """Return what would be deleted if this were forgotten; nothing is changed.
 
         `about` deletes only what mentions the subject (memory/curation/mentions). `kinds`: only such records.
@@ -89,9 +104,15 @@ class Memory(Stream):
         return await forgetting.find_removal(self, request)
 
     async def sleep(
-        self, model: Model | None = None, n: int = sleeping.DRAWN, *, rater: Model | None = None, cause: int = 0,
-        fence: Fence | None = None, compose: sleeping.Compose | None = None,
-    ) -> str:  # fmt: skip
+        self,
+        model: Model | None = None,
+        n: int = sleeping.DRAWN,
+        *,
+        rater: Model | None = None,
+        cause: int = 0,
+        fence: Fence | None = None,
+        compose: sleeping.Compose | None = None,
+    ) -> str:
         """Tidy memory, stay efficient: let n random records fade, dream of what is forgotten (lifecycle/sleep).
 
         Returns the dream, or "". `model` (M1) makes it, `rater` rates importance; None: rules, or the same model.

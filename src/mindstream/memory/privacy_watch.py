@@ -63,9 +63,7 @@ class ErasureWatch:
         salt, erased = await self._store.erased_since(upto)
         if not erased:
             return []
-        new = [
-            each for each in erased if each.number > began and not caches.was_erased_here(each.digest, each.number)
-        ]  # fmt: skip
+        new = [each for each in erased if each.number > began and not caches.was_erased_here(each.digest, each.number)]
         last = {each.digest: 0 for each in new} | {each.digest: each.number for each in new if each.whole}
         found = {stream: last[digest] for stream in caches.streams() if (digest := digest_of(salt, stream)) in last}
         for stream, number in found.items():

@@ -58,7 +58,7 @@ from mindstream.memory.store.store import (
     WorkDone,
     WorkReleased,
     read_log,
-)  # fmt: skip
+)
 from mindstream.memory.store.validation import (
     MAX_DEPTH,
     check_interval,
@@ -98,10 +98,13 @@ async def retain_all(stream: Stream, news: Sequence[RecordDraft]) -> list[Record
             entries = [
                 Entry(
                     Remembered(count=len(group), kinds=dict(Counter[str](record.kind for record in group))),
-                    group[0].by or stream.name, tuple(group), distinct=group is groups[0],
+                    group[0].by or stream.name,
+                    tuple(group),
+                    distinct=group is groups[0],
                 )
-                for group in groups if group
-            ]  # fmt: skip
+                for group in groups
+                if group
+            ]
             try:
                 await stream.commit(*entries)
             except Conflict:
@@ -165,13 +168,27 @@ def _record(
             checked_moment(at, name, EARLIEST)
     check_interval(since, until)
     record = Record(
-        id=stream.ids.make(checked_moment(created, "created"), new.kind, text), stream=stream.key, kind=new.kind,
-        text=text, created=created, accessed=now, by=new.by, episode=new.episode, importance=new.importance,
-        valid_from=since, valid_until=until, about=new.about, keywords=new.keywords,
-        evidence=new.evidence, depth=depth if new.depth is None else new.depth, slot=new.slot, version=new.version,
-        data={**new.data, TAINTED: True} if tainted else new.data, vector=vector,
+        id=stream.ids.make(checked_moment(created, "created"), new.kind, text),
+        stream=stream.key,
+        kind=new.kind,
+        text=text,
+        created=created,
+        accessed=now,
+        by=new.by,
+        episode=new.episode,
+        importance=new.importance,
+        valid_from=since,
+        valid_until=until,
+        about=new.about,
+        keywords=new.keywords,
+        evidence=new.evidence,
+        depth=depth if new.depth is None else new.depth,
+        slot=new.slot,
+        version=new.version,
+        data={**new.data, TAINTED: True} if tainted else new.data,
+        vector=vector,
         embedder="" if vector is None else stream.embedder.name,
-    )  # fmt: skip
+    )
     return legible_record(record)
 
 
@@ -302,9 +319,15 @@ class Stream:
     @classmethod
     @contextlib.asynccontextmanager
     async def open(
-        cls, data: AnyStore, name: StreamName | str, *, embed: Embedder | str | None = None,
-        clock: Clock | None = None, seed: int | str | None = None, policy: AnyPolicy = MappingProxyType({}),
-    ) -> AsyncIterator[Self]:  # fmt: skip
+        cls,
+        data: AnyStore,
+        name: StreamName | str,
+        *,
+        embed: Embedder | str | None = None,
+        clock: Clock | None = None,
+        seed: int | str | None = None,
+        policy: AnyPolicy = MappingProxyType({}),
+    ) -> AsyncIterator[Self]:
         """Open a stream of a folder (made if need be), a database or a store; what was opened here is closed here.
 
         Args:
@@ -388,10 +411,19 @@ class Stream:
             valid_from, valid_until: from when (included) until when (not included) it holds; None: open.
         """
         new = RecordDraft(
-            text=text, kind=kind, by=by, episode=episode, importance=importance, about=about,
-            keywords=tuple(keywords), evidence=tuple(evidence), data=dict(data or {}),
-            created=created, valid_from=valid_from, valid_until=valid_until,
-        )  # fmt: skip
+            text=text,
+            kind=kind,
+            by=by,
+            episode=episode,
+            importance=importance,
+            about=about,
+            keywords=tuple(keywords),
+            evidence=tuple(evidence),
+            data=dict(data or {}),
+            created=created,
+            valid_from=valid_from,
+            valid_until=valid_until,
+        )
         return (await self.retain_all([new]))[0]
 
     async def find_same(self, kind: Kind, texts: Sequence[str]) -> dict[str, Record]:
@@ -407,11 +439,21 @@ class Stream:
 
     @traced(genai.SEARCH_MEMORY, "query", tell_found)
     async def recall(
-        self, query: str, k: int = 10, *, kinds: Sequence[Kind] | None = None, since: Time | None = None,
-        until: Time | None = None, as_of: Time | None = None, where: Mapping[str, JsonValue] | None = None,
-        policy: Policy | None = None, asked_in: str = "", touch: bool = True, floor: float = 0.0,
+        self,
+        query: str,
+        k: int = 10,
+        *,
+        kinds: Sequence[Kind] | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+        as_of: Time | None = None,
+        where: Mapping[str, JsonValue] | None = None,
+        policy: Policy | None = None,
+        asked_in: str = "",
+        touch: bool = True,
+        floor: float = 0.0,
         rerank: bool = True,
-    ) -> Recollection:  # fmt: skip
+    ) -> Recollection:
         """Return the k records that answer best, with the parts of their score, and how sure it is that any answers.
 
         Args:
@@ -431,13 +473,23 @@ class Stream:
         if touch and as_of is None:
             await self._touches.overdue()
         filters = Filters(
-            kinds=kinds, since=moment_or_none(since, "since"), until=moment_or_none(until, "until", whole_day=True),
-            as_of=moment_or_none(as_of, "as_of", whole_day=True), where=where or {}, asked_in=asked_in,
-        )  # fmt: skip
+            kinds=kinds,
+            since=moment_or_none(since, "since"),
+            until=moment_or_none(until, "until", whole_day=True),
+            as_of=moment_or_none(as_of, "as_of", whole_day=True),
+            where=where or {},
+            asked_in=asked_in,
+        )
         found = await self._recaller.recall(
-            self.key, query, k, now=self.clock.now(), filters=filters, policy=policy, floor=floor,
+            self.key,
+            query,
+            k,
+            now=self.clock.now(),
+            filters=filters,
+            policy=policy,
+            floor=floor,
             second=self.second if rerank else None,
-        )  # fmt: skip
+        )
         now, touched = self.clock.now(), None
         self._lately.add(now, [each.record for each in found.returned])
         if as_of is None and found.returned:
@@ -445,16 +497,21 @@ class Stream:
             if touch:
                 self._touches.add(touched)
         told = await self.missing.tell(found.without_vectors)
-        return Recollection(
-            found.returned, found.certainty, touched, found.not_reranked, found.by_candidates, told
-        )  # fmt: skip
+        return Recollection(found.returned, found.certainty, touched, found.not_reranked, found.by_candidates, told)
 
     async def commit(
-        self, *entries: Entry | Event, revisions: Sequence[Revision] = (), wake: NewWork | None = None,
-        finish: WorkDone | None = None, put_back: WorkReleased | None = None, fence: Fence | None = None,
-        touch: Touch | None = None, checkpoint: Checkpoint | None = None, unique: str = "",
+        self,
+        *entries: Entry | Event,
+        revisions: Sequence[Revision] = (),
+        wake: NewWork | None = None,
+        finish: WorkDone | None = None,
+        put_back: WorkReleased | None = None,
+        fence: Fence | None = None,
+        touch: Touch | None = None,
+        checkpoint: Checkpoint | None = None,
+        unique: str = "",
         words_read: int | None = None,
-    ) -> list[Logged]:  # fmt: skip
+    ) -> list[Logged]:
         """Write events, records, revisions and work together, durably; hand the events to whoever listens.
 
         Args:
@@ -470,10 +527,19 @@ class Stream:
             words_read = reading.upto
         made = tuple(entry if isinstance(entry, Entry) else Entry(entry, self.name) for entry in entries)
         commit = Commit(
-            mind=self.key, at=self.clock.now(), entries=made, revisions=tuple(revisions), wake=wake, finish=finish,
-            put_back=put_back, fence=fence, checkpoint=checkpoint, unique=unique, since=self._since,
+            mind=self.key,
+            at=self.clock.now(),
+            entries=made,
+            revisions=tuple(revisions),
+            wake=wake,
+            finish=finish,
+            put_back=put_back,
+            fence=fence,
+            checkpoint=checkpoint,
+            unique=unique,
+            since=self._since,
             words_read=words_read,
-        )  # fmt: skip
+        )
         writing = asyncio.ensure_future(self._published(commit, touch))
         writing.add_done_callback(lambda task: task.cancelled() or task.exception())  # nobody may be left to ask for it
         return await asyncio.shield(writing)  # what is written is shown, whoever gave up waiting
@@ -496,9 +562,15 @@ class Stream:
         return logged
 
     async def find(
-        self, n: int | None = None, *, kinds: Sequence[Kind] | None = None, since: Time | None = None,
-        until: Time | None = None, where: Mapping[str, JsonValue] | None = None, over: bool = False,
-    ) -> list[Record]:  # fmt: skip
+        self,
+        n: int | None = None,
+        *,
+        kinds: Sequence[Kind] | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+        where: Mapping[str, JsonValue] | None = None,
+        over: bool = False,
+    ) -> list[Record]:
         """Return the records that hold and are what is named, newest first, at most n; nothing is asked or touched.
 
         Args:
@@ -506,9 +578,12 @@ class Stream:
             over: with what holds no more or is forgotten, as long as it was not erased.
         """
         filters = Filters(
-            kinds=kinds, since=moment_or_none(since, "since"), until=moment_or_none(until, "until", whole_day=True),
-            where=where or {}, over=over,
-        )  # fmt: skip
+            kinds=kinds,
+            since=moment_or_none(since, "since"),
+            until=moment_or_none(until, "until", whole_day=True),
+            where=where or {},
+            over=over,
+        )
         return await self._recaller.find(self.key, n, now=self.clock.now(), filters=filters)
 
     async def latest(self, kind: Kind, n: int = 1, *, episode: str | None = None) -> list[Record]:

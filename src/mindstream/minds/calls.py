@@ -70,13 +70,25 @@ def build_event(call: Metered, called_at: Moment | None = None) -> ModelCalled:
     """Return the row of the log for a call; `called_at`: when it ended, where the row's own time is another."""
     usage = call.usage
     return ModelCalled(
-        role=call.role, prompt=call.prompt, model=call.model, seconds=call.seconds, first_part_s=call.first_s,
-        input_tokens=usage.input_tokens if usage else 0, output_tokens=usage.output_tokens if usage else 0,
-        cached_tokens=usage.cached_tokens if usage else 0, cost_usd=usage.cost_usd if usage else None,
-        cut=", ".join(map(str, call.cut)), error=call.error or ("broken off" if call.broken_off else ""),
-        mended=call.mended, about=call.cause.rows, resident=call.cause.resident, step=call.cause.step,
-        called_at=called_at, asked=_asked(call), answered=call.words.answered if call.words else "",
-    )  # fmt: skip
+        role=call.role,
+        prompt=call.prompt,
+        model=call.model,
+        seconds=call.seconds,
+        first_part_s=call.first_s,
+        input_tokens=usage.input_tokens if usage else 0,
+        output_tokens=usage.output_tokens if usage else 0,
+        cached_tokens=usage.cached_tokens if usage else 0,
+        cost_usd=usage.cost_usd if usage else None,
+        cut=", ".join(map(str, call.cut)),
+        error=call.error or ("broken off" if call.broken_off else ""),
+        mended=call.mended,
+        about=call.cause.rows,
+        resident=call.cause.resident,
+        step=call.cause.step,
+        called_at=called_at,
+        asked=_asked(call),
+        answered=call.words.answered if call.words else "",
+    )
 
 
 def _asked(call: Metered) -> str:

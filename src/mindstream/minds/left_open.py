@@ -54,9 +54,12 @@ async def _answers(memory: Memory) -> list[Work]:
 
 
 async def _take(
-    memory: Memory, owner: str, lease_s: float, first: Work,
+    memory: Memory,
+    owner: str,
+    lease_s: float,
+    first: Work,
     of_session: Callable[[str], AbstractAsyncContextManager[Mind]],
-) -> Sequence[Work]:  # fmt: skip
+) -> Sequence[Work]:
     """Take up what is open of a conversation, and answer it in its order."""
     store, now = memory.store, memory.clock.now()
     taken = await store.claim(memory.key, first.slot, owner, now, now + lease_s, first.cause + 1)

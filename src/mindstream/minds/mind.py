@@ -26,7 +26,7 @@ from mindstream.log.events import (
     Redacted,
     Said,
     Waiting,
-)  # fmt: skip
+)
 from mindstream.log.feed import Feed
 from mindstream.log.names import StreamName, checked_name
 from mindstream.memory.curation.curation import Correction
@@ -86,9 +86,15 @@ class Mind:
         self.tools = checked_tools(tools)
         self.timeouts = (timeouts or Timeouts()).fill(models)
         self.reasoners = Background(
-            memory, speak_up=self._speak_up, tools=self.tools, lease_s=self.timeouts.lease_s,
-            retry_s=self.timeouts.retry_s, session=session, thinks=thinks, owner=owner,
-        )  # fmt: skip
+            memory,
+            speak_up=self._speak_up,
+            tools=self.tools,
+            lease_s=self.timeouts.lease_s,
+            retry_s=self.timeouts.retry_s,
+            session=session,
+            thinks=thinks,
+            owner=owner,
+        )
         self._responds = responder
         self.responder = make_responder(responder, Host(memory, models, session, self.timeouts, self.reasoners))
         self.reasoners.add(*self.responder.reasoners, *reasoners)
@@ -156,9 +162,16 @@ class Mind:
             await memory.begin()
             asked = RefusedMessages(memory).around(shared.with_listener(calls.take))
             mind = cls(
-                memory, asked, session, tools=tools, reasoners=reasoners, timeouts=timeouts,
-                responder=responder or NullResponder, thinks=part != "talks", owner=owner,
-            )  # fmt: skip
+                memory,
+                asked,
+                session,
+                tools=tools,
+                reasoners=reasoners,
+                timeouts=timeouts,
+                responder=responder or NullResponder,
+                thinks=part != "talks",
+                owner=owner,
+            )
             await mind._begin()
             if part != "thinks":
                 opened = Opened(session=session, pack=mind.responder.name, models=mind.models.names)
@@ -200,9 +213,15 @@ class Mind:
             yield self
             return
         other = Mind(
-            self.memory, self.models, session, tools=self.tools, timeouts=self.timeouts, responder=self._responds,
-            thinks=False, owner=self.reasoners.owner,
-        )  # fmt: skip
+            self.memory,
+            self.models,
+            session,
+            tools=self.tools,
+            timeouts=self.timeouts,
+            responder=self._responds,
+            thinks=False,
+            owner=self.reasoners.owner,
+        )
         await other._begin()
         try:
             yield other

@@ -20,9 +20,20 @@ from mindstream.models.fence import fenced, fenced_short, listed, numbered
 MOST_TEXT, MOST_WORK = 2_000_000, 20_000_000
 """Characters that may come of a template, and that its filters and calls may handle on the way."""
 JINJAS = (
-    "capitalize", "count", "d", "default", "int", "length", "list", "lower", "reverse", "string", "title", "trim",
+    "capitalize",
+    "count",
+    "d",
+    "default",
+    "int",
+    "length",
+    "list",
+    "lower",
+    "reverse",
+    "string",
+    "title",
+    "trim",
     "upper",
-)  # fmt: skip
+)
 """Filters that are taken from Jinja."""
 MOST_KNOWN = 1_000
 """Maximum number of attributes of which it is kept whether a template may read them."""
@@ -134,10 +145,15 @@ def _json(value: object) -> str:
 
 
 _PLAIN = {name: FILTERS[name] for name in JINJAS} | {
-    "data": fenced, "short": fenced_short, "listed": listed, "numbered": numbered, "tojson": _json,
+    "data": fenced,
+    "short": fenced_short,
+    "listed": listed,
+    "numbered": numbered,
+    "tojson": _json,
     "fields": _fields,
-    "first": lambda values: next(iter(values), ""), "last": lambda values: next(reversed(values), ""),
-}  # fmt: skip
+    "first": lambda values: next(iter(values), ""),
+    "last": lambda values: next(reversed(values), ""),
+}
 SANDBOX = Sandbox(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)
 SANDBOX.filters = {name: _counted(each) for name, each in _PLAIN.items()}
 SANDBOX.filters |= {"map": _attributes, "join": _join, "replace": _replace}

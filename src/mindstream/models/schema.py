@@ -23,9 +23,17 @@ COMPLAINTS, SHOWN = 5, 80
 HERE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "$ref", "dependentSchemas")
 """Keywords whose schemas are held to the same value again …"""
 WITHIN = (
-    "properties", "patternProperties", "additionalProperties", "unevaluatedProperties", "propertyNames",
-    "items", "prefixItems", "additionalItems", "unevaluatedItems", "contains",
-)  # fmt: skip
+    "properties",
+    "patternProperties",
+    "additionalProperties",
+    "unevaluatedProperties",
+    "propertyNames",
+    "items",
+    "prefixItems",
+    "additionalItems",
+    "unevaluatedItems",
+    "contains",
+)
 """… and those that are held to what is in it."""
 SHAPE = ("type", "required", "additionalProperties", "maxItems", "minItems", "maxProperties", "minProperties")
 """Faults of a list or object that are there whatever its parts may be."""

@@ -56,4 +56,4 @@ class Allowance:
         budget, seconds = self.budget, self._seconds_before + CLOCK.elapsed() - self._began
         return Spent(
             budget.spent_calls, self._tool_calls, budget.spent_tokens, budget.spent_usd, seconds, budget.unpriced
-        )  # fmt: skip
+        )

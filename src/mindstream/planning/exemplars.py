@@ -50,9 +50,10 @@ def shipped_exemplars(tools: Sequence[ToolSpec]) -> tuple[str, ...]:
     search = next((each.name for each in tools if "query" in each.parameters.get("properties", {})), "")
     names = {each.name for each in tools} | ({SEARCH} if search else set())
     return tuple(
-        each.replace(f"= {SEARCH}[", f"= {search}[") for each in read_exemplars(SHIPPED_FILE.read_text("utf-8"))
+        each.replace(f"= {SEARCH}[", f"= {search}[")
+        for each in read_exemplars(SHIPPED_FILE.read_text("utf-8"))
         if {step.tool for step in read(each).plan.steps} <= names
-    )  # fmt: skip
+    )
 
 
 BETWEEN = re.compile(r"^-{3,}[ \t]*$", re.MULTILINE)

@@ -57,8 +57,16 @@ def solved_plans(runs: Iterable[RunCheckpoint]) -> list[Plan]:
     What was mended, given by a caller, remembered, stopped or left a part unanswered is none of them.
     """
     plans = {
-        run.plan.save(): run.plan.model_copy(update={"task": run.task}) for run in runs
-        if run.plan and run.plan.steps and run.how != "react" and run.given is None and not run.replans
-        and run.answer and not run.stopped and not run.unanswered and not run.remembered
-    }  # fmt: skip
+        run.plan.save(): run.plan.model_copy(update={"task": run.task})
+        for run in runs
+        if run.plan
+        and run.plan.steps
+        and run.how != "react"
+        and run.given is None
+        and not run.replans
+        and run.answer
+        and not run.stopped
+        and not run.unanswered
+        and not run.remembered
+    }
     return list(plans.values())

@@ -171,10 +171,16 @@ class PlanningRun:
     def executor(self) -> Executor:
         """Return what runs steps; what has been found is not looked for again."""
         self._executor = Executor(
-            self.tools, run=self.name, limits=self.limits, leave=self.leave, watchers=self.watchers,
-            found=self.evidence, foreign=self.plan.foreign, take_call=self.allowance.take_call,
+            self.tools,
+            run=self.name,
+            limits=self.limits,
+            leave=self.leave,
+            watchers=self.watchers,
+            found=self.evidence,
+            foreign=self.plan.foreign,
+            take_call=self.allowance.take_call,
             instead=self._know if self.knows else None,
-        )  # fmt: skip
+        )
         return self._executor
 
     async def _know(self, step: PlannedStep, failed: Evidence) -> str:
@@ -239,6 +245,14 @@ class PlanningRun:
         answer = self.answered
         stopped = self.stopped or (NO_ANSWER if answer.missing and not answer.text else "")
         return Solution(
-            self.task, how, answer.text, self.plan, self.evidence, stopped, tuple(self.changes),
-            self.allowance.spent(), self.name, answer.missing,
-        )  # fmt: skip
+            self.task,
+            how,
+            answer.text,
+            self.plan,
+            self.evidence,
+            stopped,
+            tuple(self.changes),
+            self.allowance.spent(),
+            self.name,
+            answer.missing,
+        )

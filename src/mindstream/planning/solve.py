@@ -36,8 +36,12 @@ if TYPE_CHECKING:
 
 Strategy: TypeAlias = Literal["rewoo", "react", "plan-execute", "direct", "cot"]
 WAYS = {
-    "rewoo": rewoo, "react": react, "plan-execute": plan_and_execute, "direct": direct, "cot": chain_of_thought,
-}  # fmt: skip
+    "rewoo": rewoo,
+    "react": react,
+    "plan-execute": plan_and_execute,
+    "direct": direct,
+    "cot": chain_of_thought,
+}
 UNPLANNED = ("react", "direct", "cot")
 """No plan is written beforehand in these, and one role answers."""
 WITHOUT_TOOLS = ("direct", "cot")
@@ -86,10 +90,20 @@ async def solve(planner: Planner, task: str, plan: Plan | None = None, *, run: s
         known = await plans.find(task, specs) if plans else None
         shown = await find_exemplars(planner.exemplars, task)
         going = PlanningRun(
-            task, checked_tools(planner.tools), named, shown, allowance, planner.replans, planner.limits,
-            one_at_a_time(planner.leave), (*([journal] if journal else []), *planner.watchers), run, begun,
-            begun.plan or plan or known, planner.own_knowledge,
-        )  # fmt: skip
+            task,
+            checked_tools(planner.tools),
+            named,
+            shown,
+            allowance,
+            planner.replans,
+            planner.limits,
+            one_at_a_time(planner.leave),
+            (*([journal] if journal else []), *planner.watchers),
+            run,
+            begun,
+            begun.plan or plan or known,
+            planner.own_knowledge,
+        )
         because = GIVEN if plan and begun.plan is None else REMEMBERED if known else ""
         with (
             calls_for(_cause(journal)),
@@ -141,9 +155,15 @@ def _ended(begun: RunCheckpoint, task: str, how: Strategy) -> Solution | None:
     if begun.answer is None or begun.stopped or begun.answer.startswith(QUOTED):
         return None
     return Solution(
-        task, begun.how, begun.answer, begun.plan or Plan(task=task), begun.evidence, spent=begun.spent, run=run,
+        task,
+        begun.how,
+        begun.answer,
+        begun.plan or Plan(task=task),
+        begun.evidence,
+        spent=begun.spent,
+        run=run,
         unanswered=begun.unanswered,
-    )  # fmt: skip
+    )
 
 
 @asynccontextmanager

@@ -269,9 +269,15 @@ class Runner:
 
 
 async def stop_elsewhere(
-    store: Store, mind: StreamKey, clock: Clock, ours: Container[str], *, session: str | None = None,
-    slot: str | None = None, answers: bool = True,
-) -> int:  # fmt: skip
+    store: Store,
+    mind: StreamKey,
+    clock: Clock,
+    ours: Container[str],
+    *,
+    session: str | None = None,
+    slot: str | None = None,
+    answers: bool = True,
+) -> int:
     """Stop what is held under other names than ours; return how many runs and answers. It counts as thought about.
 
     Args:

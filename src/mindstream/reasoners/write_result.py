@@ -40,9 +40,12 @@ async def conclude(
         return [_tainted(entry) for entry in entries] if context.strangers else entries, revisions
 
     thought = Thought(
-        slot=context.slot, about=about, text=run_result.thought, model=run_result.model,
+        slot=context.slot,
+        about=about,
+        text=run_result.thought,
+        model=run_result.model,
         **asdict(run_result.briefing),
-    )  # fmt: skip
+    )
     for _ in range(WRITES - 1):
         try:
             return await _written(context, thought, await ForeignTask(writing).result(WRITING_S), finish)

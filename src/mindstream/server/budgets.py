@@ -123,6 +123,4 @@ class Budgets:
 
 def _counted(budget: Budget) -> tuple[int, int, float]:
     """Return what counts for other servers: what is spent, and what calls in flight have reserved."""
-    return (
-        budget.spent_calls, budget.spent_tokens + budget.reserved_tokens, budget.spent_usd + budget.reserved_usd
-    )  # fmt: skip
+    return (budget.spent_calls, budget.spent_tokens + budget.reserved_tokens, budget.spent_usd + budget.reserved_usd)

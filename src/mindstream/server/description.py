@@ -36,9 +36,7 @@ def describe_api(api: FastAPI) -> None:
 
     def openapi() -> dict[str, Any]:
         if not api.openapi_schema:
-            made = get_openapi(
-                title=api.title, version=api.version, description=api.description, routes=api.routes
-            )  # fmt: skip
+            made = get_openapi(title=api.title, version=api.version, description=api.description, routes=api.routes)
             api.openapi_schema = _shortened(made)
         return api.openapi_schema
 

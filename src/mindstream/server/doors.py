@@ -59,10 +59,14 @@ class Doors:
     def __init__(self, house: House, admission: Admission, receiver: Receiver | None = None) -> None:
         self.house, self.admission = house, admission
         self.api = FastAPI(
-            title="mindstream", version=package.__version__, lifespan=self.lifespan, docs_url=None, redoc_url=None,
+            title="mindstream",
+            version=package.__version__,
+            lifespan=self.lifespan,
+            docs_url=None,
+            redoc_url=None,
             openapi_url=None,  # see describe_api
             description="Memory, minds, plans, lives, pools and towns: see docs/server.md.",
-        )  # fmt: skip
+        )
         self._ledger = Ledger(house.own_store, house.clock)
         is_shared = house.settings.data.folder is None  # a folder has one server
         issued = admission.issuer.limits if admission.issuer else None
@@ -118,11 +122,20 @@ class Doors:
 
 
 def app(
-    data: AnyData | House = "data", *, model: str | Models | None = None, require_token: bool = False,
-    hosts: tuple[str, ...] = (), origins: tuple[str, ...] = (),
-    settings: Settings | None = None, offered: Offered | None = None, at_once: int = AT_ONCE,
-    issuer: Issuer | None = None, webhook: Receiver | None = None, public_url: str = "", thinks: bool = True,
-) -> Doors:  # fmt: skip
+    data: AnyData | House = "data",
+    *,
+    model: str | Models | None = None,
+    require_token: bool = False,
+    hosts: tuple[str, ...] = (),
+    origins: tuple[str, ...] = (),
+    settings: Settings | None = None,
+    offered: Offered | None = None,
+    at_once: int = AT_ONCE,
+    issuer: Issuer | None = None,
+    webhook: Receiver | None = None,
+    public_url: str = "",
+    thinks: bool = True,
+) -> Doors:
     """Make the application.
 
     Args:

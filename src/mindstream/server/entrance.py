@@ -329,8 +329,10 @@ async def refuse(send: Send, refusal: BaseException) -> None:
     body = body_of(found)
     more = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
     head: Iterable[tuple[bytes, bytes]] = [
-        (b"content-type", TYPE.encode()), (b"content-length", str(len(body)).encode()), *more
-    ]  # fmt: skip
+        (b"content-type", TYPE.encode()),
+        (b"content-length", str(len(body)).encode()),
+        *more,
+    ]
     await send({"type": "http.response.start", "status": found.status, "headers": list(head)})
     await send({"type": "http.response.body", "body": body})
 

@@ -28,9 +28,13 @@ def add_events(api: FastAPI, house: House) -> None:
     """Add the route."""
 
     @api.get(
-        PREFIX + "/events", tags=["log"], operation_id="log.events", response_class=EventStream, status_code=200,
+        PREFIX + "/events",
+        tags=["log"],
+        operation_id="log.events",
+        response_class=EventStream,
+        status_code=200,
         responses=problems_of("GET") | {200: {"content": {"text/event-stream": {}}}},
-    )  # fmt: skip
+    )
     async def events(
         request: Request,
         user: Annotated[str | None, Query(min_length=1, max_length=100)] = None,
@@ -96,7 +100,7 @@ def read_id(last_event_id: str | None, after: int | None) -> int | None:
 
 async def follow(
     hub: Hub, wants: Wants, after: int | None, mind: StreamKey | None = None, left_s: LeftS = unending
-) -> AsyncGenerator[bytes]:  # fmt: skip
+) -> AsyncGenerator[bytes]:
     """Yield the log as events: what was written after a seq, then what is being written; each row once.
 
     It ends when the token has ended: `left_s` says how long that still holds.

@@ -50,11 +50,15 @@ class Metrics:
         running = Counter(one.state for one in house.running.each())
         lines = [
             *_head("mindstream_requests_total", "counter", "Requests that were answered."),
-            *(f'mindstream_requests_total{{method="{method}",status="{status}"}} {n}'
-              for (method, status), n in sorted(self.requests.items())),
+            *(
+                f'mindstream_requests_total{{method="{method}",status="{status}"}} {n}'
+                for (method, status), n in sorted(self.requests.items())
+            ),
             *_head("mindstream_request_seconds_total", "counter", "Seconds that answering took, streams included."),
-            *(f'mindstream_request_seconds_total{{method="{method}"}} {n:.3f}'
-              for method, n in sorted(self.seconds.items())),
+            *(
+                f'mindstream_request_seconds_total{{method="{method}"}} {n:.3f}'
+                for method, n in sorted(self.seconds.items())
+            ),
             *_gauge("mindstream_requests_going", "Requests that go on.", self.going),
             *_gauge("mindstream_minds_open", "Minds that are open.", len(house.minds)),
             *_gauge("mindstream_event_listeners", "Clients that listen to events.", house.listeners()),
@@ -62,9 +66,12 @@ class Metrics:
             *(f'mindstream_operations{{state="{state}"}} {n}' for state, n in sorted(running.items())),
             *_head("mindstream_webhook_posts_total", "counter", "Posts to the webhook, by what came of them."),
             *(f'mindstream_webhook_posts_total{{result="{result}"}} {n}' for result, n in sorted(self.webhook.items())),
-            *_gauge("mindstream_rss_peak_bytes", "The most memory that the process held.",
-                    resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024),
-        ]  # fmt: skip
+            *_gauge(
+                "mindstream_rss_peak_bytes",
+                "The most memory that the process held.",
+                resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            ),
+        ]
         return "\n".join(lines) + "\n"
 
 
@@ -85,9 +92,12 @@ def add_health(api: FastAPI, house: House, metrics: Metrics) -> None:
         return Health()
 
     @api.get(
-        "/metrics", tags=["server"], operation_id="server.metrics", response_class=Response,
+        "/metrics",
+        tags=["server"],
+        operation_id="server.metrics",
+        response_class=Response,
         responses=problems_of("NEED") | {200: {"content": {TEXT: {"schema": {"type": "string"}}}}},
-    )  # fmt: skip
+    )
     async def show(request: Request) -> Response:
         """Return counts and gauges, as Prometheus reads them; for tokens of the tenant `local` (admin, server.read)."""
         who = who_of(request.scope)

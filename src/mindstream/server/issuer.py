@@ -59,9 +59,16 @@ class Issuer:
     """
 
     def __init__(
-        self, url: str, audience: Sequence[str], clock: Clock, *, tenant_claim: str = "tenant", user_claim: str = "",
-        tokens: int | None = None, usd: float | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        url: str,
+        audience: Sequence[str],
+        clock: Clock,
+        *,
+        tenant_claim: str = "tenant",
+        user_claim: str = "",
+        tokens: int | None = None,
+        usd: float | None = None,
+    ) -> None:
         self.url = checked_address(url)
         self._audience = [each for each in audience if each]
         if not self._audience:
@@ -96,9 +103,14 @@ class Issuer:
             return None
         try:
             claims = jwt.decode(
-                token, key, [way], issuer=self.url, audience=self._audience, leeway=LEEWAY_S,
+                token,
+                key,
+                [way],
+                issuer=self.url,
+                audience=self._audience,
+                leeway=LEEWAY_S,
                 options={"require": ["exp", "iss", "aud"]},
-            )  # fmt: skip
+            )
         except jwt.PyJWTError:
             return None
         return await self._token(claims)
@@ -119,10 +131,16 @@ class Issuer:
         try:
             who = f"{tenant}\n{user or claims.get('sub', '')}"
             return Token(
-                id=f"{ISSUED}{(await self.digest(who))[:20]}", hash="", tenant=checked_wall(tenant),
-                scopes=read_scopes(claims), made=float(claims.get("iat", 0)), ends=float(claims["exp"]),
-                user=StreamName("user", user).normal if user else "", tokens=self.limits.tokens, usd=self.limits.usd,
-            )  # fmt: skip
+                id=f"{ISSUED}{(await self.digest(who))[:20]}",
+                hash="",
+                tenant=checked_wall(tenant),
+                scopes=read_scopes(claims),
+                made=float(claims.get("iat", 0)),
+                ends=float(claims["exp"]),
+                user=StreamName("user", user).normal if user else "",
+                tokens=self.limits.tokens,
+                usd=self.limits.usd,
+            )
         except (InputError, ValueError, TypeError):
             return None
 
@@ -155,9 +173,15 @@ class Issuer:
                 self._keys = read_keys(json.loads(await _get(client, checked_address(found.jwks_uri))))
                 self._fetched = self._clock.elapsed()
         except (
-            httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, wire.Refusal, TimeoutError, ValidationError,
-            ValueError, InputError,
-        ):  # fmt: skip
+            httpx2.HTTPError,
+            httpx2.InvalidURL,
+            httpx2.StreamError,
+            wire.Refusal,
+            TimeoutError,
+            ValidationError,
+            ValueError,
+            InputError,
+        ):
             return
 
 

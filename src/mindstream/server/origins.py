@@ -16,9 +16,10 @@ NAMES = re.compile(r"[A-Za-z0-9, -]{1,1000}")
 def reading(origin: str) -> list[tuple[bytes, bytes]]:
     """Return the headers by which a page of an origin that was let in may read an answer. Cookies are none of it."""
     return [
-        (b"access-control-allow-origin", origin.encode("latin-1")), (b"vary", b"origin"),
+        (b"access-control-allow-origin", origin.encode("latin-1")),
+        (b"vary", b"origin"),
         (b"access-control-expose-headers", b"retry-after, www-authenticate"),
-    ]  # fmt: skip
+    ]
 
 
 def is_preflight(scope: Scope, headers: Mapping[str, str]) -> bool:
@@ -31,8 +32,9 @@ async def answer_preflight(send: Send, headers: Mapping[str, str]) -> None:
     wanted = headers.get("access-control-request-headers", "")
     allowed = wanted.encode() if NAMES.fullmatch(wanted) else b"authorization, content-type"
     told = [
-        (b"access-control-allow-methods", METHODS), (b"access-control-allow-headers", allowed),
+        (b"access-control-allow-methods", METHODS),
+        (b"access-control-allow-headers", allowed),
         (b"access-control-max-age", ASKED_AGAIN_S),
-    ]  # fmt: skip
+    ]
     await send({"type": "http.response.start", "status": 204, "headers": told})
     await send({"type": "http.response.body", "body": b""})

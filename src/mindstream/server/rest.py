@@ -20,11 +20,23 @@ from mindstream.service.operations.table import Operation, operations
 PREFIX = "/api/v1"
 ANSWERS = {
     "GET": ("malformed", "invalid", "unauthenticated", "forbidden", "not-found", "too-many", "unavailable"),
-    "POST": ("malformed", "invalid", "unauthenticated", "forbidden", "not-found", "conflict", "too-large", "media-type",
-             "too-many", "not-offered", "model", "unavailable"),
+    "POST": (
+        "malformed",
+        "invalid",
+        "unauthenticated",
+        "forbidden",
+        "not-found",
+        "conflict",
+        "too-large",
+        "media-type",
+        "too-many",
+        "not-offered",
+        "model",
+        "unavailable",
+    ),
     "READY": ("too-many", "unavailable"),
     "NEED": ("unauthenticated", "too-many"),
-}  # fmt: skip
+}
 """The problems that are documented of every route, by method; DELETE is as POST."""
 
 
@@ -32,10 +44,18 @@ def add_rest(api: FastAPI, house: House, writes: Writes) -> None:
     """Add a route for each operation."""
     for each in operations():
         api.add_api_route(
-            PREFIX + each.path, _endpoint(each, house, writes), methods=[each.method], status_code=each.status,
-            response_model=each.reply, name=each.name, operation_id=each.name, tags=[each.room],
-            summary=each.name, description=each.summary, responses=problems_of(each.method) | _streamed(each),
-        )  # fmt: skip
+            PREFIX + each.path,
+            _endpoint(each, house, writes),
+            methods=[each.method],
+            status_code=each.status,
+            response_model=each.reply,
+            name=each.name,
+            operation_id=each.name,
+            tags=[each.room],
+            summary=each.name,
+            description=each.summary,
+            responses=problems_of(each.method) | _streamed(each),
+        )
 
 
 def problems_of(method: str) -> dict[int | str, dict[str, Any]]:

@@ -106,10 +106,18 @@ def listen(host: str, port: int) -> socket.socket:
 def configure(doors: Doors) -> uvicorn.Config:
     """Return how the application is served."""
     return uvicorn.Config(
-        doors, http=BoundedConnection, ws="none", lifespan="off", log_config=None, access_log=False,
+        doors,
+        http=BoundedConnection,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
         server_header=False,
-        proxy_headers=False, timeout_graceful_shutdown=10, timeout_keep_alive=30, backlog=BACKLOG,
-    )  # fmt: skip
+        proxy_headers=False,
+        timeout_graceful_shutdown=10,
+        timeout_keep_alive=30,
+        backlog=BACKLOG,
+    )
 
 
 class QuietFormatter(logging.Formatter):

@@ -92,10 +92,18 @@ class Tokens:
         return [Token.model_validate_json(each.value) for each in await self._store().kept(SERVER, TOKEN)]
 
     async def new(
-        self, tenant: str, scopes: str, days: float, *, user: str = "", a_minute: int | None = None,
-        at_once: int | None = None, tokens: int | None = None, usd: float | None = None,
+        self,
+        tenant: str,
+        scopes: str,
+        days: float,
+        *,
+        user: str = "",
+        a_minute: int | None = None,
+        at_once: int | None = None,
+        tokens: int | None = None,
+        usd: float | None = None,
         bytes_a_day: int | None = None,
-    ) -> tuple[str, Token]:  # fmt: skip
+    ) -> tuple[str, Token]:
         """Make a token and keep its hash; the token itself is nowhere but in what is returned.
 
         Raises:
@@ -106,10 +114,19 @@ class Tokens:
             raise InputError("a token lasts for some days, at most ten years")
         now, token = self._clock.now(), PREFIX + secrets.token_urlsafe(32)
         made = Token(
-            id=chance_token(10), hash=_hash(token), tenant=checked_wall(tenant), scopes=sorted(checked_scopes(scopes)),
-            made=now, ends=now + days * DAY_S, user=StreamName("user", user).normal if user else "", a_minute=a_minute,
-            at_once=at_once, bytes_a_day=bytes_a_day, tokens=tokens, usd=usd,
-        )  # fmt: skip
+            id=chance_token(10),
+            hash=_hash(token),
+            tenant=checked_wall(tenant),
+            scopes=sorted(checked_scopes(scopes)),
+            made=now,
+            ends=now + days * DAY_S,
+            user=StreamName("user", user).normal if user else "",
+            a_minute=a_minute,
+            at_once=at_once,
+            bytes_a_day=bytes_a_day,
+            tokens=tokens,
+            usd=usd,
+        )
         await self.keep(made)
         return token, made
 

@@ -91,9 +91,12 @@ class Receiver:
         """Return the headers of a message."""
         signature = hmac.new(self.key, f"{id_}.{at}.".encode() + body, hashlib.sha256).digest()
         return {
-            "content-type": "application/json", "user-agent": "mindstream", "webhook-id": id_,
-            "webhook-timestamp": str(at), "webhook-signature": f"v1,{base64.b64encode(signature).decode()}",
-        }  # fmt: skip
+            "content-type": "application/json",
+            "user-agent": "mindstream",
+            "webhook-id": id_,
+            "webhook-timestamp": str(at),
+            "webhook-signature": f"v1,{base64.b64encode(signature).decode()}",
+        }
 
 
 class Webhook:

@@ -94,9 +94,11 @@ async def bill(store: LogStore, user: StreamKey | None = None, upto: int | None 
             break
         total.add(call)
         names: dict[By, str] = {
-            "day": format_iso(call.time(logged.at))[:10], "user": shown_name(logged.mind),
-            "role": call.role, "model": call.model,
-        }  # fmt: skip
+            "day": format_iso(call.time(logged.at))[:10],
+            "user": shown_name(logged.mind),
+            "role": call.role,
+            "model": call.model,
+        }
         for by, name in names.items():
             parts[by].setdefault(name, Total(name)).add(call)
         days.setdefault(names["day"], {}).setdefault(call.role, Total(call.role)).add(call)

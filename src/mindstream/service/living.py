@@ -96,9 +96,15 @@ class LifeSettings:
 
 @asynccontextmanager
 async def open_life(
-    settings: Settings, wanted: LifeSettings, stream: Memory, *, approve: Approve | None = None,
-    note: Callable[[str], None] = lambda _: None, models: Models | None = None, policy: MemoryPolicy = USUAL_POLICY,
-) -> AsyncIterator[Life]:  # fmt: skip
+    settings: Settings,
+    wanted: LifeSettings,
+    stream: Memory,
+    *,
+    approve: Approve | None = None,
+    note: Callable[[str], None] = lambda _: None,
+    models: Models | None = None,
+    policy: MemoryPolicy = USUAL_POLICY,
+) -> AsyncIterator[Life]:
     """Open models and tools, take up the life of a stream, and keep the bill of its calls.
 
     Args:
@@ -183,16 +189,24 @@ def make_config(settings: Settings, wanted: LifeSettings) -> LifeConfig:
         raise InputError(f"--prompt-tokens: at least {LEAST_PROMPT:,}, or M2 cannot see its tools and its ledger")
     return LifeConfig(
         budget=LifeBudget(
-            calls=settings.budget_calls, tokens=settings.budget_tokens, usd=settings.budget_usd,
-            usd_per_day=wanted.usd_per_day, tokens_per_day=_tokens_per_day(wanted), words_per_day=wanted.words_per_day,
+            calls=settings.budget_calls,
+            tokens=settings.budget_tokens,
+            usd=settings.budget_usd,
+            usd_per_day=wanted.usd_per_day,
+            tokens_per_day=_tokens_per_day(wanted),
+            words_per_day=wanted.words_per_day,
         ),
         rhythm=Rhythm(
-            ActiveHours(wanted.hours, ZONE) if wanted.hours else None, ZONE,
+            ActiveHours(wanted.hours, ZONE) if wanted.hours else None,
+            ZONE,
             read_beat(wanted.beat) if wanted.beat else None,
         ),
         permits=Permits(tools=wanted.allow, always=("write_file",) if wanted.out else ()),
-        prompt_tokens=wanted.prompt_tokens, hears=wanted.hears, offers=wanted.offer, dream_tools=wanted.dream_tools,
-    )  # fmt: skip
+        prompt_tokens=wanted.prompt_tokens,
+        hears=wanted.hears,
+        offers=wanted.offer,
+        dream_tools=wanted.dream_tools,
+    )
 
 
 def _tokens_per_day(wanted: LifeSettings) -> int | None:
@@ -226,9 +240,14 @@ def read_end(words: str, now: Moment) -> Moment:
 
 
 async def _open_tools(
-    settings: Settings, wanted: LifeSettings, stream: Memory, models: Models, approve: Approve | None,
-    note: Callable[[str], None], opened: AsyncExitStack,
-) -> tuple[Tool, ...]:  # fmt: skip
+    settings: Settings,
+    wanted: LifeSettings,
+    stream: Memory,
+    models: Models,
+    approve: Approve | None,
+    note: Callable[[str], None],
+    opened: AsyncExitStack,
+) -> tuple[Tool, ...]:
     names = USUAL if wanted.tools is None else wanted.tools
     worker = models.of("worker", "M1", "reasoner")
     means = Means(None if worker.name == Rules.name else worker, stream, settings.data, embed=settings.embedder)

@@ -102,9 +102,13 @@ class UserMemory:
 
 @contextlib.asynccontextmanager
 async def open_user_memory(
-    settings: Settings, *, new: bool = False, own: bool = False, known: bool = False,
+    settings: Settings,
+    *,
+    new: bool = False,
+    own: bool = False,
+    known: bool = False,
     begins: str = "`mindstream chat`",
-) -> AsyncIterator[UserMemory]:  # fmt: skip
+) -> AsyncIterator[UserMemory]:
     """Open a user's memory.
 
     Args:

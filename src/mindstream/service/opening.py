@@ -27,9 +27,14 @@ from mindstream.tools.tool import Tool
 
 @contextlib.asynccontextmanager
 async def open_mind(
-    settings: Settings, *, session: str | None = None, record: Path | None = None,
-    exemplars: Exemplars | None = None, follow_ups: bool = True, tools: Sequence[Tool] = (),
-) -> AsyncIterator[Mind]:  # fmt: skip
+    settings: Settings,
+    *,
+    session: str | None = None,
+    record: Path | None = None,
+    exemplars: Exemplars | None = None,
+    follow_ups: bool = True,
+    tools: Sequence[Tool] = (),
+) -> AsyncIterator[Mind]:
     """Open the mind that the settings describe and let its reasoners work until the block ends.
 
     Args:
@@ -43,14 +48,22 @@ async def open_mind(
         StorageError: the data folder cannot be used.
     """
     await refuse_town_in(settings.data)
-    async with answering(settings, record=record) as models, Mind.open(
-        settings.data, user=settings.user, session=session, models=models,
-        responder=Coach.using(
-            settings.pack, settings.gate, exemplars, follow_ups, settings.timezone or MachineZone()
-        ),
-        embed=settings.named_embedder, tools=tools,
-        timeouts=Timeouts(deadline_s=settings.deadline_s), policy=policy_given(settings),
-    ) as mind:  # fmt: skip
+    async with (
+        answering(settings, record=record) as models,
+        Mind.open(
+            settings.data,
+            user=settings.user,
+            session=session,
+            models=models,
+            responder=Coach.using(
+                settings.pack, settings.gate, exemplars, follow_ups, settings.timezone or MachineZone()
+            ),
+            embed=settings.named_embedder,
+            tools=tools,
+            timeouts=Timeouts(deadline_s=settings.deadline_s),
+            policy=policy_given(settings),
+        ) as mind,
+    ):
         yield mind
 
 
@@ -91,8 +104,15 @@ def answering(
     if settings.prompts is not None and not settings.prompts.is_dir():
         raise SettingsError(f"the folder of your own words, {settings.prompts}, is not there")
     return Models.named(
-        settings.models, on_call=on_call, budget=budget or budget_of(settings), record=record,
-        words_dir=settings.prompts, context=settings.context, patience_s=settings.patience_s,
-        fallback=settings.fallback, at_once=at_once, keeps_words=settings.keep_prompts,
+        settings.models,
+        on_call=on_call,
+        budget=budget or budget_of(settings),
+        record=record,
+        words_dir=settings.prompts,
+        context=settings.context,
+        patience_s=settings.patience_s,
+        fallback=settings.fallback,
+        at_once=at_once,
+        keeps_words=settings.keep_prompts,
         engine=engine,
-    )  # fmt: skip
+    )

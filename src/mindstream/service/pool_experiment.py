@@ -75,9 +75,13 @@ async def run_experiment(settings: Settings, wish: ExperimentSettings, answered:
         raise InputError("no test is left: each question or answer stands in a pool or in what streams in")
     table, scorer = _who(settings, wish, cast)
     how = {
-        "agents": table, "data": _digest(cast), "embedder": settings.embedder, "scorer": scorer,
-        "seed": wish.design.seed, "shots of the stream": wish.design.most,
-    }  # fmt: skip
+        "agents": table,
+        "data": _digest(cast),
+        "embedder": settings.embedder,
+        "scorer": scorer,
+        "seed": wish.design.seed,
+        "shots of the stream": wish.design.most,
+    }
     how |= {"answers of the stream": "their own"} if wish.design.own_answers else {}
     if wish.ray and wish.out is None:
         raise InputError("--ray needs a file beside which workers keep what they answer: --out FILE.jsonl")
@@ -105,9 +109,12 @@ def _who(settings: Settings, wish: ExperimentSettings, cast: Cast) -> tuple[dict
 
 @contextlib.asynccontextmanager
 async def _open(
-    settings: Settings, wish: ExperimentSettings, cast: Cast, ledger: Ledger,
+    settings: Settings,
+    wish: ExperimentSettings,
+    cast: Cast,
+    ledger: Ledger,
     answered: Callable[[int, int], None] = lambda *_: None,
-) -> AsyncIterator[Experiment]:  # fmt: skip
+) -> AsyncIterator[Experiment]:
     table, scorer = _who(settings, wish, cast)
     roles = {f"agent {name}": model for name, model in table.items()} | {"scorer": scorer}
     asked = settings.model_copy(update={"model": RULES, "roles": roles})

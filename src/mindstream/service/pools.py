@@ -162,9 +162,14 @@ async def trim(pool: Pool, capacity: str, by: str) -> list[str]:
 
 @contextlib.asynccontextmanager
 async def open_member(
-    settings: Settings, name: str, *, scorer: Model | None = None, model: str = "", offers: bool = False,
+    settings: Settings,
+    name: str,
+    *,
+    scorer: Model | None = None,
+    model: str = "",
+    offers: bool = False,
     render: Callable[[Exemplar], str] = render_shot,
-) -> AsyncIterator[Member | None]:  # fmt: skip
+) -> AsyncIterator[Member | None]:
     """Open the user's place in a pool; None where no pool is named.
 
     Args:

@@ -117,14 +117,28 @@ def _shipped() -> Iterator[tuple[type[Prompt[Any]], Path]]:
 
 WORDS = "I wake at three in the night and then I lie there for a long while and think about work. "
 ITEMS: Mapping[str, tuple[int, int]] = {
-    "history": (12, 60), "conversation": (12, 40), "notes": (8, 20), "recalled": (3, 6), "known": (10, 40),
-    "memories": (20, 100), "fragments": (7, 100), "utterances": (1, 3), "steps": (2, 12), "resources": (1, 3),
-}  # fmt: skip
+    "history": (12, 60),
+    "conversation": (12, 40),
+    "notes": (8, 20),
+    "recalled": (3, 6),
+    "known": (10, 40),
+    "memories": (20, 100),
+    "fragments": (7, 100),
+    "utterances": (1, 3),
+    "steps": (2, 12),
+    "resources": (1, 3),
+}
 """How many items a list has, in an ordinary talk and at most; others have 2 and 6."""
 CHARACTERS: Mapping[str, tuple[int, int]] = {
-    "utterance": (120, 2_000), "utterances": (120, 2_000), "reply": (300, 1_200), "memories": (120, 500),
-    "fragments": (120, 500), "do": (120, 400), "language": (2, 2), "link": (40, 40),
-}  # fmt: skip
+    "utterance": (120, 2_000),
+    "utterances": (120, 2_000),
+    "reply": (300, 1_200),
+    "memories": (120, 500),
+    "fragments": (120, 500),
+    "do": (120, 400),
+    "language": (2, 2),
+    "link": (40, 40),
+}
 """How long a text is; others have 80 and 200."""
 
 

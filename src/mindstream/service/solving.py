@@ -149,18 +149,29 @@ async def open_solver(settings: Settings, task: SolveSettings, approve: Approve 
         exemplars = choose_exemplars(wanted, [tool.spec for tool in tools])
         member = await opened.enter_async_context(
             open_member(
-                settings, offered_pool(task.pool, task.offer), render=plan_shot, offers=bool(task.offer),
+                settings,
+                offered_pool(task.pool, task.offer),
+                render=plan_shot,
+                offers=bool(task.offer),
                 model=models.of("planner").name,
             )
-        )  # fmt: skip
+        )
         offering = Offering(member, models.of("scorer")) if member and task.offer else None
         if task.pool:
             exemplars += await find_exemplars(offering or member or (), task.text)
         planner = Planner(
-            models=models, tools=tools, how=task.how, memory=memory, exemplars=exemplars, budget=budget,
-            tool_calls=task.tool_calls, seconds=task.seconds, replans=task.replans, own_knowledge=task.own_knowledge,
+            models=models,
+            tools=tools,
+            how=task.how,
+            memory=memory,
+            exemplars=exemplars,
+            budget=budget,
+            tool_calls=task.tool_calls,
+            seconds=task.seconds,
+            replans=task.replans,
+            own_knowledge=task.own_knowledge,
             remembered=None if task.fresh or model is None else RememberedPlans(memory),
-        )  # fmt: skip
+        )
         yield Solver(task, models, planner, exemplars, refused, offering)
 
 
@@ -247,9 +258,14 @@ async def talk_tools(
 
 
 async def open_tools(
-    settings: Settings, names: Sequence[str], docs: Sequence[Path], mcp: Sequence[str], means: Means,
-    approve: Approve | None, opened: AsyncExitStack,
-) -> tuple[tuple[Tool, ...], dict[str, str]]:  # fmt: skip
+    settings: Settings,
+    names: Sequence[str],
+    docs: Sequence[Path],
+    mcp: Sequence[str],
+    means: Means,
+    approve: Approve | None,
+    opened: AsyncExitStack,
+) -> tuple[tuple[Tool, ...], dict[str, str]]:
     """Open tools by name, folders of documents and MCP servers; return them, and why some may not be called.
 
     Raises as `open_solver` does.

@@ -44,8 +44,12 @@ from mindstream.town.town import Town
 from mindstream.town.world.address import OBJECT
 
 SWITCHES = {
-    "observation": "observes", "reflection": "reflects", "planning": "plans", "recall": "recalls", "talk": "talks",
-}  # fmt: skip
+    "observation": "observes",
+    "reflection": "reflects",
+    "planning": "plans",
+    "recall": "recalls",
+    "talk": "talks",
+}
 """What can be left out of residents, and which constant does so."""
 WAITING = 8
 """So many residents think at a time as tasks elsewhere: they wait for a provider, mostly, and share a processor."""
@@ -214,9 +218,12 @@ def bill_of(store: Store, setting: Setting, embed: Embedder) -> Memory:
 
 
 async def live(
-    settings: Settings, last: int, on_step: Callable[[int], None], on_commits: Callable[[Sequence[Commit]], None],
+    settings: Settings,
+    last: int,
+    on_step: Callable[[int], None],
+    on_commits: Callable[[Sequence[Commit]], None],
     ray: bool = False,
-) -> int:  # fmt: skip
+) -> int:
     """Let the town live up to a step; return the one that it has come to. `ray`: its residents think as Ray's tasks.
 
     Raises:

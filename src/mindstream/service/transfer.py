@@ -80,20 +80,26 @@ async def _write(opened: UserMemory, records: list[Record]) -> None:
         records = await asyncio.to_thread(lambda: [_cleaned(record) for record in records])
     vectors = await embed_each(asking(embedder), [record.text for record in records])
     whole = [
-        replace(record, stream=opened.key, embedder="" if isinstance(vector, str) else embedder.name,
-                vector=None if isinstance(vector, str) else vector)
+        replace(
+            record,
+            stream=opened.key,
+            embedder="" if isinstance(vector, str) else embedder.name,
+            vector=None if isinstance(vector, str) else vector,
+        )
         for record, vector in zip(records, vectors, strict=True)
-    ]  # fmt: skip
+    ]
     event = Remembered(count=len(whole), kinds=dict(Counter(record.kind for record in whole)))
     await opened.memory.commit(Entry(event, "import", tuple(whole), system=True))
 
 
 def _cleaned(record: Record) -> Record:
     return replace(
-        record, text=intake.clean(record.text).text, data=intake.clean_within(dict(record.data)),
+        record,
+        text=intake.clean(record.text).text,
+        data=intake.clean_within(dict(record.data)),
         keywords=tuple(intake.clean_within([*record.keywords])),
         about=record.about and Triple(*intake.clean_within([*record.about])),
-    )  # fmt: skip
+    )
 
 
 async def _check_owners(opened: UserMemory, export: Export[Header]) -> None:

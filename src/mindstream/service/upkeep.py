@@ -48,11 +48,17 @@ async def predict_forgetting(opened: UserMemory, habit: Habit) -> tuple[float, l
     drawn = min(1.0, habit.n / max(1, int(np.count_nonzero(there))))
     return drawn, [
         Forgetting(
-            level, level >= laws.lasting_level, int(np.count_nonzero(levels == level)),
+            level,
+            level >= laws.lasting_level,
+            int(np.count_nonzero(levels == level)),
             curve(
-                laws, level, days=habit.days, sleeps_per_day=habit.sleeps, drawn=drawn,
+                laws,
+                level,
+                days=habit.days,
+                sleeps_per_day=habit.sleeps,
+                drawn=drawn,
                 passed_over_per_day=habit.passed_over,
             ),
         )
         for level in range(laws.lasting_level + 1)
-    ]  # fmt: skip
+    ]

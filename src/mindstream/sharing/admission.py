@@ -222,9 +222,12 @@ async def _record(pool: Pool, exemplar: Exemplar, state: PoolState) -> Record:
     text = embedded_text(exemplar.query, exemplar.answer, drawn, state.created.form if state.created else "composed")
     data = {"query": exemplar.query, "answer": exemplar.answer, "model": exemplar.model, "asked_by": exemplar.asked_by}
     new = RecordDraft(
-        text=text, kind="exemplar", by=exemplar.writer, evidence=exemplar.examples,
+        text=text,
+        kind="exemplar",
+        by=exemplar.writer,
+        evidence=exemplar.examples,
         data={**data, **({TAINTED: True} if exemplar.asked_by else {})},
-    )  # fmt: skip
+    )
     return replace((await pool.memory.build_records([new]))[0], id=exemplar.id)
 
 

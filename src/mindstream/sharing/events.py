@@ -196,6 +196,17 @@ class RetrieverTrained(Event):
 
 
 EVENTS: tuple[type[Event], ...] = (
-    PoolCreated, RubricFrozen, ExemplarOffered, ExemplarJudged, ExemplarShared, PairsShared, MembersChanged,
-    ExemplarWithdrawn, SourceTrusted, ExemplarsHelped, ExemplarEvicted, CandidatesLabelled, RetrieverTrained,
-)  # fmt: skip
+    PoolCreated,
+    RubricFrozen,
+    ExemplarOffered,
+    ExemplarJudged,
+    ExemplarShared,
+    PairsShared,
+    MembersChanged,
+    ExemplarWithdrawn,
+    SourceTrusted,
+    ExemplarsHelped,
+    ExemplarEvicted,
+    CandidatesLabelled,
+    RetrieverTrained,
+)

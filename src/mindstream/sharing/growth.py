@@ -119,9 +119,7 @@ async def size_curve(pool: Pool, reader: str, form: Form | None = None) -> SizeC
     helped = {size: asked.helped(size, trainer.head) for size in sizes}
     points = [SizePoint(n, float(each.mean()), float(asked.helped(n, plain).mean())) for n, each in helped.items()]
     best = _best({size: each for size, each in helped.items() if size >= min(by_hand, sizes[-1])})
-    return SizeCurve(
-        form or form_of(state), tuple(points), len(asked.rows), asked.held_out, by_hand, best
-    )  # fmt: skip
+    return SizeCurve(form or form_of(state), tuple(points), len(asked.rows), asked.held_out, by_hand, best)
 
 
 async def growth_curve(pool: Pool, reader: str, tell: Tell = lambda _: None) -> list[SizePoint]:

@@ -105,9 +105,7 @@ def label_cost(state: PoolState, labeller: Labeller, wanted: dict[str, list[str]
         tokens = sum(estimate_tokens("".join(each.text for each in prompt.messages())) for prompt in asked)
         return LabelCost(len(wanted), len(wanted), tokens, 4 * weighed + 10 * len(wanted))
     before = estimate_tokens(AnswerAfterExample.words())
-    tokens = sum(
-        before + _tokens(pairs[each]) + _tokens(pairs[id_]) for id_, some in wanted.items() for each in some
-    )  # fmt: skip
+    tokens = sum(before + _tokens(pairs[each]) + _tokens(pairs[id_]) for id_, some in wanted.items() for each in some)
     return LabelCost(len(wanted), weighed, tokens, weighed)
 
 

@@ -212,12 +212,19 @@ class PoolLearner(Retriever):
         """Write the next version; it covers what was admitted when its lessons were chosen."""
         version, parent = outcome.version, base.newest.number
         row = RetrieverTrained(
-            number=parent + 1, parent=parent, after=base.after, upto=base.upto,
-            held=outcome.held, embedder=version.embedder, learned_from=version.learned_from,
+            number=parent + 1,
+            parent=parent,
+            after=base.after,
+            upto=base.upto,
+            held=outcome.held,
+            embedder=version.embedder,
+            learned_from=version.learned_from,
             basis=trainer.labels.basis if trainer.labels else STAND_IN,
-            held_out=version.held_out, before=outcome.before, anew=base.newest.version is None,
+            held_out=version.held_out,
+            before=outcome.before,
+            anew=base.newest.version is None,
             labeller=trainer.labels.model if trainer.labels else "",
-        )  # fmt: skip
+        )
         await publish(self._pool.memory, version, row)
         trainer.number = row.number
         self._newest = Newest(row.number, version, trainer.policy)
@@ -243,7 +250,7 @@ class PoolLearner(Retriever):
 
     async def train(
         self, by: str, tell: Tell = lambda _: None, tell_labelled: Tell = lambda _: None
-    ) -> RetrieverTrained:  # fmt: skip
+    ) -> RetrieverTrained:
         """Learn from all now, for a member, and write what comes of it; broken off, what held until then is written.
 
         What the labeller has not read yet it labels first; where it fails, what it labelled is kept for the next time.
@@ -263,9 +270,7 @@ class PoolLearner(Retriever):
             base = await self._base()
             self._check_size(self._pool.last_state)
             self._trainer = None
-            trainer = await self._ready(
-                self.labeller.labels(lambda: self._pool.last_state) if self.labeller else None
-            )  # fmt: skip
+            trainer = await self._ready(self.labeller.labels(lambda: self._pool.last_state) if self.labeller else None)
             try:
                 outcome = await trainer.study(base.newest, self._lessons(trainer, whole=True), tell)
                 return await self._publish(base, trainer, outcome)

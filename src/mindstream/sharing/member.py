@@ -40,9 +40,7 @@ class Member:
         kept = shots(await self.pool.recall(query, k, reader=self.agent), self.tokens)
         return [Example(self.render(each), each.id, self.pool.is_strangers(each.id)) for each in kept]
 
-    async def offer(
-        self, query: str, answer: str, shown: Sequence[Example], *, asked_by: str = ""
-    ) -> ExemplarJudged:  # fmt: skip
+    async def offer(self, query: str, answer: str, shown: Sequence[Example], *, asked_by: str = "") -> ExemplarJudged:
         """Hand in what was answered after these were shown: it is drawn from them.
 
         Raises:

@@ -24,9 +24,11 @@ def _line(pool: Pool, id_: str, query: str) -> str:
     exemplar = standing.exemplar
     messages = [{"role": "user", "content": query}, {"role": "assistant", "content": exemplar.answer}]
     rest = {
-        "id": id_, "writer": exemplar.writer, "model": exemplar.model,
+        "id": id_,
+        "writer": exemplar.writer,
+        "model": exemplar.model,
         "score": standing.verdict.score if standing.verdict else 0.0,
-    }  # fmt: skip
+    }
     return json.dumps({"messages": messages, **rest}, ensure_ascii=False)
 
 

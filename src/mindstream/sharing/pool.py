@@ -52,9 +52,13 @@ class Pool:
     """
 
     def __init__(
-        self, memory: Memory, *, retriever: Retriever | None = None, guarded: bool = True,
+        self,
+        memory: Memory,
+        *,
+        retriever: Retriever | None = None,
+        guarded: bool = True,
         measure_by: MutualInformation | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.memory = memory
         self.retriever: Retriever = retriever or PoolLearner(self)
         self.guarded = guarded
@@ -69,9 +73,16 @@ class Pool:
     @classmethod
     @contextlib.asynccontextmanager
     async def open(
-        cls, data: AnyStore, name: str, *, embed: Embedder | str | None = None, clock: Clock | None = None,
-        retriever: Retriever | None = None, guarded: bool = True, measure_by: MutualInformation | None = None,
-    ) -> AsyncIterator[Pool]:  # fmt: skip
+        cls,
+        data: AnyStore,
+        name: str,
+        *,
+        embed: Embedder | str | None = None,
+        clock: Clock | None = None,
+        retriever: Retriever | None = None,
+        guarded: bool = True,
+        measure_by: MutualInformation | None = None,
+    ) -> AsyncIterator[Pool]:
         """Open a pool of a data folder or of a store, created or not.
 
         `embed`: None: the embedder that it was created with; wordllama where there is no such.
@@ -98,9 +109,14 @@ class Pool:
         return self.memory.name
 
     async def create(
-        self, domain: str, owner: str, *, members: Sequence[str] = (), shared: bool = True,
+        self,
+        domain: str,
+        owner: str,
+        *,
+        members: Sequence[str] = (),
+        shared: bool = True,
         form: Form = "composed",
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Create it.
 
         Args:
@@ -109,9 +125,13 @@ class Pool:
         """
         owner, *members = (_checked_agent(each) for each in (owner, *members))
         created = events.PoolCreated(
-            domain=domain, owner=owner, members=tuple(members), shared=shared, form=form,
+            domain=domain,
+            owner=owner,
+            members=tuple(members),
+            shared=shared,
+            form=form,
             embedder=self.memory.embedder.name,
-        )  # fmt: skip
+        )
         try:
             await self.memory.commit(Entry(created, owner), unique="created")
         except Conflict:
@@ -266,9 +286,7 @@ class Pool:
             raise InputError(f"nothing came from {source!r}; the sources are: {known}")
         await self.write(events.SourceTrusted(source=source, trusted=trusted), by)
 
-    async def withdraw(
-        self, *ids: str, writer: str = "", by: str, because: str = "", erase: bool = False
-    ) -> list[str]:  # fmt: skip
+    async def withdraw(self, *ids: str, writer: str = "", by: str, because: str = "", erase: bool = False) -> list[str]:
         """Withdraw exemplars, or all that a writer has written until now; return their ids.
 
         From the next recall on nobody is served them, nor what was drawn from them, in any process.

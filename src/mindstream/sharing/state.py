@@ -18,11 +18,20 @@ from mindstream.sharing.guarding.trust import TWICE, Mentions, SourceRecord
 from mindstream.sharing.utility import Helped
 
 KINDS = (
-    "pool_created", "rubric_frozen", "exemplar_offered", "exemplar_judged", "exemplar_shared", "pairs_shared",
+    "pool_created",
+    "rubric_frozen",
+    "exemplar_offered",
+    "exemplar_judged",
+    "exemplar_shared",
+    "pairs_shared",
     "members_changed",
-    "exemplar_withdrawn", "source_trusted", "exemplars_helped", "exemplar_evicted",
-    "candidates_labelled", "retriever_trained",
-)  # fmt: skip
+    "exemplar_withdrawn",
+    "source_trusted",
+    "exemplars_helped",
+    "exemplar_evicted",
+    "candidates_labelled",
+    "retriever_trained",
+)
 
 
 @dataclass
@@ -184,10 +193,13 @@ class PoolState:
         """
         owner = self.created.owner if self.created else ""
         found = [
-            id_ for id_, each in self.standings.items()
-            if each.verdict and self.is_open(id_) and all(map(self._is_public, each.writers))
+            id_
+            for id_, each in self.standings.items()
+            if each.verdict
+            and self.is_open(id_)
+            and all(map(self._is_public, each.writers))
             and self.is_served(id_, owner, guarded)
-        ]  # fmt: skip
+        ]
         return sorted(found, key=lambda id_: self.standings[id_].judged)
 
     def _is_public(self, writer: str) -> bool:
@@ -219,9 +231,10 @@ class PoolState:
     def _private(self, standing: Standing, reader: str) -> list[Exemplar]:
         drawn = (self.standings[id_].exemplar for id_ in standing.roots if id_ in self.standings)
         return [
-            each for each in (standing.exemplar, *drawn)
+            each
+            for each in (standing.exemplar, *drawn)
             if each.private and each.id not in self.released and each.writer != reader
-        ]  # fmt: skip
+        ]
 
     def may_see(self, reader: str, id_: str) -> bool:
         """Tell whether an agent may look at a pair, whatever became of it; the owner may at all that is not private."""
@@ -253,9 +266,11 @@ class PoolState:
         return frozenset(
             id_
             for id_, each in self.standings.items()
-            if each.verdict and each.verdict.by_hand and id_ not in gone
+            if each.verdict
+            and each.verdict.by_hand
+            and id_ not in gone
             and self.withdrawn_writers.get(each.exemplar.writer, 0) < each.seq
-        )  # fmt: skip
+        )
 
     def _walls(self, standing: Standing, reader: str) -> Iterator[str]:
         for writer in sorted(standing.writers):

@@ -104,9 +104,13 @@ class Trainer:
         self.labels = labels
         watched = Watched(StandIn(embedder), self._look)
         self._own = LearnedRetriever(
-            embedder, width, watched, labels=labels, text_of=lambda pair: self._texts[pair.id],
+            embedder,
+            width,
+            watched,
+            labels=labels,
+            text_of=lambda pair: self._texts[pair.id],
             on_version=self._made.append,
-        )  # fmt: skip
+        )
 
     async def study(self, newest: Newest, lessons: Lessons, tell: Tell = lambda _: None) -> Outcome:
         """Learn, from the newest version on.

@@ -154,12 +154,14 @@ def join_pages(shell: Path) -> dict[Path, str]:
 def _write(entry: Path, joining: Joining, shell: Path) -> str:
     name, exports = joining.name(entry), joining.exports[entry]
     inside = ", ".join(f"{_path(each, shell.parent)!r}: {joining.name(each)}" for each in joining.parts)
-    return "".join([
-        "" if entry == shell else f'import {{ modules as shell }} from "./{_path(shell, entry.parent)}";\n',
-        *joining.parts.values(),
-        f"export const modules = {{ {inside} }};\n",
-        *(f"export {'default' if each == 'default' else f'const {each} ='} {name}.{each};\n" for each in exports),
-    ])  # fmt: skip
+    return "".join(
+        [
+            "" if entry == shell else f'import {{ modules as shell }} from "./{_path(shell, entry.parent)}";\n',
+            *joining.parts.values(),
+            f"export const modules = {{ {inside} }};\n",
+            *(f"export {'default' if each == 'default' else f'const {each} ='} {name}.{each};\n" for each in exports),
+        ]
+    )
 
 
 def _path(module: Path, start: Path) -> str:

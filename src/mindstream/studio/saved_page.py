@@ -40,9 +40,13 @@ PAGE = """<html lang="en">
 
 
 def build_saved_page(
-    title: str, entry: str, styles: Sequence[str], data: object, place: str = MAIN,
+    title: str,
+    entry: str,
+    styles: Sequence[str],
+    data: object,
+    place: str = MAIN,
     without: Collection[str] = (),
-) -> str:  # fmt: skip
+) -> str:
     """Return a page that runs a module with its data; files are named from the studio's `static/`.
 
     What people or models wrote stands in the packed data alone, so that it cannot be markup.
@@ -61,9 +65,14 @@ def build_saved_page(
     )
     lines = "\n".join(packed[at : at + LINE] for at in range(0, len(packed), LINE))
     return HEAD + PAGE.format(
-        policy=policy, title=escape(title), style=style, data=lines, script=script, place=place,
+        policy=policy,
+        title=escape(title),
+        style=style,
+        data=lines,
+        script=script,
+        place=place,
         licences=_licences_of(modules),
-    )  # fmt: skip
+    )
 
 
 def write_saved_page(out: Path, page: str) -> None:

@@ -30,9 +30,12 @@ async def save_plan(reading: Reading, run: str, *, with_calls: bool = False) -> 
         answers[reading.path(f"plans/{each['run']}/rows")] = rows
         calls += rows["calls"]
     saved = Saved(
-        page="plan", title="A task, and how it was solved", answers=answers,
-        link={"runs": ",".join(_ways(same, found))}, models=[call["model"] for call in calls],
-    )  # fmt: skip
+        page="plan",
+        title="A task, and how it was solved",
+        answers=answers,
+        link={"runs": ",".join(_ways(same, found))},
+        models=[call["model"] for call in calls],
+    )
     if with_calls:
         await reading.add_calls(saved, [call["seq"] for call in calls])
     return saved

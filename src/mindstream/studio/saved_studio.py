@@ -131,15 +131,21 @@ def build_studio_page(reading: Reading, saved: Saved) -> str:
     day = format_iso(reading.house.clock.now())[:10]
     who = ", ".join(dict.fromkeys(_shown(model) for model in saved.models))
     about = RecordingShape(
-        page=saved.page, title=f"{saved.title}, saved on {day}", who=who, user=user,
+        page=saved.page,
+        title=f"{saved.title}, saved on {day}",
+        who=who,
+        user=user,
         timed=not any(model.startswith(PLAYED) for model in saved.models),
-    )  # fmt: skip
+    )
     shapes = [about.model_copy(update={"page": name}).model_dump() for name in names]
     answers = saved.answers | {"about.json": {"recordings": shapes}}
     data = {
-        "link": f"#/{saved.page}?{urlencode({'user': user, **saved.link})}", "answers": answers, "rows": saved.rows,
-        "calls": saved.calls, "recalls": saved.recalls,
-    }  # fmt: skip
+        "link": f"#/{saved.page}?{urlencode({'user': user, **saved.link})}",
+        "answers": answers,
+        "rows": saved.rows,
+        "calls": saved.calls,
+        "recalls": saved.recalls,
+    }
     styles = [*STYLES, *(f"pages/{name}/{name}.css" for name in names)]
     without = [f"pages/{each.name}" for each in (STATIC / "pages").glob("*.js") if each.stem not in names]
     place = f'<div id="app" data-pages="{" ".join(names)}"></div>'

@@ -8,9 +8,25 @@ from mindstream.errors import InputError
 from mindstream.studio.saved_studio import Data, Reading, Saved
 
 KINDS = (
-    "opened", "heard", "waiting", "said", "follow_up", "left_unsaid", "thought", "set_aside", "believed",
-    "belief_changed", "plan_made", "tool_called", "observed", "model_called", "decided", "judged", "alarmed", "error",
-)  # fmt: skip
+    "opened",
+    "heard",
+    "waiting",
+    "said",
+    "follow_up",
+    "left_unsaid",
+    "thought",
+    "set_aside",
+    "believed",
+    "belief_changed",
+    "plan_made",
+    "tool_called",
+    "observed",
+    "model_called",
+    "decided",
+    "judged",
+    "alarmed",
+    "error",
+)
 """Kinds of rows that a talk is made of, as the page has them (pages/talk/shapes.js)."""
 HELD = ("belief_changed", "plan_made")
 RECALLED = {"k": 5, "kinds": ["note", "thought", "observation", "document", "chat"], "touch": False}
@@ -39,10 +55,13 @@ async def save_talk(reading: Reading, session: str, *, with_calls: bool = False)
     rows = rows_of_talk(await reading.all_of("log.rows", "rows", kinds=",".join(KINDS)), session)
     heard = [row for row in rows if row["event"] == "heard"]
     saved = Saved(
-        page="talk", title=f"A talk of {reading.who.user}", link={"talk": session},
+        page="talk",
+        title=f"A talk of {reading.who.user}",
+        link={"talk": session},
         models=[row["model"] for row in rows if row["event"] == "said"],
-        answers={reading.path("sessions"): {"sessions": [talk], "next": ""}}, rows=rows,
-    )  # fmt: skip
+        answers={reading.path("sessions"): {"sessions": [talk], "next": ""}},
+        rows=rows,
+    )
     saved.recalls = [await _recall(reading, row, "" if with_calls else session) for row in heard]
     if with_calls:
         await reading.add_calls(saved, [row["seq"] for row in rows if row["event"] == "model_called"])

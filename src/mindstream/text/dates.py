@@ -33,9 +33,15 @@ NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight
 VAGUE = {"a couple of": 2, "a few": 3, "a": 1, "an": 1}
 SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 HOLIDAYS = {
-    "christmas": (12, 24, 3), "new year": (12, 31, 2), "halloween": (10, 31, 1), "valentine": (2, 14, 1),
-    "thanksgiving": (11, 22, 7), "圣诞": (12, 24, 3), "元旦": (1, 1, 1), "国庆": (10, 1, 7),
-}  # fmt: skip
+    "christmas": (12, 24, 3),
+    "new year": (12, 31, 2),
+    "halloween": (10, 31, 1),
+    "valentine": (2, 14, 1),
+    "thanksgiving": (11, 22, 7),
+    "圣诞": (12, 24, 3),
+    "元旦": (1, 1, 1),
+    "国庆": (10, 1, 7),
+}
 """Month, first day, days; Thanksgiving, a Thursday that moves, with all the days that it may be."""
 CHINESE = "零一二三四五六七八九"
 CHINESE_WEEKDAYS = "一二三四五六日天"

@@ -70,9 +70,12 @@ class Lexical:
         return number
 
     def without(
-        self, gone: Mapping[int, Sequence[str]], changed: Mapping[int, tuple[Sequence[str], Sequence[str]]],
-        removed: Ints, removed_below: NDArray[np.uint32],
-    ) -> Lexical | None:  # fmt: skip
+        self,
+        gone: Mapping[int, Sequence[str]],
+        changed: Mapping[int, tuple[Sequence[str], Sequence[str]]],
+        removed: Ints,
+        removed_below: NDArray[np.uint32],
+    ) -> Lexical | None:
         """Return a copy in which some documents are removed, and others hold other terms; None: it cannot be made.
 
         Args:

@@ -149,11 +149,20 @@ def _secrets() -> Iterator[Any]:
         stripe,
         telegram_token,
         twilio,
-    )  # fmt: skip
+    )
 
     for plugin in (
-        aws.AWSKeyDetector, github_token.GitHubTokenDetector, gitlab_token.GitLabTokenDetector, jwt.JwtTokenDetector,
-        npm.NpmDetector, openai.OpenAIDetector, pypi_token.PypiTokenDetector, sendgrid.SendGridDetector,
-        slack.SlackDetector, stripe.StripeDetector, telegram_token.TelegramBotTokenDetector, twilio.TwilioKeyDetector,
-    ):  # fmt: skip
+        aws.AWSKeyDetector,
+        github_token.GitHubTokenDetector,
+        gitlab_token.GitLabTokenDetector,
+        jwt.JwtTokenDetector,
+        npm.NpmDetector,
+        openai.OpenAIDetector,
+        pypi_token.PypiTokenDetector,
+        sendgrid.SendGridDetector,
+        slack.SlackDetector,
+        stripe.StripeDetector,
+        telegram_token.TelegramBotTokenDetector,
+        twilio.TwilioKeyDetector,
+    ):
         yield from plugin.denylist

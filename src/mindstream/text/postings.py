@@ -130,8 +130,9 @@ class Postings:
 
 def merged(
     kept: tuple[NDArray[np.uint64], NDArray[np.int64], Numbers],
-    hashes: NDArray[np.uint64], parts: Sequence[Numbers],
-) -> tuple[NDArray[np.uint64], NDArray[np.int64], Numbers]:  # fmt: skip
+    hashes: NDArray[np.uint64],
+    parts: Sequence[Numbers],
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], Numbers]:
     """Return kept numbers with new ones behind them, by the hashes of their keys."""
     old_hashes, old_starts, old = kept
     all_hashes = np.union1d(old_hashes, hashes)

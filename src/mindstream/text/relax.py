@@ -21,9 +21,13 @@ class Form(Enum):
 
 BEYOND = r"\x{80}-\x{10FFFF}"
 KINDS = {
-    "w": "0-9A-Za-z_", "W": r"\x00-/:-@\[-\^`{-\x7f", "d": "0-9", "D": r"\x00-/:-\x7f",
-    "s": r"\x09-\x0d\x1c-\x20", "S": r"\x00-\x08\x0e-\x1b!-\x7f",
-}  # fmt: skip
+    "w": "0-9A-Za-z_",
+    "W": r"\x00-/:-@\[-\^`{-\x7f",
+    "d": "0-9",
+    "D": r"\x00-/:-\x7f",
+    "s": r"\x09-\x0d\x1c-\x20",
+    "S": r"\x00-\x08\x0e-\x1b!-\x7f",
+}
 """What of ASCII is a letter of a word, a digit, a space."""
 PLACES = {"A": r"\A", "b": r"\b", "B": r"\B"}
 CONTROLS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}

@@ -40,9 +40,17 @@ async def run_child(script: Path, given: object, *, seconds: int, megabytes: int
 
 async def _run(script: Path, given: object, seconds: int, megabytes: int) -> Any:
     child = await asyncio.create_subprocess_exec(
-        sys.executable, "-P", limited.__file__, str(script), str(seconds), str(megabytes), env=child_environment(),
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
-    )  # fmt: skip
+        sys.executable,
+        "-P",
+        limited.__file__,
+        str(script),
+        str(seconds),
+        str(megabytes),
+        env=child_environment(),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
     try:
         async with asyncio.timeout(3 * seconds):  # a machine may be busy; the limit of its own is in CPU seconds
             printed, _ = await child.communicate(json.dumps(given).encode())

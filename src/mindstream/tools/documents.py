@@ -146,12 +146,20 @@ class Documents:
         parts = len(found)
         news = [
             RecordDraft(
-                text=f"{name}, {each.place}:\n{each.headed}", kind="document", by=name[:200],
-                data={"file": name, "place": each.place, "under": each.under, "hash": digest, "parts": parts,
-                      TAINTED: True},
+                text=f"{name}, {each.place}:\n{each.headed}",
+                kind="document",
+                by=name[:200],
+                data={
+                    "file": name,
+                    "place": each.place,
+                    "under": each.under,
+                    "hash": digest,
+                    "parts": parts,
+                    TAINTED: True,
+                },
             )
             for each in found
-        ]  # fmt: skip
+        ]
         for start in range(0, parts, AT_ONCE):
             await self.memory.retain_all(news[start : start + AT_ONCE])
         return parts - len(there)
@@ -166,8 +174,9 @@ class Documents:
         lists = (("not searched", [*self.unread.values()]), ("uncertain", unsure))
         return [
             f"({what}: {'; '.join(each[:SHOWN])}{f'; and {len(each) - SHOWN:,} more' * (len(each) > SHOWN)})"
-            for what, each in lists if each
-        ]  # fmt: skip
+            for what, each in lists
+            if each
+        ]
 
     def _named(self) -> str:
         """Name the files, as many as fit: whoever plans a search knows then what there is."""
@@ -196,8 +205,9 @@ class Documents:
             """List the documents, and which of them cannot be read."""
             await self.refresh()
             names = list(self.folder.names())
-            lines = [self.unread.get(name, f"{name} ({self.notes[name]})" if name in self.notes else name)
-                     for name in names]  # fmt: skip
+            lines = [
+                self.unread.get(name, f"{name} ({self.notes[name]})" if name in self.notes else name) for name in names
+            ]
             full = [f"… and perhaps more: at most {MOST_FILES:,} files are read"] * (len(names) == MOST_FILES)
             return "\n".join(lines + full) or "there are no documents"
 

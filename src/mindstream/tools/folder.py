@@ -28,17 +28,35 @@ PDF_SCRIPT, HTML_SCRIPT, OFFICE_SCRIPT = (
 )
 HTML = (".html", ".htm", ".xhtml")
 OFFICE = (
-    ".docx", ".docm", ".dotx", ".pptx", ".pptm", ".ppsx", ".xlsx", ".xlsm", ".xlsb", ".xltx", ".xls", ".ods",
-)  # fmt: skip
+    ".docx",
+    ".docm",
+    ".dotx",
+    ".pptx",
+    ".pptm",
+    ".ppsx",
+    ".xlsx",
+    ".xlsm",
+    ".xlsb",
+    ".xltx",
+    ".xls",
+    ".ods",
+)
 UNREAD: Mapping[str, tuple[str, str]] = {
-    ".doc": ("a Word 97-2003 document", ".docx"), ".dot": ("a Word 97-2003 template", ".docx"),
-    ".ppt": ("a PowerPoint 97-2003 presentation", ".pptx"), ".pps": ("a PowerPoint 97-2003 presentation", ".pptx"),
-    ".odt": ("an OpenDocument text", ".docx"), ".odp": ("an OpenDocument presentation", ".pptx"),
-    ".rtf": ("a Rich Text file", ".docx"), ".pages": ("a Pages document", ".docx"),
+    ".doc": ("a Word 97-2003 document", ".docx"),
+    ".dot": ("a Word 97-2003 template", ".docx"),
+    ".ppt": ("a PowerPoint 97-2003 presentation", ".pptx"),
+    ".pps": ("a PowerPoint 97-2003 presentation", ".pptx"),
+    ".odt": ("an OpenDocument text", ".docx"),
+    ".odp": ("an OpenDocument presentation", ".pptx"),
+    ".rtf": ("a Rich Text file", ".docx"),
+    ".pages": ("a Pages document", ".docx"),
     ".wpd": ("a WordPerfect document", ".docx"),
-    ".key": ("a Keynote presentation", ".pptx"), ".numbers": ("a Numbers spreadsheet", ".xlsx"),
-    ".epub": ("an EPUB book", ".html"), ".mht": ("a web archive", ".html"), ".mhtml": ("a web archive", ".html"),
-}  # fmt: skip
+    ".key": ("a Keynote presentation", ".pptx"),
+    ".numbers": ("a Numbers spreadsheet", ".xlsx"),
+    ".epub": ("an EPUB book", ".html"),
+    ".mht": ("a web archive", ".html"),
+    ".mhtml": ("a web archive", ".html"),
+}
 """Formats that are not read: what they are, and what to save them as."""
 DECLARED = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
 """The encoding that an HTML page names for itself."""

@@ -71,9 +71,7 @@ class Host(Protocol):
         """Return what has come up since the loop began and should be minded; "" for nothing."""
 
 
-async def run_loop(
-    model: Model, prompt: Prompt[R], host: Host, *, steps: int, role: str = "", last: str = LAST
-) -> R:  # fmt: skip
+async def run_loop(model: Model, prompt: Prompt[R], host: Host, *, steps: int, role: str = "", last: str = LAST) -> R:
     """Put a prompt with tools until the model answers.
 
     Args:

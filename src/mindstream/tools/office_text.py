@@ -96,9 +96,10 @@ def _filled(sheet: Any) -> Iterator[tuple[int, list[Any]]]:
     """Yield the rows with their numbers; what is merged over several rows stands in each of them."""
     below: dict[int, tuple[int, Any]] = {}
     merged = {
-        (top, left): bottom for (top, left), (bottom, right) in sheet.merged_cell_ranges or ()
+        (top, left): bottom
+        for (top, left), (bottom, right) in sheet.merged_cell_ranges or ()
         if top < bottom and (bottom - top + 1) * (right - left + 1) <= MERGED
-    }  # fmt: skip
+    }
     for at, row in enumerate(sheet.iter_rows(), (sheet.start or (0, 0))[0]):
         cells = list(row)
         for left, cell in enumerate(cells):

@@ -44,9 +44,14 @@ class Clockwork:
     """
 
     def __init__(
-        self, journal: StreamKey, setting: Setting, residents: Mapping[str, Resident],
-        conditions: dict[str, Condition], step: int = -1, changed: Collection[str] = (),
-    ) -> None:  # fmt: skip
+        self,
+        journal: StreamKey,
+        setting: Setting,
+        residents: Mapping[str, Resident],
+        conditions: dict[str, Condition],
+        step: int = -1,
+        changed: Collection[str] = (),
+    ) -> None:
         self.journal = journal
         self.setting = setting
         self.residents = dict(sorted(residents.items()))
@@ -185,9 +190,10 @@ class Clockwork:
     def _spoken_to(self) -> set[str]:
         """Return whose talks with people go on in this step: they wait no longer, and are not over."""
         talks = [
-            (name, deed.to) for name, deed in self.deeds.items()
+            (name, deed.to)
+            for name, deed in self.deeds.items()
             if isinstance(deed, Say) and self.residents[name].state.partner == deed.to
-        ]  # fmt: skip
+        ]
         return {name for both in talks for name in both}
 
     def _left_behind(self, name: str, turn: ResidentTurn) -> ObjectChanged | None:

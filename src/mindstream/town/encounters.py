@@ -109,11 +109,13 @@ class Encounters:
         where = self.whereabouts
         near = (name for name in where.residents_around(speaker) if name not in busy)
         return sorted(
-            name for name in near
+            name
+            for name in near
             if is_in_sight(self.setting, where.spots[speaker], where.spots[name])
             and not (state := self.turns[name].state if name in self.turns else self.residents[name].state).asleep
-            and not state.is_talking(self.step) and state.act is not None
-        )  # fmt: skip
+            and not state.is_talking(self.step)
+            and state.act is not None
+        )
 
     def _is_heard(self, name: str, other: str) -> bool:
         spots = self.whereabouts.spots

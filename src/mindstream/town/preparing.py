@@ -92,10 +92,14 @@ class Preparing:
         person, begins = self._person(name), self._setting.when(0)
         prose = (person.innate, person.learned, person.currently, person.lifestyle, person.routine, person.about)
         return PrepareResident(
-            who=name, prose="\n".join(each for each in prose if each), home=person.home.partition(":")[2],
-            sentences=tuple(each.text for each in person.memories), date=f"{begins:%A %Y-%m-%d}",
-            places=tuple(self._places_of(person)), people=self._people(),
-        )  # fmt: skip
+            who=name,
+            prose="\n".join(each for each in prose if each),
+            home=person.home.partition(":")[2],
+            sentences=tuple(each.text for each in person.memories),
+            date=f"{begins:%A %Y-%m-%d}",
+            places=tuple(self._places_of(person)),
+            people=self._people(),
+        )
 
     def _ask_places(self) -> PreparePlaces:
         return PreparePlaces(places=tuple(map(self._with_things, self._rooms)), people=self._people())
@@ -115,9 +119,8 @@ class Preparing:
         world, homes = self._setting.name, self._setting.homes
         known = {sector_of(each) for each in (person.home, *person.knows)}
         return [
-            each for each in self._places
-            if (sector := sector_of(f"{world}:{each}")) in known or not homes.get(sector)
-        ]  # fmt: skip
+            each for each in self._places if (sector := sector_of(f"{world}:{each}")) in known or not homes.get(sector)
+        ]
 
     def _add_resident(self, name: str, keys: ResidentKeys) -> None:
         table = next(each for each in self._document["residents"] if each["name"] == name)

@@ -76,10 +76,13 @@ def _dump_world(world: Any) -> dict[str, Any]:
     if not isinstance(world, TileWorld):
         raise InputError(f"a world of the kind {type(world).__name__} cannot be kept")
     return {
-        "width": world.width, "height": world.height, "walls": _pack(world.walls), "here": _pack(world.here.tobytes()),
+        "width": world.width,
+        "height": world.height,
+        "walls": _pack(world.walls),
+        "here": _pack(world.here.tobytes()),
         "places": [str(place) for place in world.places],
         "spawns": [[*spot, name] for spot, name in world.spawns.items()],
-    }  # fmt: skip
+    }
 
 
 def _load_world(name: str, kept: Mapping[str, Any]) -> TileWorld | PlaceWorld:
@@ -92,10 +95,15 @@ def _load_world(name: str, kept: Mapping[str, Any]) -> TileWorld | PlaceWorld:
     here.frombytes(_unpack(kept["here"]))
     arenas = [numbers[place.upto(ARENA)] for place in places]
     return TileWorld(
-        name=name, width=int(kept["width"]), height=int(kept["height"]), walls=_unpack(kept["walls"]), places=places,
-        here=here, arenas=array("H", [arenas[place] for place in here]),
+        name=name,
+        width=int(kept["width"]),
+        height=int(kept["height"]),
+        walls=_unpack(kept["walls"]),
+        places=places,
+        here=here,
+        arenas=array("H", [arenas[place] for place in here]),
         spawns={(x, y): spawn for x, y, spawn in kept["spawns"]},
-    )  # fmt: skip
+    )
 
 
 def _dump_rule(rule: PlaceRule) -> dict[str, Any]:

@@ -200,8 +200,11 @@ def _after_line(state: ResidentState, event: Spoke) -> ResidentState:
         act = state.act.model_copy(update={"until": event.until})
         return state.model_copy(update={"act": act, "talk": (*state.talk, event.line)})
     new = {
-        "act": talk_act(event, state.act), "partner": event.partner, "talk": (event.line,), "talks_with": event.partner
-    }  # fmt: skip
+        "act": talk_act(event, state.act),
+        "partner": event.partner,
+        "talk": (event.line,),
+        "talks_with": event.partner,
+    }
     return state.model_copy(update=new)
 
 
@@ -217,9 +220,13 @@ def talk_act(event: Talked | Spoke, before: Act) -> Act:
     """Return what a resident does while it talks: it stands where it is."""
     x, y = before.spot(event.step)
     return Act(
-        what=f"talking with {event.partner}", place=before.place if before.has_arrived(event.step) else "",
-        since=event.step, until=event.until, path=f"{x},{y}:", why="talk",
-    )  # fmt: skip
+        what=f"talking with {event.partner}",
+        place=before.place if before.has_arrived(event.step) else "",
+        since=event.step,
+        until=event.until,
+        path=f"{x},{y}:",
+        why="talk",
+    )
 
 
 def spliced(blocks: Sequence[Block], new: Sequence[Block]) -> tuple[Block, ...]:

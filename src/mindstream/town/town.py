@@ -70,9 +70,14 @@ class Town:
     """
 
     def __init__(
-        self, setting: Setting, store: Store, residents: dict[str, Resident], state: TownState, writing: Writing,
+        self,
+        setting: Setting,
+        store: Store,
+        residents: dict[str, Resident],
+        state: TownState,
+        writing: Writing,
         settle: Callable[[Person], Awaitable[Resident]],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.setting, self.store, self.residents = setting, store, residents
         self._settle = settle
         self._clockwork = Clockwork(store.key(JOURNAL), setting, residents, state.conditions, state.step, state.changed)
@@ -95,10 +100,14 @@ class Town:
     @classmethod
     @contextlib.asynccontextmanager
     async def open(
-        cls, data: AnyStore, new: Setting | None = None, *,
-        models: AnyModels = "rules", embed: Embedder | str = "wordllama",
+        cls,
+        data: AnyStore,
+        new: Setting | None = None,
+        *,
+        models: AnyModels = "rules",
+        embed: Embedder | str = "wordllama",
         lease_s: float = LEASE_S,
-    ) -> AsyncIterator[Town]:  # fmt: skip
+    ) -> AsyncIterator[Town]:
         """Open the town of a data folder, or begin one there.
 
         Args:
@@ -140,9 +149,11 @@ class Town:
                     yield cls(setting, store, residents, state, writing, settle)
 
     async def run(
-        self, until: int, on_step: Callable[[int], None] = lambda _: None,
+        self,
+        until: int,
+        on_step: Callable[[int], None] = lambda _: None,
         on_commits: Callable[[Sequence[Commit]], None] = lambda _: None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Let it live up to a step, that one included; whatever stops it, the steps that are done are kept.
 
         A step that was broken off has not happened: it is lived again, whole, when the town goes on. Nobody is lived by
@@ -164,9 +175,12 @@ class Town:
             await self.save()
 
     async def _live(
-        self, until: int, on_step: Callable[[int], None], on_commits: Callable[[Sequence[Commit]], None],
+        self,
+        until: int,
+        on_step: Callable[[int], None],
+        on_commits: Callable[[Sequence[Commit]], None],
         stop: Callable[[], bool] = lambda: False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Live up to a step, or to one after which it is to stop."""
         while (step := self._clockwork.next_step()) <= until:
             commits = await self._advance(step)
@@ -230,8 +244,14 @@ class Town:
     def resident_name(self, typed: str) -> str:
         """Return the name of the resident that is meant by a name in any form (see `normal_name`)."""
         normal = normal_name(typed)
-        return next((each for each in (typed, normal, *self.residents) if each in self.residents
-                     and normal_name(each) == normal), normal)  # fmt: skip
+        return next(
+            (
+                each
+                for each in (typed, normal, *self.residents)
+                if each in self.residents and normal_name(each) == normal
+            ),
+            normal,
+        )
 
     def _visitor(self, name: str) -> Person:
         """Return a visitor, who may have been here before.

@@ -95,9 +95,12 @@ def fail(traced: Span, kind: str) -> None:
 @contextlib.contextmanager
 def _span(operation: str, subject: str, attributes: genai.Attributes | None) -> Iterator[Span]:
     with _tracer().start_as_current_span(
-        genai.span_name(operation, subject), attributes=_named(operation, attributes), kind=_kind(operation),
-        record_exception=False, set_status_on_exception=False,  # an error's message may quote what was said
-    ) as current:  # fmt: skip
+        genai.span_name(operation, subject),
+        attributes=_named(operation, attributes),
+        kind=_kind(operation),
+        record_exception=False,
+        set_status_on_exception=False,  # an error's message may quote what was said
+    ) as current:
         try:
             yield current
         except BaseException as error:

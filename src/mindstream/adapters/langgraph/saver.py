@@ -150,12 +150,17 @@ def _rows(sheet: InMemorySaver) -> Iterator[tuple[Kind, Place, Any]]:
 def _record(memory: Memory, kind: Kind, place: Place, row: Any) -> Record:
     checkpoint, now = _key(CHECKPOINT, *place[:3]), memory.clock.now()
     return Record(
-        id=_key(kind, *place), stream=memory.key, kind=kind, created=now, accessed=now, by=BY,
+        id=_key(kind, *place),
+        stream=memory.key,
+        kind=kind,
+        created=now,
+        accessed=now,
+        by=BY,
         text=" ".join(map(str, place[2:])),
         data={"place": list(place), "row": base64.b64encode(ormsgpack.packb(row)).decode()},
         episode=f"after {checkpoint}" if kind == WRITE else _episode(place[0]),
         evidence=(checkpoint,) if kind == WRITE else (),
-    )  # fmt: skip
+    )
 
 
 async def _write(memory: Memory, rows: Iterable[tuple[Kind, Place, Any]]) -> None:

@@ -45,9 +45,14 @@ class MindstreamStore(base.BaseStore):
     supports_ttl = True
 
     def __init__(
-        self, data: str | Path | Store, user: str = BY, *, embed: Embedder | Any = None,
-        index: base.IndexConfig | None = None, ttl: base.TTLConfig | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        data: str | Path | Store,
+        user: str = BY,
+        *,
+        embed: Embedder | Any = None,
+        index: base.IndexConfig | None = None,
+        ttl: base.TTLConfig | None = None,
+    ) -> None:
         config: Mapping[str, Any] = index or {}
         self.handle = Handle(data, user, as_embedder(config.get("embed") or embed))
         self.ttl_config = ttl

@@ -183,14 +183,21 @@ def erase(
     looked = texts if settings.data.folder else "the name in all tables, which were written anew"
     tell(
         json,
-        {"user": user, **rows, "files": files, "elsewhere": {**done.elsewhere}, "stays": [*done.stays],
-         "tokens": [*done.beside.tokens.values()], "looked_for": len(done.words)},
+        {
+            "user": user,
+            **rows,
+            "files": files,
+            "elsewhere": {**done.elsewhere},
+            "stays": [*done.stays],
+            "tokens": [*done.beside.tokens.values()],
+            "looked_for": len(done.words),
+        },
         f"{user} is erased: {', '.join([told, *files])}",
         *(f"in {stream}: {count_of(count, 'row')} and records of {user}" for stream, count in done.elsewhere.items()),
         *done.beside.told(),
         f"looked for {looked}: none is left",
         *(f"not erased: {each}" for each in done.stays),
-    )  # fmt: skip
+    )
 
 
 def _erase_behind(settings: Settings, user: str, tenant: str, *, yes: bool, json: bool) -> None:

@@ -37,11 +37,13 @@ Exit code: 0; 1 where a model failed or nothing more may be spent; 2 a mistake;
 
 
 @command(
-    app, "roles fallback patience_s budget_calls budget_tokens budget_usd embedder reranker",
+    app,
+    "roles fallback patience_s budget_calls budget_tokens budget_usd embedder reranker",
     "mindstream memory evaluate --data locomo10.json --reader openai:gpt-5-mini --judge openai:gpt-5 --dry-run",
     "mindstream memory evaluate --data locomo10.json --reader local --questions 10 --arms memory,bm25",
-    notes=NOTES, roles="Who answers in one role: reader, judge, reranker; repeatable.",
-)  # fmt: skip
+    notes=NOTES,
+    roles="Who answers in one role: reader, judge, reranker; repeatable.",
+)
 def evaluate(
     settings: Settings,
     data: Annotated[Path, flag("FILE", "Talks with questions.", "--data")],
@@ -123,10 +125,16 @@ def _show(found: MemoryEvaluated, wish: MemoryWish) -> None:
 def _row(each: ArmStanding) -> tuple[str, ...]:
     judged = each.accuracy is not None
     return (
-        each.arm, each.type or "all", f"{each.answered}", f"{each.accuracy:.3f}" if judged else "-",
-        f"{each.low:.3f} to {each.high:.3f}" if judged else "-", _share(each.overlap), _share(each.evidence),
-        f"{each.tokens:,.0f}", f"{each.seconds:.1f}",
-    )  # fmt: skip
+        each.arm,
+        each.type or "all",
+        f"{each.answered}",
+        f"{each.accuracy:.3f}" if judged else "-",
+        f"{each.low:.3f} to {each.high:.3f}" if judged else "-",
+        _share(each.overlap),
+        _share(each.evidence),
+        f"{each.tokens:,.0f}",
+        f"{each.seconds:.1f}",
+    )
 
 
 def _share(value: float | None) -> str:

@@ -112,14 +112,26 @@ def _show(log: RecallLog, ranked: Sequence[Replayed], today: Strength, limit: in
 def _cells(name: str, each: Replayed) -> tuple[str, ...]:
     laws = each.laws
     return (
-        name, f"{laws.base:g}", describe_span(laws.cap_s), describe_span(laws.passed_over_s),
-        describe_span(laws.asleep_s), f"{each.lost} of {each.asked}", f"{each.held:,}", f"{each.idle:,}",
-    )  # fmt: skip
+        name,
+        f"{laws.base:g}",
+        describe_span(laws.cap_s),
+        describe_span(laws.passed_over_s),
+        describe_span(laws.asleep_s),
+        f"{each.lost} of {each.asked}",
+        f"{each.held:,}",
+        f"{each.idle:,}",
+    )
 
 
 def _row(each: Replayed, place: int, is_today: bool) -> dict[str, float | bool]:
     laws = {name: getattr(each.laws, name) for name in FITTED}
     return {
-        "place": place, "today": is_today, **laws, "asked_again": each.asked, "lost": each.lost, "held": each.held,
-        "in_vain": each.idle, "forgotten": len(each.forgotten),
-    }  # fmt: skip
+        "place": place,
+        "today": is_today,
+        **laws,
+        "asked_again": each.asked,
+        "lost": each.lost,
+        "held": each.held,
+        "in_vain": each.idle,
+        "forgotten": len(each.forgotten),
+    }

@@ -61,10 +61,16 @@ def import_from(settings: Settings, form: str, file: Path | None, how: How, json
 def _counts(run: writing.Import, how: How) -> dict[str, object]:
     done, lost = run.done, run.tally.lost
     return {
-        "from": run.form, "written": done.written, "known": done.known, "same": done.same, "left_out": done.left_out,
-        "users": dict(done.users), "kept": dict(run.tally.kept),
-        "lost": {name: asdict(each) for name, each in lost.items()}, "dry_run": how.dry_run,
-    }  # fmt: skip
+        "from": run.form,
+        "written": done.written,
+        "known": done.known,
+        "same": done.same,
+        "left_out": done.left_out,
+        "users": dict(done.users),
+        "kept": dict(run.tally.kept),
+        "lost": {name: asdict(each) for name, each in lost.items()},
+        "dry_run": how.dry_run,
+    }
 
 
 async def _run(run: writing.Import, settings: Settings, source: Source, how: How) -> None:

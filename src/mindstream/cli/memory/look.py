@@ -38,10 +38,12 @@ app = group("Look into a user's memory, care for it, carry it elsewhere.")
 
 
 @command(
-    app, "model roles patience_s data user embedder reranker", "mindstream memory recall what disturbs the sleep",
+    app,
+    "model roles patience_s data user embedder reranker",
+    "mindstream memory recall what disturbs the sleep",
     "mindstream memory recall --reranker model --model openai:gpt-5-mini what disturbs the sleep",
     model="Who ranks, with --reranker model.",
-)  # fmt: skip
+)
 async def recall(
     settings: Settings,
     words: Annotated[list[str], word("WORDS", "What to look for.")],
@@ -187,9 +189,12 @@ async def export(
 
 
 @command(
-    app, "data user embedder redact", "mindstream memory import ann.jsonl --user ann --data elsewhere",
-    "mindstream memory import --from chatgpt export.zip --user ann", name="import",
-)  # fmt: skip
+    app,
+    "data user embedder redact",
+    "mindstream memory import ann.jsonl --user ann --data elsewhere",
+    "mindstream memory import --from chatgpt export.zip --user ann",
+    name="import",
+)
 def import_file(
     settings: Settings,
     file: Source = None,

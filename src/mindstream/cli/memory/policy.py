@@ -38,9 +38,13 @@ what other settings would have kept."""
 
 
 @command(
-    app, "data user reranker", "mindstream memory policy --user ann", "mindstream memory policy retention=decay",
-    "mindstream memory policy base=3 cap_s=259200 --user ann", notes=NOTES,
-)  # fmt: skip
+    app,
+    "data user reranker",
+    "mindstream memory policy --user ann",
+    "mindstream memory policy retention=decay",
+    "mindstream memory policy base=3 cap_s=259200 --user ann",
+    notes=NOTES,
+)
 async def policy(
     chosen: Chosen,
     words: Annotated[

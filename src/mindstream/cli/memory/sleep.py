@@ -43,9 +43,11 @@ QUESTION = "Sleep like this? yes; no, keep all of it; or the ids to keep"
 
 
 @command(
-    app, "model data user embedder", "mindstream memory sleep -n 50 --user ann",
+    app,
+    "model data user embedder",
+    "mindstream memory sleep -n 50 --user ann",
     model="Who dreams and rates, as for chat [rules].",
-)  # fmt: skip
+)
 def sleep(
     settings: Settings,
     n: Annotated[

@@ -90,14 +90,16 @@ class Means:
 
 
 @command(
-    app, "model roles fallback patience_s budget_calls budget_tokens budget_usd embedder",
+    app,
+    "model roles fallback patience_s budget_calls budget_tokens budget_usd embedder",
     "mindstream plan evaluate --data hotpot_dev_distractor_v1.json --limit 50 --model openai:gpt-5-mini --estimate",
     "mindstream plan evaluate --data gsm8k_test.jsonl --how direct,cot --model ollama:qwen3 --limit 100",
     "mindstream plan evaluate --data hotpot.json --fail docs=0.3 --own-knowledge --model ollama:qwen3",
     "mindstream plan evaluate --data mine.csv --docs ./reports --how rewoo --exemplars none,shipped --model local",
-    notes=NOTES, model="Who plans, works and answers, as for chat.",
+    notes=NOTES,
+    model="Who plans, works and answers, as for chat.",
     roles="Who answers in one role: planner, worker, solver, replanner, judge; repeatable.",
-)  # fmt: skip
+)
 def evaluate(
     settings: Settings,
     data: Annotated[Path, flag("FILE", "The questions, with their answers.", "--data")],
@@ -137,12 +139,24 @@ def _wish(data: Path, compared: Compared, means: Means) -> Wish:
     if unknown := [each for each in ways if each not in known]:
         raise InputError(f"there is no way {unknown[0]!r} of solving; there are: {', '.join(known)}")
     return Wish(
-        data, compared.form or "", cast(tuple[Strategy, ...], ways),
-        split_names([compared.exemplars]) or (NONE,), compared.limit, compared.seed, split_names(means.tools),
-        tuple(means.docs or ()), tuple(means.mcp or ()), read_failures(compared.fail or ()), means.replans,
-        means.own_knowledge, compared.judge, compared.control is not None, compared.out, compared.at_once,
+        data,
+        compared.form or "",
+        cast(tuple[Strategy, ...], ways),
+        split_names([compared.exemplars]) or (NONE,),
+        compared.limit,
+        compared.seed,
+        split_names(means.tools),
+        tuple(means.docs or ()),
+        tuple(means.mcp or ()),
+        read_failures(compared.fail or ()),
+        means.replans,
+        means.own_knowledge,
+        compared.judge,
+        compared.control is not None,
+        compared.out,
+        compared.at_once,
         compared.ray,
-    )  # fmt: skip
+    )
 
 
 async def _expect(settings: Settings, wish: Wish, approve: Approve | None) -> Expected:
@@ -186,9 +200,17 @@ def _cells(each: WayFound) -> tuple[str, ...]:
     judged = "-" if each.judged is None else str(each.judged)
     usd = "-" if each.usd is None else f"{each.usd:.4f}"
     return (
-        each.way, str(each.exact), str(each.contained), judged, f"{each.f1:.2f}", f"{each.tokens:,.0f}",
-        f"{each.tokens_at_a_tenth:,.0f}", f"{each.calls:.1f}", f"{each.seconds:.1f}", usd,
-    )  # fmt: skip
+        each.way,
+        str(each.exact),
+        str(each.contained),
+        judged,
+        f"{each.f1:.2f}",
+        f"{each.tokens:,.0f}",
+        f"{each.tokens_at_a_tenth:,.0f}",
+        f"{each.calls:.1f}",
+        f"{each.seconds:.1f}",
+        usd,
+    )
 
 
 def _show_pairs(found: Evaluated) -> None:
@@ -205,9 +227,13 @@ def _show_pairs(found: Evaluated) -> None:
 def _pair_cells(each: PairFound) -> tuple[str, ...]:
     tokens = "-" if each.tokens is None else f"{each.tokens:.2f} : 1"
     return (
-        f"{each.first} / {each.second}", str(each.only_first), str(each.only_second), f"{each.p:.3g}",
-        f"{each.adjusted:.3g}", tokens,
-    )  # fmt: skip
+        f"{each.first} / {each.second}",
+        str(each.only_first),
+        str(each.only_second),
+        f"{each.p:.3g}",
+        f"{each.adjusted:.3g}",
+        tokens,
+    )
 
 
 def _show_control(control: Sequence[WayFound]) -> None:

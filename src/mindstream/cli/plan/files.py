@@ -41,9 +41,14 @@ app = group("Look at plans in files, change them, run them; compare ways of solv
 
 
 @command(
-    app, "model roles data user embedder", "mindstream plan check plan.json",
-    "mindstream plan check plan.txt --tools web,llm", name="check", model=MODEL, roles=ROLE,
-)  # fmt: skip
+    app,
+    "model roles data user embedder",
+    "mindstream plan check plan.json",
+    "mindstream plan check plan.txt --tools web,llm",
+    name="check",
+    model=MODEL,
+    roles=ROLE,
+)
 def check_plan(
     settings: Settings,
     file: PlanFile,
@@ -96,10 +101,13 @@ class PlanOptions(SolveOptions):
 
 
 @command(
-    app, "model roles budget_calls budget_tokens budget_usd data user embedder",
+    app,
+    "model roles budget_calls budget_tokens budget_usd data user embedder",
     "mindstream plan run plan.json --tools web,calculator --model openai:gpt-5-mini",
-    name="run", model=MODEL, roles=ROLE,
-)  # fmt: skip
+    name="run",
+    model=MODEL,
+    roles=ROLE,
+)
 def run_plan(chosen: Chosen, options: PlanOptions, file: PlanFile, task: TaskText = "") -> int:
     """Run a plan as it stands: as `solve`, and no planner is asked.
 
@@ -145,12 +153,13 @@ class Edits:
 
 
 @command(
-    app, "",
+    app,
+    "",
     "mindstream plan edit plan.json                  in your editor",
     'mindstream plan edit plan.json --step E2 --input "people in #E1"',
     'mindstream plan edit plan.json --step E4 --tool calculator --input "#E2 / 2"',
     "mindstream plan edit plan.json --remove E3",
-)  # fmt: skip
+)
 def edit(
     file: PlanFile,
     step: Annotated[str, flag("ID", "Change this step; one that is not there is added.")] = "",
@@ -181,9 +190,11 @@ def edit(
 
 
 @command(
-    app, "data user", "mindstream plan export plan.json --tools web,llm >> exemplars.jsonl",
+    app,
+    "data user",
+    "mindstream plan export plan.json --tools web,llm >> exemplars.jsonl",
     "mindstream plan export --solved --docs ./reports > train.jsonl",
-)  # fmt: skip
+)
 def export(
     settings: Settings,
     file: Annotated[Path | None, word("FILE", "A plan: JSON, or text in one of three forms.")] = None,

@@ -16,12 +16,16 @@ def lines_of(happened: Iterable[Happening], own: str) -> Iterator[str]:
     for each in happened:
         text = short(each.text, 600)
         said = {
-            "saw": text if each.who != own else "", "heard": f"{each.who}: {text}", "said": f"you: {text}",
-            "did": f"you: {text}", "agreed": f"in your plan now: {text}", "left": "you leave",
+            "saw": text if each.who != own else "",
+            "heard": f"{each.who}: {text}",
+            "said": f"you: {text}",
+            "did": f"you: {text}",
+            "agreed": f"in your plan now: {text}",
+            "left": "you leave",
             "talked": f"{f'{each.who} waits no longer: ' if each.waited else ''}the talk with {each.who} is over",
             "unanswered": f"{'you do' if each.who == own else f'{each.who} does'} not answer"
             f"{f', and {each.text} waits no longer' if each.waited else ''}",
-        }[each.kind]  # fmt: skip
+        }[each.kind]
         if said:
             yield f"{each.time[11:16]}  {said}"
 

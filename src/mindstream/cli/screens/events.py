@@ -28,9 +28,22 @@ from mindstream.log.events import (
 from mindstream.text.words import count_of
 
 QUIET = {
-    "alarmed", "decided", "follow_up", "heard", "judged", "model_called", "opened", "piece", "reading", "recalled",
-    "reflected","said", "slept", "thought", "waiting",
-}  # fmt: skip
+    "alarmed",
+    "decided",
+    "follow_up",
+    "heard",
+    "judged",
+    "model_called",
+    "opened",
+    "piece",
+    "reading",
+    "recalled",
+    "reflected",
+    "said",
+    "slept",
+    "thought",
+    "waiting",
+}
 """Kinds that are shown otherwise, or only now and then."""
 STATES: dict[State, str] = {"now": "→", "going_on": "↻", "later": "·", "done": "✓", "dropped": "✗", "not_needed": "–"}
 

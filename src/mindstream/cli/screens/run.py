@@ -160,9 +160,12 @@ class LiveScreen(PlainScreen):
 
     def _start(self) -> None:
         self._live = Live(
-            get_renderable=lambda: self.render(is_over=False), console=self.console, refresh_per_second=8,
-            redirect_stdout=False, redirect_stderr=False,
-        )  # fmt: skip
+            get_renderable=lambda: self.render(is_over=False),
+            console=self.console,
+            refresh_per_second=8,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
         self._live.start()
 
     def _stop(self, *, leave: bool) -> None:
@@ -191,9 +194,12 @@ class LiveScreen(PlainScreen):
             shown = f"{seconds:.1f} s" if row.state != "waiting" else ""
             style = "red" if row.state == "failed" else ""
             table.add_row(
-                self._mark(row.state, is_over), Text(row.step.id, "bold"), Text(clean(row.step.tool), "cyan"),
-                Text(short(row.input, 1_000)), Text(shown, "dim"),
-            )  # fmt: skip
+                self._mark(row.state, is_over),
+                Text(row.step.id, "bold"),
+                Text(clean(row.step.tool), "cyan"),
+                Text(short(row.input, 1_000)),
+                Text(shown, "dim"),
+            )
             if row.text and has_room:
                 table.add_row("", "", "", Text(row.text, style or "dim"), "")
         is_idle = not is_over and not any(row.state == "running" for row in rows)

@@ -91,16 +91,28 @@ def serve(
     if webhook_secret and not webhook:
         raise InputError("--webhook-secret goes with --webhook")
     doors = make(
-        settings.data, require_token=require_token, hosts=tuple(allow_host or ()),
-        origins=tuple(allow_origin or ()), settings=settings, at_once=at_once,
+        settings.data,
+        require_token=require_token,
+        hosts=tuple(allow_host or ()),
+        origins=tuple(allow_origin or ()),
+        settings=settings,
+        at_once=at_once,
         offered=Offered(split_names([tools]) or (), tuple(docs or ()), tuple(mcp or ()), read_towns(town or ())),
         issuer=Issuer(
-            issuer, audience or (), SystemClock(), tenant_claim=tenant_claim, user_claim=user_claim,
-            tokens=issuer_max_tokens, usd=issuer_max_usd,
-        ) if issuer else None,
-        webhook=_receiver(webhook, webhook_secret) if webhook else None, public_url=public_url,
+            issuer,
+            audience or (),
+            SystemClock(),
+            tenant_claim=tenant_claim,
+            user_claim=user_claim,
+            tokens=issuer_max_tokens,
+            usd=issuer_max_usd,
+        )
+        if issuer
+        else None,
+        webhook=_receiver(webhook, webhook_secret) if webhook else None,
+        public_url=public_url,
         thinks=not no_thinking,
-    )  # fmt: skip
+    )
     if studio:
         from mindstream.studio.recorded import add_recorded
         from mindstream.studio.serve import add_studio

@@ -27,9 +27,11 @@ async def _tokens(settings: Settings) -> AsyncIterator[Tokens]:
 
 
 @command(
-    app, "data", "mindstream token new --tenant acme --scope read,write --days 90",
+    app,
+    "data",
+    "mindstream token new --tenant acme --scope read,write --days 90",
     "mindstream token new --tenant acme --scope memory.read --user ann",
-)  # fmt: skip
+)
 async def new(
     settings: Settings,
     tenant: Annotated[str, flag("NAME", "Whose it is: a wall that nothing crosses; `local` is this machine's own.")],
@@ -46,9 +48,16 @@ async def new(
     """Make a token. It is shown this once; its hash alone is kept, with the data."""
     async with _tokens(settings) as kept:
         token, made = await kept.new(
-            tenant, scope, days, user=user, a_minute=a_minute, at_once=at_once, tokens=max_tokens, usd=max_usd,
+            tenant,
+            scope,
+            days,
+            user=user,
+            a_minute=a_minute,
+            at_once=at_once,
+            tokens=max_tokens,
+            usd=max_usd,
             bytes_a_day=bytes_a_day,
-        )  # fmt: skip
+        )
     await note_in(settings.data, "token_made", {"token": made.id, "scopes": " ".join(made.scopes)}, tenant)
     tell(json, {"token": token, **made.shown()}, token)
     if not json:

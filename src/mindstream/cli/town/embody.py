@@ -50,7 +50,10 @@ class Living:
 
 
 @command(
-    app, MODELS, "mindstream town embody isabella", 'mindstream town embody Maya --as-visitor --at "Hobbs Cafe:cafe"',
+    app,
+    MODELS,
+    "mindstream town embody isabella",
+    'mindstream town embody Maya --as-visitor --at "Hobbs Cafe:cafe"',
     "mindstream town embody Maya --as-visitor --script morning.txt",
     "mindstream town embody isabella --wait < commands.txt",
     notes="Commands, typed or piped, a line each:\n\n\b\n" + HELP + "\n\n"
@@ -61,8 +64,9 @@ class Living:
     "`mindstream town run` lets the town go on without you.\n\n"
     "Exit code: 0; 1 where a model failed; 2 a mistake; 3 where somebody has spoken to you and lines\n"
     "are left undone; 130 after Ctrl-C.",
-    model=MODEL, roles=ROLE,
-)  # fmt: skip
+    model=MODEL,
+    roles=ROLE,
+)
 def embody(
     settings: Settings,
     name: Annotated[str, word("NAME", "As whom: a resident; with --as-visitor, a name that nobody there has.")],

@@ -70,22 +70,30 @@ class Measuring:
 
 
 @command(
-    app, "model roles fallback patience_s budget_calls budget_tokens budget_usd embedder",
+    app,
+    "model roles fallback patience_s budget_calls budget_tokens budget_usd embedder",
     "mindstream town ensemble --seeds 1..20 --days 1 --into ./twenty",
     "mindstream town ensemble ./mine.toml --seeds 1..100 --without talk --without planning --into ./hundred --ray",
     'mindstream town ensemble --seeds 1..10 --until "Feb 14 19:00" --fact "a party" --into ./party',
-    notes=NOTES, model=MODEL, roles=ROLE,
-)  # fmt: skip
+    notes=NOTES,
+    model=MODEL,
+    roles=ROLE,
+)
 def ensemble(
     settings: Settings,
     seeds: Annotated[str, flag("N..M", "Which seeds: 1..100, or 3,5,8..12.", "--seeds")],
     into: Annotated[Path, flag("DIR", "The folder of all runs.", "--into")],
-    runs: Runs, measuring: Measuring,
+    runs: Runs,
+    measuring: Measuring,
     source: Annotated[str, word("TOWN", "A shipped town, or FILE.toml.")] = "smallville",
-    profile: ProfileOf = None, days: Days = None, hours: Hours = None, until: Until = "",
+    profile: ProfileOf = None,
+    days: Days = None,
+    hours: Hours = None,
+    until: Until = "",
     steps: Annotated[int | None, flag("N", "Live so many steps.", min=1, max=2**40)] = None,
-    yes: Yes = False, json: AsJson = False,
-) -> int:  # fmt: skip
+    yes: Yes = False,
+    json: AsJson = False,
+) -> int:
     """Let one town live many times, with other seeds or with parts of its residents left out, and compare.
 
     Each measure has its mean, spread and 95 % interval (Student) over the seeds; a condition is compared with the whole
@@ -96,9 +104,17 @@ def ensemble(
     settings = with_judge(settings, measuring.judge) if design else settings
     conditions = tuple(tuple(sorted(split_names([each]) or ())) for each in runs.without or ())
     wish = Wish(
-        source, tuple(read_seeds(seeds)), lambda setting: span.target(setting, -1), into, conditions,
-        tuple(profile or ()), tuple(measuring.fact or ()), design, runs.workers, runs.ray,
-    )  # fmt: skip
+        source,
+        tuple(read_seeds(seeds)),
+        lambda setting: span.target(setting, -1),
+        into,
+        conditions,
+        tuple(profile or ()),
+        tuple(measuring.fact or ()),
+        design,
+        runs.workers,
+        runs.ray,
+    )
     if design and towns.is_free(settings):
         raise InputError(
             "nobody is there to judge: name a model (--judge MODEL, --model MODEL), or leave --evaluate away"
@@ -137,17 +153,32 @@ def _has_leave(settings: Settings, wish: Wish) -> bool:
 def _show(found: Ensemble, wish: Wish) -> None:
     say(f"{found.town}, {count_of(found.steps, 'step')}: {count_of(len(found.lived), 'run')} in {wish.into}")
     rows = [
-        (each.condition, each.measure, str(each.seeds), _number(each.mean), _number(each.spread),
-         _interval(each.low, each.high), f"{_number(each.least)} to {_number(each.most)}")
+        (
+            each.condition,
+            each.measure,
+            str(each.seeds),
+            _number(each.mean),
+            _number(each.spread),
+            _interval(each.low, each.high),
+            f"{_number(each.least)} to {_number(each.most)}",
+        )
         for each in found.spreads
-    ]  # fmt: skip
+    ]
     if rows:
         print_table(("condition", "measure", "seeds", "mean", "spread", "95 %", "from, to"), rows, words=2)
     paired = [
-        (each.condition, each.measure, f"{each.mean:+.3g}", _interval(each.low, each.high), str(each.more),
-         str(each.fewer), f"{each.p:.3g}", f"{each.adjusted:.3g}")
+        (
+            each.condition,
+            each.measure,
+            f"{each.mean:+.3g}",
+            _interval(each.low, each.high),
+            str(each.more),
+            str(each.fewer),
+            f"{each.p:.3g}",
+            f"{each.adjusted:.3g}",
+        )
         for each in found.differences
-    ]  # fmt: skip
+    ]
     if paired:
         say("\nthe same seeds, less the whole town:")
         print_table(("condition", "measure", "mean", "95 %", "more", "fewer", "p", "p by Holm"), paired, words=2)
@@ -177,9 +208,10 @@ def draw(found: Ensemble) -> str:
         chart = leather.Chart(name)
         for condition, colour in zip(conditions, cycle(COLOURS), strict=False):
             dots = [
-                (each.seed, each.measures[name]) for each in found.lived
+                (each.seed, each.measures[name])
+                for each in found.lived
                 if each.condition == condition and name in each.measures
-            ]  # fmt: skip
+            ]
             if dots:
                 chart.add_dots(dots, name=condition, fill_color=colour)
         chart.add_y_scale(*_ends(values[name]))

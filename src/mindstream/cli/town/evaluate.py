@@ -73,15 +73,17 @@ class Judging:
 
 
 @command(
-    app, "model roles fallback patience_s budget_calls budget_tokens budget_usd town embedder",
+    app,
+    "model roles fallback patience_s budget_calls budget_tokens budget_usd town embedder",
     "mindstream town evaluate --data ./ville --model openai:gpt-5-mini --judge openai:gpt-5 --dry-run",
     "mindstream town evaluate --data ./ville --model openai:gpt-5-mini --questions 5 --pairs 40 --control shuffled",
     "mindstream town evaluate --data ./ville --model ollama:qwen3 --pairs 40 --pairs-out pairs.html",
     "mindstream town evaluate --data ./ville --model ollama:qwen3 --pairs 40 --judged judged.csv",
     "mindstream town evaluate --data ./ville --questions-out mine.csv",
-    notes=NOTES, model="The model that answers for the residents [rules: they quote memories].",
+    notes=NOTES,
+    model="The model that answers for the residents [rules: they quote memories].",
     roles="Who answers in one role: talker, judge; repeatable.",
-)  # fmt: skip
+)
 def evaluate(
     settings: Settings, compared: Compared, judging: Judging, at: At = "", yes: Yes = False, json: AsJson = False
 ) -> int:
@@ -107,14 +109,25 @@ def evaluate(
 def _wish(compared: Compared, judging: Judging, at: str) -> Wish:
     conditions = cast(tuple[Condition, ...], _names(compared.conditions))
     design = Design(
-        _names(compared.residents), conditions, compared.questions, compared.pairs, compared.control is not None,
-        not judging.no_claims, compared.seed,
-    )  # fmt: skip
+        _names(compared.residents),
+        conditions,
+        compared.questions,
+        compared.pairs,
+        compared.control is not None,
+        not judging.no_claims,
+        compared.seed,
+    )
     file = compared.person
     return Wish(
-        design, at, compared.questions_from, (lambda names, ids: read_person(file, names, ids) if file else {}),
-        tuple(read_verdicts(judging.judged or ())), judging.out, judging.pairs_out, judging.answers,
-    )  # fmt: skip
+        design,
+        at,
+        compared.questions_from,
+        (lambda names, ids: read_person(file, names, ids) if file else {}),
+        tuple(read_verdicts(judging.judged or ())),
+        judging.out,
+        judging.pairs_out,
+        judging.answers,
+    )
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -175,11 +188,15 @@ def _run(settings: Settings, wish: Wish, json: bool) -> int:
 
 
 def _show(found: Evaluated, wish: Wish) -> None:
-    say(f"{found.town}, {found.time}: {count_of(found.answers, 'answer')} by {found.answered_by}, "
-        f"{count_of(found.pairs, 'pair')}")  # fmt: skip
+    say(
+        f"{found.town}, {found.time}: {count_of(found.answers, 'answer')} by {found.answered_by}, "
+        f"{count_of(found.pairs, 'pair')}"
+    )
     if wish.pairs_out:
-        say(f"the pairs are in {wish.pairs_out}: open it in a browser, judge, save; then give the same command with"
-            " --judged judged.csv in the place of --pairs-out")  # fmt: skip
+        say(
+            f"the pairs are in {wish.pairs_out}: open it in a browser, judge, save; then give the same command with"
+            " --judged judged.csv in the place of --pairs-out"
+        )
     if not found.judged:
         if not wish.pairs_out:
             complain("no pair was judged" if wish.verdicts else service.NOBODY_JUDGES)
@@ -205,19 +222,25 @@ def _show_tests(found: Evaluated) -> None:
     tests = found.findings
     say("order: " + " > ".join(each.condition for each in tests.standings if each.rating))
     if tests.kruskal is not None:
-        say(f"Kruskal-Wallis: H({tests.kruskal.df}) = {tests.kruskal.h:.2f}, p = {tests.kruskal.p:.3g},"
-            f" n = {tests.kruskal.n}")  # fmt: skip
-    rows = [(f"{each.first} / {each.second}", f"{each.z:.2f}", f"{each.p:.3g}", f"{each.adjusted:.3g}")
-            for each in tests.dunn]  # fmt: skip
+        say(
+            f"Kruskal-Wallis: H({tests.kruskal.df}) = {tests.kruskal.h:.2f}, p = {tests.kruskal.p:.3g},"
+            f" n = {tests.kruskal.n}"
+        )
+    rows = [
+        (f"{each.first} / {each.second}", f"{each.z:.2f}", f"{each.p:.3g}", f"{each.adjusted:.3g}")
+        for each in tests.dunn
+    ]
     if rows:
         print_table(("Dunn", "z", "p", "p by Holm"), rows)
     if tests.agreed is not None:
         first = "" if tests.first is None else f"; what came first won {tests.first:.0%} of what was not equal"
         say(f"turned round, {tests.agreed:.0%} of the pairs were judged the same{first}")
     if tests.control_lost is not None:
-        words = "answers of others came last, as they must" if tests.control_lost else (
-            "answers of others did not come last: do not trust this judge, or judge more pairs"
-        )  # fmt: skip
+        words = (
+            "answers of others came last, as they must"
+            if tests.control_lost
+            else ("answers of others did not come last: do not trust this judge, or judge more pairs")
+        )
         say(f"control: {words}")
     if found.unreadable:
         say(f"what could not be read, even when it was asked for again, is left out: {found.unreadable}")

@@ -14,14 +14,20 @@ INSTEAD = {
     "list": "places lists what there is, status who lives there; packs lists the towns that are shipped",
     "people": "status says who is where, status --resident NAME what somebody has in mind",
     "residents": "status says who is where, status --resident NAME what somebody has in mind",
-    "objects": "places lists them", "map": "places lists what there is, replay draws the map",
+    "objects": "places lists them",
+    "map": "places lists what there is, replay draws the map",
     "show": "status says who is where, status --resident NAME what somebody has in mind, replay draws it",
     "watch": "run -v tells what happens while it lives, replay plays what happened",
-    "play": "replay plays what happened", "start": "run lets it live", "go": "run lets it live",
-    "create": "new begins one", "init": "new begins one", "ask": "interview asks somebody something",
+    "play": "replay plays what happened",
+    "start": "run lets it live",
+    "go": "run lets it live",
+    "create": "new begins one",
+    "init": "new begins one",
+    "ask": "interview asks somebody something",
     "log": "timeline tells what somebody did, export --journal FILE writes all that happened",
-    "delete": "a town is its folder: remove that", "remove": "a town is its folder: remove that",
-}  # fmt: skip
+    "delete": "a town is its folder: remove that",
+    "remove": "a town is its folder: remove that",
+}
 """Words that people try, and the commands that do it."""
 
 

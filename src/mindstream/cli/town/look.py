@@ -42,9 +42,11 @@ To = Annotated[str, flag("TIME", "Only until then.", "--to")]
 
 
 @command(
-    app, "town", "mindstream town status --data ./ville",
+    app,
+    "town",
+    "mindstream town status --data ./ville",
     'mindstream town status --data ./ville --resident isabella --at "Feb 13 10:00"',
-)  # fmt: skip
+)
 async def status(
     settings: Settings,
     resident: Annotated[str, flag("NAME", "One resident's mind: plan, newest memories.")] = "",
@@ -92,23 +94,31 @@ def _act_width() -> int:
 def _print_json_status(setting: Setting, state: TownState, step: int) -> None:
     residents = [
         {
-            "name": name, "doing": _doing(setting, each, step),
+            "name": name,
+            "doing": _doing(setting, each, step),
             "place": str(setting.world.address_at(each.spot(max(step, 0)))),
-            "spot": list(each.spot(max(step, 0))), "asleep": each.asleep, "talking_with": each.partner,
+            "spot": list(each.spot(max(step, 0))),
+            "asleep": each.asleep,
+            "talking_with": each.partner,
         }
         for name, each in sorted(state.states.items())
-    ]  # fmt: skip
+    ]
     conditions = [
         {"place": place, "condition": each.text, "since": each.since}
         for place, each in sorted(state.conditions.items())
     ]
     print_json(
         {
-            "town": setting.name, "seed": setting.seed, "step": step, "time": setting.when(max(step, 0)).isoformat(),
-            "day": setting.day(max(step, 0)) + 1, "residents": residents, "conditions": conditions,
+            "town": setting.name,
+            "seed": setting.seed,
+            "step": step,
+            "time": setting.when(max(step, 0)).isoformat(),
+            "day": setting.day(max(step, 0)) + 1,
+            "residents": residents,
+            "conditions": conditions,
             "talks": sum(each.talked for each in state.states.values()) // 2,
         }
-    )  # fmt: skip
+    )
 
 
 def _doing(setting: Setting, state: ResidentState, step: int) -> str:
@@ -149,10 +159,16 @@ async def _show_mind(look: Look, name: str, state: ResidentState, step: int, lim
     newest = await look.newest(name, step, limit)
     if json:
         records = [
-            {"id": each.id, "kind": each.kind, "text": each.text, "by": each.by, "importance": each.importance,
-             "at": look.setting.when(look.step_of(each.created)).isoformat()}
+            {
+                "id": each.id,
+                "kind": each.kind,
+                "text": each.text,
+                "by": each.by,
+                "importance": each.importance,
+                "at": look.setting.when(look.step_of(each.created)).isoformat(),
+            }
             for each in newest
-        ]  # fmt: skip
+        ]
         print_json({**state.model_dump(mode="json"), "step": step, "memories": records})
         return
     doing, where = _doing(look.setting, state, step), _where(look.setting, state, step)
@@ -228,11 +244,13 @@ def _read_of(settings: Settings, typed: str) -> tuple[str, History]:
 
 
 @command(
-    app, "model roles town embedder",
+    app,
+    "model roles town embedder",
     'mindstream town interview isabella "What are you planning?" --data ./ville',
     'mindstream town interview sam "Who are you?" --at "Feb 13 12:00" --condition no_reflection',
-    model=MODEL, roles=ROLE,
-)  # fmt: skip
+    model=MODEL,
+    roles=ROLE,
+)
 async def interview(
     settings: Settings,
     name: Name,
@@ -304,8 +322,10 @@ async def places(
         objects = setting.objects_in(text)
         conditions = {each: state.conditions[each].text for each in objects if each in state.conditions}
         if json:
-            rows = [{"name": each.rpartition(":")[2], "address": each, "condition": conditions.get(each, "")}
-                    for each in objects]  # fmt: skip
+            rows = [
+                {"name": each.rpartition(":")[2], "address": each, "condition": conditions.get(each, "")}
+                for each in objects
+            ]
             print_json({"place": text, "objects": rows, "residents": there.get(text, [])})
             continue
         if sector != (sector := str(address.upto(SECTOR))):

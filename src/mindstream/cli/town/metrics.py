@@ -52,10 +52,12 @@ class Measured:
 
 
 @command(
-    app, "town", "mindstream town metrics --data ./ville",
+    app,
+    "town",
+    "mindstream town metrics --data ./ville",
     'mindstream town metrics --data ./ville --fact "there is a Valentine\'s Day party at Hobbs Cafe" \\',
     '    --event "Hobbs Cafe" --from "Feb 14 17:00" --to "Feb 14 19:00" --plot ./plots',
-)  # fmt: skip
+)
 def metrics(
     settings: Settings,
     fact: Annotated[list[str] | None, flag("WORDS", "Who knows this, since when, from whom; repeatable.")] = None,
@@ -83,9 +85,14 @@ def metrics(
     if event:
         attendance, mark = _attend(history, event, since, until, diffusions)
     measured = Measured(
-        history, count_events(history), trace_acquaintance(history), examine_conduct(history), diffusions, attendance,
+        history,
+        count_events(history),
+        trace_acquaintance(history),
+        examine_conduct(history),
+        diffusions,
+        attendance,
         mark,
-    )  # fmt: skip
+    )
     for folder, ending in ((csv, "csv"), (plot, "svg")):
         for path, text in _files(measured, ending).items() if folder else ():
             write_text(folder / path, text) if folder else None
@@ -151,36 +158,53 @@ def _as_json(measured: Measured) -> dict[str, Any]:
     counts, conduct = measured.counts, measured.conduct
     attended = measured.attendance
     return {
-        "town": measured.history.setting.name, "step": measured.history.step, "days": round(counts.days, 3),
-        "residents": len(measured.history.names), "talks": counts.talks, "talks_a_day": round(counts.talks_a_day, 2),
-        "reflections_a_day": round(counts.reflections_a_day, 3), "density_begun": round(begun, 4),
-        "density": round(now, 4), "adherence": round(conduct.adherence, 4),
-        "believable": round(conduct.believable_share, 4), "conduct": asdict(conduct), "calls": counts.calls,
+        "town": measured.history.setting.name,
+        "step": measured.history.step,
+        "days": round(counts.days, 3),
+        "residents": len(measured.history.names),
+        "talks": counts.talks,
+        "talks_a_day": round(counts.talks_a_day, 2),
+        "reflections_a_day": round(counts.reflections_a_day, 3),
+        "density_begun": round(begun, 4),
+        "density": round(now, 4),
+        "adherence": round(conduct.adherence, 4),
+        "believable": round(conduct.believable_share, 4),
+        "conduct": asdict(conduct),
+        "calls": counts.calls,
         "facts": [
-            {"fact": each.fact, "knowers": len(each.knowers), "by_how": each.by_how(),
-             "who": [asdict(knower) for knower in each.knowers]}
+            {
+                "fact": each.fact,
+                "knowers": len(each.knowers),
+                "by_how": each.by_how(),
+                "who": [asdict(knower) for knower in each.knowers],
+            }
             for each in measured.diffusions
         ],
         "event": None if attended is None else asdict(attended),
-    }  # fmt: skip
+    }
 
 
 def _print(measured: Measured) -> None:
     history, counts, conduct = measured.history, measured.counts, measured.conduct
     begun, now = measured.density
-    say(f"{history.setting.name}, {count_of(len(history.names), 'resident')}, {counts.days:.2f} days, up to "
-        f"{format_time(history.setting, history.step)}")  # fmt: skip
-    print_table(("", "value"), [
-        ("talks a day", f"{counts.talks_a_day:.1f}"),
-        ("reflections a day and resident", f"{counts.reflections_a_day:.2f}"),
-        ("pairs that know each other, at first", f"{begun:.3f}"),
-        ("pairs that know each other, now", f"{now:.3f}"),
-        ("planned minutes that were kept", f"{conduct.adherence:.1%}"),
-        ("acts where and when one may", f"{conduct.believable_share:.1%}"),
-        ("steps in walls", f"{conduct.in_walls}"),
-        ("sleeps away from home", f"{conduct.asleep_elsewhere}"),
-        ("talks asleep", f"{conduct.talking_asleep}"),
-    ])  # fmt: skip
+    say(
+        f"{history.setting.name}, {count_of(len(history.names), 'resident')}, {counts.days:.2f} days, up to "
+        f"{format_time(history.setting, history.step)}"
+    )
+    print_table(
+        ("", "value"),
+        [
+            ("talks a day", f"{counts.talks_a_day:.1f}"),
+            ("reflections a day and resident", f"{counts.reflections_a_day:.2f}"),
+            ("pairs that know each other, at first", f"{begun:.3f}"),
+            ("pairs that know each other, now", f"{now:.3f}"),
+            ("planned minutes that were kept", f"{conduct.adherence:.1%}"),
+            ("acts where and when one may", f"{conduct.believable_share:.1%}"),
+            ("steps in walls", f"{conduct.in_walls}"),
+            ("sleeps away from home", f"{conduct.asleep_elsewhere}"),
+            ("talks asleep", f"{conduct.talking_asleep}"),
+        ],
+    )
     for each in measured.diffusions:
         say(f"“{each.fact}”: known to {len(each.knowers)} of {each.residents}")
         for knower in each.knowers:

@@ -102,10 +102,12 @@ MODELS = "model roles fallback patience_s budget_calls budget_tokens budget_usd 
 
 
 @command(
-    app, "town embedder", "mindstream town new --data ./ville",
+    app,
+    "town embedder",
+    "mindstream town new --data ./ville",
     "mindstream town new ./mine.toml --data ./mine --seed 7 --profile vision=4",
     "mindstream town new --data ./blind --without observation,reflection",
-)  # fmt: skip
+)
 def new(
     settings: Settings,
     source: Annotated[str, word("TOWN", "A shipped town, or FILE.toml.")] = "smallville",
@@ -121,9 +123,14 @@ def new(
 
 
 def begin(
-    settings: Settings, source: str, seed: int, profile: Sequence[str] = (), without: Sequence[str] = (), *,
+    settings: Settings,
+    source: str,
+    seed: int,
+    profile: Sequence[str] = (),
+    without: Sequence[str] = (),
+    *,
     json: bool = False,
-) -> None:  # fmt: skip
+) -> None:
     """Begin a town."""
     setting = towns.find_setting(source, seed, towns.read_profile(profile, without))
     asyncio.run(towns.begin(settings, setting))
@@ -132,10 +139,11 @@ def begin(
     objects = sum(each.level == 4 for each in setting.addresses.values())
     row = {"town": setting.name, "data": str(settings.data), "residents": sorted(setting.people), "seed": seed}
     tell(
-        json, {**row, "lacks": list(missing_keys(setting))},
+        json,
+        {**row, "lacks": list(missing_keys(setting))},
         f"{setting.name} lives in {settings.data}: {count_of(len(setting.people), 'resident')}, {objects} objects",
         f"it is {format_time(setting, -1)} there; let it live:\n  {_command('run', settings, '--days', '1')}",
-    )  # fmt: skip
+    )
 
 
 def _complain_of_keys(setting: Setting) -> None:
@@ -173,16 +181,27 @@ class Watcher:
 
 
 @command(
-    app, MODELS, "mindstream town run --data ./ville --days 2",
+    app,
+    MODELS,
+    "mindstream town run --data ./ville --days 2",
     'mindstream town run --data ./ville --until "Feb 14 19:00" -v',
     "mindstream town run --data ./ville --hours 3 --model openai:gpt-5-mini --max-usd 2",
-    name="run", summary="Let the town live: one day, or as long as you say.", notes=LIMITS, model=MODEL, roles=ROLE,
-)  # fmt: skip
+    name="run",
+    summary="Let the town live: one day, or as long as you say.",
+    notes=LIMITS,
+    model=MODEL,
+    roles=ROLE,
+)
 @command(
-    app, MODELS, "mindstream town resume --data ./ville",
-    name="resume", summary="Go on to the end of that day, or as long as you say.",
-    notes=LIMITS, model=MODEL, roles=ROLE,
-)  # fmt: skip
+    app,
+    MODELS,
+    "mindstream town resume --data ./ville",
+    name="resume",
+    summary="Go on to the end of that day, or as long as you say.",
+    notes=LIMITS,
+    model=MODEL,
+    roles=ROLE,
+)
 def let_live(
     context: typer.Context,
     settings: Settings,
@@ -275,9 +294,13 @@ def _totals(found: towns.Estimate) -> tuple[int, int]:
 
 
 @command(
-    app, "model roles town", "mindstream town estimate --data ./ville --days 2 --model openai:gpt-5-mini",
-    "mindstream town estimate --data ./ville --hours 6 --json", model=MODEL, roles=ROLE,
-)  # fmt: skip
+    app,
+    "model roles town",
+    "mindstream town estimate --data ./ville --days 2 --model openai:gpt-5-mini",
+    "mindstream town estimate --data ./ville --hours 6 --json",
+    model=MODEL,
+    roles=ROLE,
+)
 def estimate(settings: Settings, days: Days = None, hours: Hours = None, json: AsJson = False) -> None:
     """Say what a model would cost: calls, tokens, US dollars.
 
@@ -333,10 +356,14 @@ LARGEST = 16 << 20
 
 
 @command(
-    app, "model roles", "mindstream town prepare ./mine.toml --model openai:gpt-5-mini",
+    app,
+    "model roles",
+    "mindstream town prepare ./mine.toml --model openai:gpt-5-mini",
     "mindstream town prepare ./mine.toml --model openai:gpt-5-mini --out ./prepared.toml",
-    notes="Exit code: 0; 1 where a model failed, and nothing has changed; 2 a mistake.", model=MODEL, roles=ROLE,
-)  # fmt: skip
+    notes="Exit code: 0; 1 where a model failed, and nothing has changed; 2 a mistake.",
+    model=MODEL,
+    roles=ROLE,
+)
 def prepare(
     settings: Settings,
     file: Annotated[Path, word("FILE.toml", "A town file.")],

@@ -47,13 +47,14 @@ def open_(
     unpack_world(name, settings.data.as_folder())
     data = shlex.quote(str(settings.data))
     tell(
-        json, {"world": name, "about": WORLDS[name], "data": str(settings.data)},
+        json,
+        {"world": name, "about": WORLDS[name], "data": str(settings.data)},
         f"{WORLDS[name]}; it lies in {settings.data}. Look:",
         f"  mindstream town replay --out {name}.html --data {data}     watch it in a browser",
         f"  mindstream town status --data {data}                     who is where",
         f"  mindstream town timeline NAME --data {data}              somebody's day",
         f"  mindstream town why NAME --at TIME --data {data}         why somebody did what",
-    )  # fmt: skip
+    )
 
 
 @command(app, "town", 'mindstream town fork ./other --at "Feb 13 10:00" --data ./ville')
@@ -104,9 +105,15 @@ def import_(
     async def begin() -> None:
         await require_room_for_town(settings.data)
         await begin_from_save(
-            settings.data, save, world, seed=seed, profile=constants, whispers=hints,
-            embed=settings.embedder, tell=notes.setdefault,
-        )  # fmt: skip
+            settings.data,
+            save,
+            world,
+            seed=seed,
+            profile=constants,
+            whispers=hints,
+            embed=settings.embedder,
+            tell=notes.setdefault,
+        )
 
     asyncio.run(begin())
     for note in notes:
@@ -120,9 +127,11 @@ def import_(
 
 
 @command(
-    app, "town embedder", 'mindstream town export --data ./ville --out ./saved --at "Feb 14 12:00"',
+    app,
+    "town embedder",
+    'mindstream town export --data ./ville --out ./saved --at "Feb 14 12:00"',
     "mindstream town export --data ./ville --journal journal.jsonl",
-)  # fmt: skip
+)
 def export(
     settings: Settings,
     out: Annotated[Path | None, flag("FOLDER", "As a saved simulation, into a new folder.")] = None,
@@ -181,9 +190,11 @@ async def _write_journal(look: towns.Look, file: Path) -> int:
 
 
 @command(
-    app, "town", "mindstream town replay --data ./ville",
+    app,
+    "town",
+    "mindstream town replay --data ./ville",
     'mindstream town replay --data ./ville --from "Feb 14 16:00" --to "Feb 14 20:00" --out party.html',
-)  # fmt: skip
+)
 def replay(
     settings: Settings,
     out: Annotated[Path, flag("FILE", "The page that is written, in the place of an older one.")] = Path("replay.html"),

@@ -25,13 +25,16 @@ KEPT = "what was heard is kept, and thought about before the town goes on"
 
 
 @command(
-    app, "model roles town embedder", 'mindstream town talk isabella "Is there a party?" --by Maya',
+    app,
+    "model roles town embedder",
+    'mindstream town talk isabella "Is there a party?" --by Maya',
     "mindstream town talk isabella --by Maya          typed, until Ctrl-D",
     "mindstream town talk isabella < utterances.txt",
     notes="Exit code: 0; 1 where a model failed; 2 a mistake; 130 after Ctrl-C. What was\n"
     "heard is kept in any case, and thought about before the town goes on.",
-    model=MODEL, roles=ROLE,
-)  # fmt: skip
+    model=MODEL,
+    roles=ROLE,
+)
 def talk(
     settings: Settings,
     name: Annotated[str, word("NAME", "With whom; the first name is enough.")],
@@ -89,10 +92,13 @@ async def _answer(mind: Mind, text: str) -> None:
 
 
 @command(
-    app, "town", 'mindstream town set "Isabella Rodriguez\'s apartment:bathroom:shower" leaking',
+    app,
+    "town",
+    'mindstream town set "Isabella Rodriguez\'s apartment:bathroom:shower" leaking',
     'mindstream town set cafe:piano ""        it is as it should be',
-    'mindstream town set kitchen:stove "on fire" --danger', name="set",
-)  # fmt: skip
+    'mindstream town set kitchen:stove "on fire" --danger',
+    name="set",
+)
 async def set_(
     settings: Settings,
     place: Annotated[str, word("OBJECT", "As house:room:object; its end is enough where only one fits.")],

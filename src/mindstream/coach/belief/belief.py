@@ -147,11 +147,14 @@ class BeliefReasoner:
         if reports:
             news = [
                 RecordDraft(
-                    text=f"{each.title}: {each.report or ('done' if each.did else 'not done')}", kind="feedback",
-                    by="user", evidence=evidence, data={"step": each.title, "did": each.did},
+                    text=f"{each.title}: {each.report or ('done' if each.did else 'not done')}",
+                    kind="feedback",
+                    by="user",
+                    evidence=evidence,
+                    data={"step": each.title, "did": each.did},
                 )
                 for each in reports
-            ]  # fmt: skip
+            ]
             event = Remembered(count=len(news), kinds={"feedback": len(news)})
             entries.append(Entry(event, self.slot, tuple(await stream.build_records(news))))
         return entries, revisions
@@ -161,9 +164,14 @@ class BeliefReasoner:
         before = await stream.version(slot)
         version = (before.version or 0) + 1 if before else 1
         new = RecordDraft(
-            text=plan.written() or "no steps", kind="plan", by=self.slot, evidence=evidence, slot=slot, version=version,
+            text=plan.written() or "no steps",
+            kind="plan",
+            by=self.slot,
+            evidence=evidence,
+            slot=slot,
+            version=version,
             data={"plan": plan.model_dump(mode="json")},
-        )  # fmt: skip
+        )
         event = PlanChanged(version=version, text=plan.written(), changed=found.changed)
         return Entry(event, self.slot, tuple(await stream.build_records([new])))
 

@@ -93,10 +93,13 @@ def steps_in(
 
     left_out = {title.casefold() for title in besides}
     ranked = sorted(
-        ((fit(at, step), -at, step) for at, step in enumerate(pack.steps)
-         if in_language(step.title, language).casefold() not in left_out),
+        (
+            (fit(at, step), -at, step)
+            for at, step in enumerate(pack.steps)
+            if in_language(step.title, language).casefold() not in left_out
+        ),
         reverse=True,
-    )  # fmt: skip
+    )
     return [_told(pack, step, language) for step in _found([(score, step) for score, _, step in ranked])[:count]]
 
 
@@ -104,8 +107,11 @@ def _told(pack: Pack, step: Step, language: Language) -> dict[str, str]:
     """Return what a step says, and whom it is for, where that is not everybody."""
     texts = {name: in_language(getattr(step, name), language) for name in ("title", "do", "why", "caution")}
     whom = {"only_for": pack.only_for(step), "not_for": step.not_for}
-    named = {key: ", ".join(in_language(topic.name, language) for topic in pack.topics if topic.id in ids)
-             for key, ids in whom.items() if ids}  # fmt: skip
+    named = {
+        key: ", ".join(in_language(topic.name, language) for topic in pack.topics if topic.id in ids)
+        for key, ids in whom.items()
+        if ids
+    }
     return {"id": step.id, **texts, "evidence": step.evidence, **named}
 
 

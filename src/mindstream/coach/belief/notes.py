@@ -20,11 +20,16 @@ async def notes_of(context: RunContext, by: str, before: Mapping[str, object], a
     stream, evidence = context.memory, tuple(utterance.record for utterance in context.utterances)
     drafts = [
         RecordDraft(
-            text=f"{field.replace('_', ' ')}: {item}", kind="note", by=by, evidence=evidence, depth=1,
-            about=Triple("user", field, item), created=context.utterances[-1].at,
+            text=f"{field.replace('_', ' ')}: {item}",
+            kind="note",
+            by=by,
+            evidence=evidence,
+            depth=1,
+            about=Triple("user", field, item),
+            created=context.utterances[-1].at,
         )
         for field, item in new
-    ]  # fmt: skip
+    ]
     records = await stream.build_records(drafts)
     instead = {field: record.id for (field, _), record in zip(new, records, strict=True)}
     notes = await stream.latest("note", LOOKED_BACK) if gone else []

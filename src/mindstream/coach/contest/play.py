@@ -115,9 +115,14 @@ class Contest:
                 session = lines[0].session
                 clock.ahead_s += lines[0].days * DAY_S if session != before.session else 0.0
                 opened = Mind.open(
-                    data, user="person", session=f"{session}", models=models, clock=clock, timeouts=timeouts,
+                    data,
+                    user="person",
+                    session=f"{session}",
+                    models=models,
+                    clock=clock,
+                    timeouts=timeouts,
                     responder=Coach.using(_without_hours(self.pack), self.gate),
-                )  # fmt: skip
+                )
                 async with opened as mind:
                     while lines and lines[0].session == session:
                         line, tally = lines.pop(0), Tally()

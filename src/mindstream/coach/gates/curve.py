@@ -118,9 +118,11 @@ def _score(found: Turns, rule: str, waits: Callable[[ThoughtTurn], bool], deadli
 
     twice = share(lambda turn: turn.asked_twice) if rule == "as decided" else 0.0
     return Point(
-        rule=rule, deadline_s=deadline_s, wait_rate=share(waits),
+        rule=rule,
+        deadline_s=deadline_s,
+        wait_rate=share(waits),
         stale=share(lambda turn: turn.needed and not (waits(turn) and turn.thought_s <= most_s)),
         for_nothing=share(lambda turn: waits(turn) and not turn.needed),
         seconds=share(lambda turn: min(turn.thought_s, most_s) if waits(turn) else 0.0),
         tokens=round((1 + twice) * found.talk_tokens + found.thought_tokens),
-    )  # fmt: skip
+    )

@@ -81,8 +81,13 @@ def _report(gate: str, count: _Counts) -> GateReport:
         return round(part / of, 4) if of else 0.0
 
     return GateReport(
-        gate=gate, turns=count.turns, judged=count.judged, wait_rate=share(count.waits, count.turns),
-        waited_for_nothing=share(count.nothing, count.judged), spoke_too_soon=share(count.soon, count.judged),
-        regret=share(count.nothing + count.soon, count.judged), avoided=share(count.avoided, count.turns),
+        gate=gate,
+        turns=count.turns,
+        judged=count.judged,
+        wait_rate=share(count.waits, count.turns),
+        waited_for_nothing=share(count.nothing, count.judged),
+        spoke_too_soon=share(count.soon, count.judged),
+        regret=share(count.nothing + count.soon, count.judged),
+        avoided=share(count.avoided, count.turns),
         useless_calls=share(count.useless, count.judged),
-    )  # fmt: skip
+    )

@@ -11,8 +11,13 @@ from mindstream.coach.packs.dangling import Fault, dangling, suggest
 from mindstream.coach.packs.pack import Alarm, Field_, Pack, Phase, Resource, Step, Topic
 
 PARTS: dict[str, type[BaseModel]] = {
-    "phases": Phase, "fields": Field_, "topics": Topic, "steps": Step, "resources": Resource, "alarms": Alarm,
-}  # fmt: skip
+    "phases": Phase,
+    "fields": Field_,
+    "topics": Topic,
+    "steps": Step,
+    "resources": Resource,
+    "alarms": Alarm,
+}
 """What the lists and mappings of a pack hold."""
 ADVISED = 50
 """For so many faults it is looked for what was meant: comparing words takes its time."""

@@ -31,9 +31,7 @@ ENGLISH = {
         "think deeply about one concrete question",
         {"question": "the question", "context": "all that has to be known for it"},
     ),
-    "M1": Words(
-        "carry out a concrete task", {"task": "the task", "context": "all that has to be known for it"}
-    ),
+    "M1": Words("carry out a concrete task", {"task": "the task", "context": "all that has to be known for it"}),
     "find_tools": Words(
         "look for more tools that you can call; what is found can be called next",
         {"need": "what you need to get done, in a short sentence"},
@@ -52,14 +50,15 @@ ENGLISH = {
     "finish_task": Words(
         "say that a task of the ledger is over",
         {
-            "task": "its number", "result": "what came of it",
+            "task": "its number",
+            "result": "what came of it",
             "done": "false where it could not be done: say why in result",
         },
     ),
     "wait_task": Words(
         "let a task of the ledger wait", {"task": "its number", "until": "in 2 hours, tomorrow at 9, on Monday at 8"}
     ),
-}  # fmt: skip
+}
 CHINESE = {
     "R": Words("回忆相关记忆", {"query": "需要在记忆中检索的句子"}),
     "U": Words(
@@ -92,9 +91,10 @@ CHINESE = {
     ),
 }
 TYPES: dict[str, JsonSchema] = {
-    "timeout": {"type": "integer", "minimum": 0}, "task": {"type": "integer", "minimum": 1},
+    "timeout": {"type": "integer", "minimum": 0},
+    "task": {"type": "integer", "minimum": 1},
     "done": {"type": "boolean"},
-}  # fmt: skip
+}
 OPTIONAL = {"context": "", "result": "", "when": "", "replaces": "", "done": True}
 DREAM = {
     "en": "From these fragments of information, make a dream: one short paragraph, as it is told on waking, in the "

@@ -100,8 +100,11 @@ async def replace(stream: Stream, old: str, new: RecordDraft | None, *, by: str 
         if successor:
             event = Remembered(count=1, kinds={successor.kind: 1})
         ending = Revision(
-            id=old, valid_until=ends, superseded_by=successor.id if successor else None, holds=True,
-        )  # fmt: skip
+            id=old,
+            valid_until=ends,
+            superseded_by=successor.id if successor else None,
+            holds=True,
+        )
         with contextlib.suppress(Conflict):  # somebody was first: look again
             await stream.commit(Entry(event, by or stream.name, tuple(fresh)), revisions=[ending])
             return successor
@@ -126,10 +129,19 @@ async def _corrected(stream: Stream, old: Record, text: str, by: str, evidence: 
     """Return the correction of a record; it begins at `now`, where the old one ends, unless that says when it began."""
     about = old.about and Triple(old.about.subject, old.about.predicate, text[:200])
     new = RecordDraft(
-        text=text, kind=old.kind, by=by or old.by, episode=old.episode, importance=old.importance, about=about,
-        keywords=old.keywords, evidence=(old.id, *evidence), data=old.data, valid_until=old.valid_until, created=now,
+        text=text,
+        kind=old.kind,
+        by=by or old.by,
+        episode=old.episode,
+        importance=old.importance,
+        about=about,
+        keywords=old.keywords,
+        evidence=(old.id, *evidence),
+        data=old.data,
+        valid_until=old.valid_until,
+        created=now,
         valid_from=now if old.valid_from is None else old.valid_from,
-    )  # fmt: skip
+    )
     return (await stream.build_records([new]))[0]
 
 
@@ -157,8 +169,9 @@ async def evidence_of(stream: Stream, id_: str) -> Drawn:
         evidence = list(dict.fromkeys(record.evidence))
         below = [
             drawn[each] if owner[each] == record.id else Drawn(found[each], cut=bool(found[each].evidence))
-            for each in evidence if each in found
-        ]  # fmt: skip
+            for each in evidence
+            if each in found
+        ]
         missing = tuple(each for each in evidence if each not in found and each not in deeper)
         drawn[record.id] = Drawn(record, tuple(below), missing, cut=any(each in deeper for each in evidence))
     return drawn[id_]
@@ -255,9 +268,10 @@ async def _embed(
     done, ask = 0, asking(stream.embedder)
     for start in range(0, len(ids), batch):
         records = [
-            record for record in await stream.store.records(stream.key, ids[start : start + batch])
+            record
+            for record in await stream.store.records(stream.key, ids[start : start + batch])
             if record.embedder != stream.embedder.name or record.vector is None or not is_finite(record.vector)
-        ]  # fmt: skip
+        ]
         if records:
             done += await give(stream, records, await embed_each(ask, [record.text for record in records]))
         tell(done)

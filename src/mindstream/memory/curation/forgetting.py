@@ -157,9 +157,13 @@ async def remove(stream: Stream, removal: Removal, *, compact: bool = True, deed
             break
         counts = {} if round_ else {"changed": len(removal.changed), "items": len(removal.items)}
         erasure = Erasure(
-            ids=tuple(found.gone), rows=found.rows, rewritten=tuple(rewritten), is_meant=without.is_meant,
-            deed=deed and replace(deed, counts={**deed.counts, **counts}), at=stream.clock.now(),
-        )  # fmt: skip
+            ids=tuple(found.gone),
+            rows=found.rows,
+            rewritten=tuple(rewritten),
+            is_meant=without.is_meant,
+            deed=deed and replace(deed, counts={**deed.counts, **counts}),
+            at=stream.clock.now(),
+        )
         erased += await stream.store.erase(stream.key, erasure)
         gone = found.gone
     pending = await finish_erasure(stream, unembedded, compact=compact)
@@ -206,12 +210,14 @@ async def _within(
         return []
     return [
         record.id
-        async for records in _candidates(stream, request) for record in records
+        async for records in _candidates(stream, request)
+        for record in records
         if (not request.session or record.episode == request.session)
         and (request.since is None or record.created >= request.since)
         and (request.until is None or record.created <= request.until)
-        and (not request.kinds or record.kind in request.kinds) and is_meant(record)
-    ]  # fmt: skip
+        and (not request.kinds or record.kind in request.kinds)
+        and is_meant(record)
+    ]
 
 
 async def _candidates(stream: Stream, request: ForgetRequest) -> AsyncIterator[list[Record]]:
@@ -241,18 +247,25 @@ async def _about(stream: Stream, request: ForgetRequest) -> tuple[list[str], lis
     found = await _within(stream, request, lambda each: each.slot is None and is_mentioned(words_of(each)))
     try:
         recalled = await stream.recall(
-            request.about, RECALLED, since=request.since, until=request.until, touch=False, rerank=False,
-            kinds=request.kinds or None, where={"episode": request.session} if request.session else None,
-        )  # fmt: skip
+            request.about,
+            RECALLED,
+            since=request.since,
+            until=request.until,
+            touch=False,
+            rerank=False,
+            kinds=request.kinds or None,
+            where={"episode": request.session} if request.session else None,
+        )
     except (InputError, ModelError):  # the embedder is not available: what mentions the subject is known without it
         return found, []
     others = [each for each in recalled if each.record.slot is None and each.record.id not in found]
     best = max((each.score for each in others), default=0.0)
     is_sure = not recalled.low_confidence
     similar = [
-        each.record for each in others
+        each.record
+        for each in others
         if each.score >= SHARE * best > 0 and (is_sure or each.parts.get("words", 0.0) > 0)
-    ]  # fmt: skip
+    ]
     return found, similar[:SIMILAR]
 
 
@@ -271,8 +284,9 @@ async def _removal(stream: Stream, request: ForgetRequest, asked: list[str], sim
     below = await stream.store.records(stream.key, [id_ for id_ in found.order if id_ in found.below])
     left = {
         each.id: without.words.redact(each.text)
-        for each in below if each.slot is None and without.words.redact(words_of(each)) != words_of(each)
-    }  # fmt: skip
+        for each in below
+        if each.slot is None and without.words.redact(words_of(each)) != words_of(each)
+    }
     redacted = await _redact_answers(stream, found)
     said = await stream.store.records(stream.key, [each.id for each in redacted])
     left |= {each.id: each.text for each in redacted}

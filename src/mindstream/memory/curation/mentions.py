@@ -272,9 +272,11 @@ def _goes_on(edge: str, beyond: str) -> bool:
     if not beyond:
         return False
     if edge.isalnum():
-        return beyond[0].isalnum() or beyond[0] in "+#" or (
-            len(beyond) == 2 and beyond[0] in "&/@" and beyond[1].isalnum()
-        )  # fmt: skip
+        return (
+            beyond[0].isalnum()
+            or beyond[0] in "+#"
+            or (len(beyond) == 2 and beyond[0] in "&/@" and beyond[1].isalnum())
+        )
     if edge == "." or edge in SYMBOLS:
         return (beyond[0].isalnum() and edge in "./&") or beyond[0] == edge
     return beyond[0] in MODIFIERS or (beyond[0] == edge and edge.isascii())

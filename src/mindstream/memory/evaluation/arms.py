@@ -119,9 +119,13 @@ async def open_arms(
 def _draft(said: TalkMessage) -> RecordDraft:
     by_user = {} if said.by_user is None else {"by_user": said.by_user}
     return RecordDraft(
-        text=fitted_text(said.text), kind="chat", by=said.by, episode=said.session, created=said.at,
+        text=fitted_text(said.text),
+        kind="chat",
+        by=said.by,
+        episode=said.session,
+        created=said.at,
         data={"message": said.id, **by_user},
-    )  # fmt: skip
+    )
 
 
 def line_of(said: TalkMessage) -> str:

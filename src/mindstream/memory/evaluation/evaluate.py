@@ -112,8 +112,13 @@ class MemoryEvaluation:
         prompt = AnswerFromMemory(recalled=shown.lines, question=question.text, asked=asked)
         where = {"talk": arms.talk.id, "question": question.id, "type": question.type, "arm": arm}
         evidence = shown.share_of(question.evidence)
-        told = {"asked": question.text, "expected": question.expected, "shown": [each.id for each in shown.messages],
-                "tokens": shown.tokens, "evidence": evidence}  # fmt: skip
+        told = {
+            "asked": question.text,
+            "expected": question.expected,
+            "shown": [each.id for each in shown.messages],
+            "tokens": shown.tokens,
+            "evidence": evidence,
+        }
 
         async def answer() -> dict[str, Any]:
             reply = await ask(self.reader, prompt)
@@ -130,10 +135,17 @@ class MemoryEvaluation:
             return None
         said = str(row["reply"])
         return GivenAnswer(
-            arms.talk.id, question, arm, said, shown.tokens, shown.left, float(row["seconds"]), evidence,
+            arms.talk.id,
+            question,
+            arm,
+            said,
+            shown.tokens,
+            shown.left,
+            float(row["seconds"]),
+            evidence,
             word_overlap(said, question.expected) if question.expected else None,
             await self._judge(question, said, where),
-        )  # fmt: skip
+        )
 
     async def _judge(self, question: TalkQuestion, said: str, where: dict[str, Any]) -> bool | None:
         judge = self.judge
@@ -144,7 +156,7 @@ class MemoryEvaluation:
             answer=said,
             expected=(question.expected,) if question.expected else (),
             points=question.points,
-        )  # fmt: skip
+        )
 
         async def grade() -> dict[str, Any]:
             found = await ask(judge, prompt)

@@ -89,9 +89,10 @@ def read_talks(file: Path) -> tuple[str, list[AskedTalk]]:
     rows = found.get("rows", [found]) if isinstance(found, dict) else found
     rows = [row.get("row", row) for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
     for name, sign, read in (
-        ("LoCoMo", ("conversation", "qa"), _locomo), ("LongMemEval", ("haystack_sessions", "question"), _longmemeval),
+        ("LoCoMo", ("conversation", "qa"), _locomo),
+        ("LongMemEval", ("haystack_sessions", "question"), _longmemeval),
         ("BEAM", ("chat", "probing_questions"), _beam),
-    ):  # fmt: skip
+    ):
         if rows and all(key in row for row in rows for key in sign):
             try:
                 talks = [read(row, n) for n, row in enumerate(rows, 1)]
@@ -119,10 +120,13 @@ def _locomo(sample: Mapping[str, Any], n: int) -> AskedTalk:
         expected = "" if category == ADVERSARIAL else str(asked.get("answer", ""))
         questions.append(
             TalkQuestion(
-                f"{place}", str(asked["question"]), LOCOMO_TYPES.get(category, str(category)), expected,
+                f"{place}",
+                str(asked["question"]),
+                LOCOMO_TYPES.get(category, str(category)),
+                expected,
                 evidence=frozenset(_turn_ids(asked.get("evidence") or ())) & {each.id for each in messages},
             )
-        )  # fmt: skip
+        )
     return AskedTalk(str(sample.get("sample_id", n)), tuple(messages), tuple(questions))
 
 
@@ -147,10 +151,13 @@ def _longmemeval(row: Mapping[str, Any], n: int) -> AskedTalk:
     asked_at = _moment(row.get("question_date", ""), messages)
     absent = str(row.get("question_id", "")).endswith("_abs")
     asked = TalkQuestion(
-        str(row.get("question_id", n)), str(row["question"]), str(row.get("question_type", "")),
-        "" if absent else str(row.get("answer", "")), at=asked_at,
+        str(row.get("question_id", n)),
+        str(row["question"]),
+        str(row.get("question_type", "")),
+        "" if absent else str(row.get("answer", "")),
+        at=asked_at,
         evidence=frozenset() if absent else frozenset(told or map(str, row.get("answer_session_ids") or ())),
-    )  # fmt: skip
+    )
     ordered = sorted(messages, key=lambda each: each.at)
     return AskedTalk(asked.id, tuple(ordered), (asked,))
 

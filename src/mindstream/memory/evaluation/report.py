@@ -59,11 +59,19 @@ def _standing(arm: Arm, kind: str, some: Sequence[GivenAnswer]) -> ArmStanding:
     judged = [each.right for each in some if each.right is not None]
     low, high = wilson(sum(judged), len(judged))
     return ArmStanding(
-        arm, kind, len(some), len(judged), sum(judged), low, high,
-        _mean([each.overlap for each in some]), _mean([each.evidence for each in some]),
-        fmean(each.tokens for each in some), median(each.seconds for each in some),
+        arm,
+        kind,
+        len(some),
+        len(judged),
+        sum(judged),
+        low,
+        high,
+        _mean([each.overlap for each in some]),
+        _mean([each.evidence for each in some]),
+        fmean(each.tokens for each in some),
+        median(each.seconds for each in some),
         sum(each.left > 0 for each in some) / len(some),
-    )  # fmt: skip
+    )
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

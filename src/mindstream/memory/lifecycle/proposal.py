@@ -105,9 +105,14 @@ async def propose(stream: Stream, model: Model | None = None, n: int = DRAWN) ->
         error = str(failure)
     weakened = [Weakening(id=each.id, level=each.was.level, time=each.was.time) for each in chosen.weaker if each.was]
     return Proposal(
-        at=stream.clock.now(), looked_at=chosen.looked_at, weakened=tuple(weakened),
-        merging=tuple(tuple(each.id for each in group) for group in groups), dream=text, model=by, error=error,
-    )  # fmt: skip
+        at=stream.clock.now(),
+        looked_at=chosen.looked_at,
+        weakened=tuple(weakened),
+        merging=tuple(tuple(each.id for each in group) for group in groups),
+        dream=text,
+        model=by,
+        error=error,
+    )
 
 
 async def accept(

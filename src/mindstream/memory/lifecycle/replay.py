@@ -149,9 +149,7 @@ def replay(log: RecallLog, laws: Strength, *, by_day: bool = False) -> Replayed:
     return found
 
 
-def _apply(
-    event: Happened, log: RecallLog, laws: Strength, held: dict[str, StrengthState], found: Replayed
-) -> None:  # fmt: skip
+def _apply(event: Happened, log: RecallLog, laws: Strength, held: dict[str, StrengthState], found: Replayed) -> None:
     """Let one recall or sleep do what it would have done."""
     for id_ in event.returned:
         if id_ in held:

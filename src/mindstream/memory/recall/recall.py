@@ -93,9 +93,14 @@ class Recollection(list[Recalled]):
     """
 
     def __init__(
-        self, returned: Iterable[Recalled] = (), certainty: float = 0.0, touch: Touch | None = None,
-        not_reranked: str = "", by_candidates: bool = False, without_vectors: str = "",
-    ) -> None:  # fmt: skip
+        self,
+        returned: Iterable[Recalled] = (),
+        certainty: float = 0.0,
+        touch: Touch | None = None,
+        not_reranked: str = "",
+        by_candidates: bool = False,
+        without_vectors: str = "",
+    ) -> None:
         super().__init__(returned)
         self.certainty = certainty
         self.touch = touch
@@ -127,7 +132,7 @@ class Recaller:
 
     def __init__(
         self, store: Store, embedder: Embedder, *, policy: Policy | None = None, weights: Weights | None = None
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.store = store
         self.embedding = Embedding(embedder)
         self.policy = policy or Bounded()
@@ -168,9 +173,16 @@ class Recaller:
             return await self._ranked(columns, query, k, now, filters, policy, floor, second)
 
     async def _ranked(
-        self, columns: Columns, query: str, k: int, now: Moment, filters: Filters, policy: Policy, floor: float,
+        self,
+        columns: Columns,
+        query: str,
+        k: int,
+        now: Moment,
+        filters: Filters,
+        policy: Policy,
+        floor: float,
         second: SecondStage | None,
-    ) -> Recall:  # fmt: skip
+    ) -> Recall:
         """Return the best of these records."""
         by_candidates = columns.behind
         question = understood(query, columns, now)
@@ -195,9 +207,7 @@ class Recaller:
             found = await _reranked(found, second, query, k)
         return replace(found, without_vectors=without, by_candidates=by_candidates, certainty=certain)
 
-    async def _columns(
-        self, stream: StreamKey, query: str, now: Moment, filters: Filters, policy: Policy
-    ) -> Columns:  # fmt: skip
+    async def _columns(self, stream: StreamKey, query: str, now: Moment, filters: Filters, policy: Policy) -> Columns:
         """Return a stream's columns; where they are not there at once, those of the store's candidates."""
         if not getattr(policy, "by_relevance", False):
             return await self.shelf.columns(stream)
@@ -272,9 +282,7 @@ async def _reranked(found: Recall, second: SecondStage, query: str, k: int) -> R
     """Return what the second stage puts first; the others of the first stage are passed over."""
     places, why = await second.best(query, [each.record for each in found.returned], k)
     parts = [{} if why else {"first_stage": at + 1.0} for at in range(len(found.returned))]
-    returned = [
-        replace(found.returned[at], parts={**found.returned[at].parts, **parts[at]}) for at in places
-    ]  # fmt: skip
+    returned = [replace(found.returned[at], parts={**found.returned[at].parts, **parts[at]}) for at in places]
     left = [each.record.id for at, each in enumerate(found.returned) if at not in places]
     return replace(found, returned=returned, passed_over=[*left, *found.passed_over], not_reranked=why)
 

@@ -260,9 +260,13 @@ COVERED_BY_WORDS, UNHEARD_OF_BY_WORDS, BIAS_BY_WORDS = 5.6, -4.7, -1.3
 
 
 def certainty(
-    columns: Columns, question: RecallQuery, scored: Scored, candidates: NDArray[np.bool_], by_words: bool = False,
+    columns: Columns,
+    question: RecallQuery,
+    scored: Scored,
+    candidates: NDArray[np.bool_],
+    by_words: bool = False,
     written_down: bool = False,
-) -> float:  # fmt: skip
+) -> float:
     """Return how sure it is that one of the candidates answers the question.
 
     `by_words`: there are no vectors. `written_down`: the question itself is a record of the stream, too.

@@ -73,7 +73,7 @@ class Columns:
 
     def __init__(
         self, stream: StreamKey, embedder: str = "", width: int = 0, whole: OrderedDict[str, Record] | None = None
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.stream = stream
         self.whole = OrderedDict[str, Record]() if whole is None else whole
         self._own_whole = OrderedDict[str, None]()
@@ -242,24 +242,29 @@ class Columns:
         touched -= {-1, *dropped}
         lexical = self.lexical.without(
             {at: _terms(record) for at, record in dropped.items()},
-            {at: (_terms(old), _terms(new)) for at, (old, new) in reworded.items()}, removed, below,
-        )  # fmt: skip
+            {at: (_terms(old), _terms(new)) for at, (old, new) in reworded.items()},
+            removed,
+            below,
+        )
         keywords = _without(self.keywords, dropped, reworded, below, _keywords)
         fields = _without(self.fields.postings, dropped, reworded, below, field_keys)
         if lexical is None or keywords is None or fields is None:
             return None
         moved = np.append(np.arange(len(self), dtype=np.int32) - below[:-1].astype(np.int32), np.int32(-1))
         own = {at: self._own(near.get(self.ids[at])) for at in touched}
-        lent = {at: [self._own(near.get(self.ids[int(column[at])])) for column in (before, after) if column[at] >= 0]
-                for at in touched}  # fmt: skip
+        lent = {
+            at: [self._own(near.get(self.ids[int(column[at])])) for column in (before, after) if column[at] >= 0]
+            for at in touched
+        }
         fresh = copy.copy(self)
         fresh.kept, fresh.ids, fresh.lexical, fresh.keywords = 0, self.ids.without(removed), lexical, keywords
         fresh.position, fresh.fields = fresh.ids.position, Fields()
         fresh.fields.postings = fields
         fresh.vectors = self.vectors.without(
-            removed, {int(moved[at]): [own[at], *lent[at]] for at in touched},
+            removed,
+            {int(moved[at]): [own[at], *lent[at]] for at in touched},
             {int(moved[at]): own[at] for at in touched if after[at] < 0 and self.group.values[at] >= 0},
-        )  # fmt: skip
+        )
         for name, column in vars(self).items():
             if isinstance(column, GrowingArray) and name not in ("group_of", "last"):
                 setattr(fresh, name, column.without(removed))
@@ -464,9 +469,12 @@ def _keywords(record: Record) -> list[str]:
 
 
 def _without(
-    postings: Postings, dropped: Mapping[int, Record], reworded: Mapping[int, tuple[Record, Record]],
-    below: NDArray[np.uint32], keys: Callable[[Record], Iterable[str]],
-) -> Postings | None:  # fmt: skip
+    postings: Postings,
+    dropped: Mapping[int, Record],
+    reworded: Mapping[int, tuple[Record, Record]],
+    below: NDArray[np.uint32],
+    keys: Callable[[Record], Iterable[str]],
+) -> Postings | None:
     old: dict[str, list[int]] = {}
     for at, record in (*dropped.items(), *((at, before) for at, (before, _) in reworded.items())):
         for key in keys(record):

@@ -115,9 +115,10 @@ def forget_reader(connection: Sql, person: str, own: StreamKey) -> None:
 def _naming_streams(connection: Sql) -> set[str]:
     """Return the streams whose rows name persons, as a pool's do."""
     kinds = [
-        kind for kind, shape in every_kind().items()
+        kind
+        for kind, shape in every_kind().items()
         if any(Holds.PERSON in each.holds for each in declared(shape).values())
-    ]  # fmt: skip
+    ]
     marks = ",".join("?" * len(kinds))
     return {row[0] for row in connection.execute(f"SELECT DISTINCT mind FROM log WHERE kind IN ({marks})", kinds)}
 

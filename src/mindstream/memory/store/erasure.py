@@ -65,10 +65,14 @@ class Carriers:
     def may_change(self, kind: str, payload: object, seq: int) -> bool:
         """Tell, without reading a payload, whether a row may lose words; False is certain."""
         return (
-            not isinstance(payload, str) or kind not in every_kind() or self.names is not erases_no_name
-            or seq in self.own or seq in self.bare or self.words.may_be_in(payload)
+            not isinstance(payload, str)
+            or kind not in every_kind()
+            or self.names is not erases_no_name
+            or seq in self.own
+            or seq in self.bare
+            or self.words.may_be_in(payload)
             or any(id_ in payload for id_ in self.ids)
-        )  # fmt: skip
+        )
 
     def is_meant(self, text: str) -> bool:
         """Tell whether a text says what one of them says, or is meant by the erasure."""
@@ -346,6 +350,7 @@ def _parsed(text: str, shape: type[T]) -> T:
 def _redacted_record(row: tuple[Any, ...], words: ErasedWords) -> tuple[Any, ...]:
     text, subject, predicate, object_, keywords, data = row
     return (
-        words.redact(text), *(each and words.redact(each) for each in (subject, predicate, object_)),
+        words.redact(text),
+        *(each and words.redact(each) for each in (subject, predicate, object_)),
         *(each and rewrite_texts(each, words.redact) for each in (keywords, data)),
-    )  # fmt: skip
+    )

@@ -99,8 +99,10 @@ class _Lineage:
             "SELECT log_lineage.source, log.payload FROM log_lineage CROSS JOIN log WHERE log_lineage.source IN ({})"
             f" AND log.seq = log_lineage.seq AND log.mind = ? AND log.kind IN ({_quoted(ANSWERS)}) ORDER BY log.seq"
         )
-        answers = [(heard[row], str(_parsed(payload).get("record", "")))
-                   for row, payload in among(self._connection, sql, list(heard), self._stream)]  # fmt: skip
+        answers = [
+            (heard[row], str(_parsed(payload).get("record", "")))
+            for row, payload in among(self._connection, sql, list(heard), self._stream)
+        ]
         self.load([*(id_ for each in missing for id_ in self._below[each]), *(answer for _, answer in answers)])
         for asked, answer in answers:
             node = self.nodes.get(answer)
@@ -147,9 +149,14 @@ class _Lineage:
 
 
 def find_closure(
-    connection: Sql, stream: StreamKey, asked: Iterable[str], owned: str, *, all_slots: bool = False,
+    connection: Sql,
+    stream: StreamKey,
+    asked: Iterable[str],
+    owned: str,
+    *,
+    all_slots: bool = False,
     slots_below: Sequence[str] = (),
-) -> Closure:  # fmt: skip
+) -> Closure:
     """Return all that goes with the records that are asked for.
 
     Args:
@@ -176,10 +183,14 @@ def find_closure(
         found = dict.fromkeys(id_ for some in lineage.below(slots_below).values() for id_ in some)
         slots |= {node.slot for id_ in found if (node := lineage.nodes.get(id_)) and node.slot is not None}
     return Closure(
-        frozenset(roots), frozenset(gone), frozenset(below), frozenset(_bare_rows(connection, stream, lineage, gone)),
-        frozenset(id_ for id_ in gone - roots if lineage.said_in(id_, ANSWERS) is not None), order,
+        frozenset(roots),
+        frozenset(gone),
+        frozenset(below),
+        frozenset(_bare_rows(connection, stream, lineage, gone)),
+        frozenset(id_ for id_ in gone - roots if lineage.said_in(id_, ANSWERS) is not None),
+        order,
         _versions(connection, stream, None if all_slots else sorted(slots)),
-    )  # fmt: skip
+    )
 
 
 def _versions(connection: Sql, stream: StreamKey, slots: Sequence[str] | None) -> dict[str, list[Record]]:
@@ -228,7 +239,7 @@ def _decided_after(connection: Sql, stream: StreamKey, row: int) -> Iterator[int
             "SELECT min(seq) FROM log WHERE mind = ? AND kind = ? AND seq > ?", (stream, kind, row)
         ).fetchone()[0]
         for kind in ANSWERS
-    ]  # fmt: skip
+    ]
     end = min((each for each in ends if each is not None), default=2**62)
     sql = "SELECT seq FROM log WHERE mind = ? AND kind = 'decided' AND seq > ? AND seq < ?"
     yield from (each[0] for each in connection.execute(sql, (stream, row, end)))

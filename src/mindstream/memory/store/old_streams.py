@@ -16,7 +16,7 @@ KEYED = {"work": "mind", "checkpoints": "stream", "erased": "stream"}
 SYSTEM = {
     "life": ("heard", "answered", "leave_given", "noticed", "commanded", "task_changed", "life_began"),
     "whisper": ("remembered",),
-}  # fmt: skip
+}
 """By which names the system wrote rows of kinds that others write too."""
 
 

@@ -43,19 +43,32 @@ def salvage(row: tuple[Any, ...]) -> Record:
     about = (subject, predicate, object_)
     other = _ids([superseded_by], id_)
     return Record(
-        id=printable(id_), stream=StreamKey(printable(stream)), kind=known, text=printable(text) or UNREADABLE,
-        created=written, accessed=_or(moment(accessed), written), by=name(by), episode=name(episode),
+        id=printable(id_),
+        stream=StreamKey(printable(stream)),
+        kind=known,
+        text=printable(text) or UNREADABLE,
+        created=written,
+        accessed=_or(moment(accessed), written),
+        by=name(by),
+        episode=name(episode),
         importance=float(importance) if _is_number(importance) and 1 <= importance <= 10 else None,
-        level=_whole(level, -1, MAX_LEVEL + 1, 0), lasting=lasting == 1, valid_from=moment(valid_from, EARLIEST),
+        level=_whole(level, -1, MAX_LEVEL + 1, 0),
+        lasting=lasting == 1,
+        valid_from=moment(valid_from, EARLIEST),
         valid_until=None if valid_until is None else _or(moment(valid_until, EARLIEST), written),
         superseded_by=other[0] if other else None,
         forgotten=None if forgotten is None else _or(moment(forgotten), written),
         about=Triple(*map(name, about)) if all(isinstance(each, str) for each in about) else None,
-        keywords=tuple(map(name, _texts(keywords, MAX_KEYWORDS))), evidence=_ids(_texts(evidence, MAX_EVIDENCE), id_),
-        depth=_whole(depth, 0, MAX_DEPTH, 0), slot=name(slot) if slotted else None,
-        version=version if slotted else None, data=fields(data), seq=_whole(seq, 0, 2**62, 0),
-        embedder=name(embedder), vector=finite(vector),
-    )  # fmt: skip
+        keywords=tuple(map(name, _texts(keywords, MAX_KEYWORDS))),
+        evidence=_ids(_texts(evidence, MAX_EVIDENCE), id_),
+        depth=_whole(depth, 0, MAX_DEPTH, 0),
+        slot=name(slot) if slotted else None,
+        version=version if slotted else None,
+        data=fields(data),
+        seq=_whole(seq, 0, 2**62, 0),
+        embedder=name(embedder),
+        vector=finite(vector),
+    )
 
 
 def is_sound(record: Record) -> bool:

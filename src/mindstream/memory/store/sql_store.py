@@ -424,7 +424,7 @@ class SqlStore(Store):
         where = f"WHERE seq > ? AND {owned} AND kind IN ({','.join('?' * len(kinds))}) ORDER BY seq LIMIT 1"
         rows = await self._database.read(
             lambda connection: queries.read_log(connection, where, [after, *kinds], None), once=True
-        )  # fmt: skip
+        )
         return rows[0] if rows else None
 
     async def kept(self, stream: StreamKey | None = None, prefix: str = "") -> list[Kept]:
@@ -439,9 +439,13 @@ class SqlStore(Store):
         )
 
     async def keep(
-        self, stream: StreamKey, name: str, at: Moment, change: Callable[[str | None], str | None],
+        self,
+        stream: StreamKey,
+        name: str,
+        at: Moment,
+        change: Callable[[str | None], str | None],
         words_read: int | None = None,
-    ) -> str | None:  # fmt: skip
+    ) -> str | None:
         self.tenant.own(stream)
 
         def write(connection: Sql) -> str | None:

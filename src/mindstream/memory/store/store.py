@@ -419,9 +419,13 @@ class KeptStore(Protocol):
         """Return what is kept under names that begin so, the oldest first; None: of all streams of the tenant."""
 
     async def keep(
-        self, stream: StreamKey, name: str, at: Moment, change: Callable[[str | None], str | None],
+        self,
+        stream: StreamKey,
+        name: str,
+        at: Moment,
+        change: Callable[[str | None], str | None],
         words_read: int | None = None,
-    ) -> str | None:  # fmt: skip
+    ) -> str | None:
         """Put what `change` makes of what stands there in its place; nobody else changes it meanwhile.
 
         Args:

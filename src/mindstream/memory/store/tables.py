@@ -179,7 +179,17 @@ def _m012_index(connection: sqlite3.Connection) -> None:
 
 
 MIGRATIONS: list[Migration] = [
-    _m001_log_records_work, _m002_same_words, _m003_failures_of_work, _m004_sums, _m005_checkpoints, _m006_names,
-    _m007_kept, _m008_best_held, _m009_accounts, _m010_retention_policy, _m011_lineage, _m012_index,
-]  # fmt: skip
+    _m001_log_records_work,
+    _m002_same_words,
+    _m003_failures_of_work,
+    _m004_sums,
+    _m005_checkpoints,
+    _m006_names,
+    _m007_kept,
+    _m008_best_held,
+    _m009_accounts,
+    _m010_retention_policy,
+    _m011_lineage,
+    _m012_index,
+]
 """Append only: a file remembers how many of these it has seen."""

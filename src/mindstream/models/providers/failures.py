@@ -31,15 +31,31 @@ TOO_LONG = re.compile(
 )
 """How OpenAI, vLLM, llama.cpp, Anthropic, Google, Ollama, TGI, Mistral and LM Studio say that a prompt is too long."""
 WINDOW = (
-    r"> ?(\d+)", r"<= ?(\d+)", r"(\d+) maximum context", r"less than (\d+) tokens", r"limit of (\d+)", r"only (\d+)",
-    r"tokens allowed \((\d+)\)", r"context[ _](?:length|size|window)\D{0,20}(\d+)", r"model length of (\d+)",
-)  # fmt: skip
+    r"> ?(\d+)",
+    r"<= ?(\d+)",
+    r"(\d+) maximum context",
+    r"less than (\d+) tokens",
+    r"limit of (\d+)",
+    r"only (\d+)",
+    r"tokens allowed \((\d+)\)",
+    r"context[ _](?:length|size|window)\D{0,20}(\d+)",
+    r"model length of (\d+)",
+)
 """Where those words name the window; the first that is found."""
 COUNTED = (
-    r"resulted in (\d+)", r"(\d+) in the messages", r"has (\d+) input", r"passed (\d+) input",
-    r"request \((\d+) tokens", r"too long: (\d+)", r"limit: (\d+) \+", r"token count \((\d+)",
-    r"length (\d+)\) is longer", r"given: (\d+)", r"contains (\d+) tokens", r"requested tokens \((\d+)",
-)  # fmt: skip
+    r"resulted in (\d+)",
+    r"(\d+) in the messages",
+    r"has (\d+) input",
+    r"passed (\d+) input",
+    r"request \((\d+) tokens",
+    r"too long: (\d+)",
+    r"limit: (\d+) \+",
+    r"token count \((\d+)",
+    r"length (\d+)\) is longer",
+    r"given: (\d+)",
+    r"contains (\d+) tokens",
+    r"requested tokens \((\d+)",
+)
 """… and how many tokens were counted in the question."""
 LONGEST_REPLY = (r"at most (\d+) (?:completion|output) tokens", r"> (\d+), which is the maximum allowed")
 
@@ -53,16 +69,31 @@ BLOCKED = re.compile(
 BLOCKED_CODES = frozenset(
     {"invalid_prompt", "content_filter", "content_policy_violation", "1301", "data_inspection_failed"}
 )
-SPENT = frozenset({
-    "insufficient_quota", "billing_hard_limit_reached", "credit_balance_exhausted", "exceeded_current_quota_error",
-    "organization_spend_limit_exceeded", "project_spend_limit_exceeded", "organization_usage_limit_exceeded",
-})  # fmt: skip
+SPENT = frozenset(
+    {
+        "insufficient_quota",
+        "billing_hard_limit_reached",
+        "credit_balance_exhausted",
+        "exceeded_current_quota_error",
+        "organization_spend_limit_exceeded",
+        "project_spend_limit_exceeded",
+        "organization_usage_limit_exceeded",
+    }
+)
 """Codes that say that no credit is left: they come with the status of a rate limit."""
 STATUS = {
-    "rate_limit_exceeded": 429, "rate_limit_error": 429, "too_many_requests": 429, "context_length_exceeded": 400,
-    "service_unavailable": 503, "service_unavailable_error": 503, "server_is_overloaded": 503, "overloaded": 503,
-    "server_error": 500, "invalid_api_key": 401, "model_not_found": 404,
-}  # fmt: skip
+    "rate_limit_exceeded": 429,
+    "rate_limit_error": 429,
+    "too_many_requests": 429,
+    "context_length_exceeded": 400,
+    "service_unavailable": 503,
+    "service_unavailable_error": 503,
+    "server_is_overloaded": 503,
+    "overloaded": 503,
+    "server_error": 500,
+    "invalid_api_key": 401,
+    "model_not_found": 404,
+}
 """The status of an error that comes without one, within a stream."""
 
 Kind: TypeAlias = Literal[

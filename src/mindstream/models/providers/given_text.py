@@ -54,9 +54,13 @@ class GivenText:
     async def logprobs(self, prompt: str, tokens: Sequence[int]) -> list[float]:
         """Return the log-probability of each token, where they follow a prompt."""
         body = {
-            "prompt": prompt, "grammar": "root ::= " + " ".join(f"<[{token}]>" for token in tokens),
-            "n_probs": 1, "n_predict": len(tokens), "temperature": 0, "cache_prompt": True,
-        }  # fmt: skip
+            "prompt": prompt,
+            "grammar": "root ::= " + " ".join(f"<[{token}]>" for token in tokens),
+            "n_probs": 1,
+            "n_predict": len(tokens),
+            "temperature": 0,
+            "cache_prompt": True,
+        }
         told = (await self._post("/completion", body)).get("completion_probabilities") or []
         if not told:
             raise ModelUnavailable(f"{self.at.name} told no probabilities")

@@ -38,10 +38,20 @@ THOUGHTS = ("reasoning_content", "reasoning", "thinking", "reasoning_details", "
 PLAIN = frozenset({"content", "role"})
 """Fields of a delta that brings text and nothing else."""
 PLAIN_CHOICE = frozenset({"index", "delta", "finish_reason", "logprobs", "stop_reason", "token_ids"})
-PLAIN_CHUNK = frozenset({
-    "id", "object", "created", "model", "choices", "usage", "system_fingerprint", "service_tier", "obfuscation",
-    "prompt_token_ids",
-})  # fmt: skip
+PLAIN_CHUNK = frozenset(
+    {
+        "id",
+        "object",
+        "created",
+        "model",
+        "choices",
+        "usage",
+        "system_fingerprint",
+        "service_tier",
+        "obfuscation",
+        "prompt_token_ids",
+    }
+)
 """Fields of an event that brings text and nothing else."""
 FILTERED = re.compile(
     r"content[_ -]?filter|safety|prohibited|blocklist|spii|recitation|sensitive|guardrail|moderation|violation",

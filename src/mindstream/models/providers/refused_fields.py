@@ -39,9 +39,12 @@ _WORDS = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _PATTERN
 _SHORT = re.compile(r"output limit|max_(completion_)?tokens|(at least|minimum).{0,40}tokens", re.IGNORECASE)
 """A model that thinks cannot answer in the one token that probabilities are asked of."""
 _ALIASES = {
-    "top_logprobs": "logprobs", "functions": "tools", "include_usage": "stream_options",
-    "grammar": "response_format", "json_schema": "response_format",
-}  # fmt: skip
+    "top_logprobs": "logprobs",
+    "functions": "tools",
+    "include_usage": "stream_options",
+    "grammar": "response_format",
+    "json_schema": "response_format",
+}
 _ROLES = re.compile(
     r"\bsystem\b.{0,60}\b(role|message|prompt|instruction)|\b(role|message).{0,60}\bsystem\b|developer instruction"
     r"|\broles?\b.{0,40}alternat|alternat.{0,40}\brole|only .{0,40}\broles?\b|input should be '?user"

@@ -49,12 +49,27 @@ _NAMES = _TAGS.replace("thoughts?", "thought|thoughts").split("|")
 _LITERALS = tuple(
     mark.lower()
     for mark in (
-        *(f"<{name}>" for name in _NAMES), *(f"</{name}>" for name in _NAMES), *_MORE_OPEN, *_MORE_CLOSE,
-        "[THINK]", "[/THINK]", "<|start|>assistant", "<|channel|>", "<|return|>", "<|end|>", "<|call|>",
-        "<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|begin_of_solution|>", "<|end_of_solution|>", "<|begin_of_box|>",
-        "<|end_of_box|>", *_ANSWERS, "assistantfinal",
+        *(f"<{name}>" for name in _NAMES),
+        *(f"</{name}>" for name in _NAMES),
+        *_MORE_OPEN,
+        *_MORE_CLOSE,
+        "[THINK]",
+        "[/THINK]",
+        "<|start|>assistant",
+        "<|channel|>",
+        "<|return|>",
+        "<|end|>",
+        "<|call|>",
+        "<|START_RESPONSE|>",
+        "<|END_RESPONSE|>",
+        "<|begin_of_solution|>",
+        "<|end_of_solution|>",
+        "<|begin_of_box|>",
+        "<|end_of_box|>",
+        *_ANSWERS,
+        "assistantfinal",
     )
-)  # fmt: skip
+)
 _BEGINNINGS = frozenset(mark[:end] for mark in _LITERALS for end in range(len(mark) + 1))
 """Every beginning of a mark."""
 _BEGINS = _compiled(r"[<◁\[]")

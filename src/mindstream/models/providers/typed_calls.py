@@ -70,8 +70,10 @@ class RequestInWords(Request):
     def schema(self) -> JsonSchema | None:
         """Either a call of one of the tools with its own arguments, or the answer."""
         shared: dict[str, Any] = {}
-        calls = [_closed(name={"const": each.name}, arguments=_moved(each.parameters, f"t{n}_", shared))
-                 for n, each in enumerate(self.offered)]  # fmt: skip
+        calls = [
+            _closed(name={"const": each.name}, arguments=_moved(each.parameters, f"t{n}_", shared))
+            for n, each in enumerate(self.offered)
+        ]
         answer = _moved(super().schema or {"type": "string", "minLength": 1}, "", shared)
         either = [_closed(call={"anyOf": calls}), _closed(answer=answer)]
         return {"type": "object", "anyOf": either, **({"$defs": shared} if shared else {})}
@@ -202,8 +204,10 @@ def _as_text(turn: Message) -> Message:
     """Write calls as they are asked for, and what tools gave as words of the user's side."""
     if turn.role == "tool":
         return Message("user", f"(What {turn.tool or 'the tool'} gave:)\n{turn.text}")
-    calls = [f'{{"call": {{"name": {json.dumps(call.tool)}, "arguments": {call.arguments.strip() or "{}"}}}}}'
-             for call in turn.calls]  # fmt: skip
+    calls = [
+        f'{{"call": {{"name": {json.dumps(call.tool)}, "arguments": {call.arguments.strip() or "{}"}}}}}'
+        for call in turn.calls
+    ]
     return Message(turn.role, "\n".join(filter(None, (turn.text, *calls)))) if calls else turn
 
 

@@ -181,9 +181,13 @@ class Client:
 def _headers(at: Address) -> dict[str, str]:
     """Return what goes with each request; to an address named `openai:…` also what the environment says for OpenAI."""
     found = {
-        "Authorization": f"Bearer {at.key}", "Content-Type": "application/json", "Accept": "application/json",
-        "Accept-Encoding": "identity", "User-Agent": "mindstream", **({"api-key": at.key} if at.is_azure else {}),
-    }  # fmt: skip
+        "Authorization": f"Bearer {at.key}",
+        "Content-Type": "application/json",
+        "Accept": "application/json",
+        "Accept-Encoding": "identity",
+        "User-Agent": "mindstream",
+        **({"api-key": at.key} if at.is_azure else {}),
+    }
     if not at.name.startswith("openai:"):
         return found
     for header, name in (("OpenAI-Organization", "OPENAI_ORG_ID"), ("OpenAI-Project", "OPENAI_PROJECT_ID")):

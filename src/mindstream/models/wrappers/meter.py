@@ -91,9 +91,19 @@ class Meter:
             label = request.prompt.label()
             words = Words(request.messages, "".join(answered)) if self._keeps_words else None
             call = Metered(
-                self.name, request.role, label, at, first_s, seconds, usage, error, broken_off, request.cut,
-                cause=cause, words=words,
-            )  # fmt: skip
+                self.name,
+                request.role,
+                label,
+                at,
+                first_s,
+                seconds,
+                usage,
+                error,
+                broken_off,
+                request.cut,
+                cause=cause,
+                words=words,
+            )
             self._on_call(call)
             if request.on_call:
                 request.on_call(call)

@@ -21,9 +21,14 @@ class Pauses:
     """
 
     def __init__(
-        self, name: str, attempts: int = 3, *, base_s: float = 0.5, longest_s: float = 30.0,
+        self,
+        name: str,
+        attempts: int = 3,
+        *,
+        base_s: float = 0.5,
+        longest_s: float = 30.0,
         seed: int | str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._name = name
         self._attempts = max(1, attempts)
         self._base_s = base_s

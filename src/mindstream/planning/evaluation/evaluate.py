@@ -145,8 +145,14 @@ class Evaluation:
         """Return what a question came to by a way, where that is kept."""
         row = self.asked.ledger.find(self.key(question, way, specs))
         names = Outcome.__dataclass_fields__
-        return Outcome(**{name: value for name, value in row.items() if name in names} | {
-            "question": question.id, "way": way.label}) if row else None  # fmt: skip
+        return (
+            Outcome(
+                **{name: value for name, value in row.items() if name in names}
+                | {"question": question.id, "way": way.label}
+            )
+            if row
+            else None
+        )
 
     def llm(self, calls: RunCalls | None = None) -> tuple[Tool, ...]:
         """Return the model as a tool, where it is one."""
@@ -177,9 +183,13 @@ class Evaluation:
         all_tools = () if way.how in WITHOUT_TOOLS else (*self.tools, *documents, *self.llm(calls))
         tools, failing = with_failures(all_tools, self.failures, self.seed, question.id)
         planner = Planner(
-            models=models, tools=tools, how=way.how, exemplars=way.shots([tool.spec for tool in tools]),
-            replans=self.replans, own_knowledge=self.own_knowledge,
-        )  # fmt: skip
+            models=models,
+            tools=tools,
+            how=way.how,
+            exemplars=way.shots([tool.spec for tool in tools]),
+            replans=self.replans,
+            own_knowledge=self.own_knowledge,
+        )
         began, answer, stopped, unanswered, tool_calls = CLOCK.elapsed(), "", "", "", 0
         try:
             solution = await planner.solve(question.text)
@@ -190,10 +200,20 @@ class Evaluation:
         if calls.halted:
             raise calls.halted
         outcome = Outcome(
-            question.id, way.label, answer, stopped, unanswered, calls.calls, tool_calls,
-            sum(each.failed for each in failing), calls.input_tokens, calls.cached_tokens, calls.output_tokens,
-            calls.usd, CLOCK.elapsed() - began + calls.before_s,
-        )  # fmt: skip
+            question.id,
+            way.label,
+            answer,
+            stopped,
+            unanswered,
+            calls.calls,
+            tool_calls,
+            sum(each.failed for each in failing),
+            calls.input_tokens,
+            calls.cached_tokens,
+            calls.output_tokens,
+            calls.usd,
+            CLOCK.elapsed() - began + calls.before_s,
+        )
         self.asked.ledger.keep(key, {"row": "run", **asdict(outcome)})
         return outcome
 
@@ -257,9 +277,10 @@ def shuffled(questions: Sequence[Question], outcomes: Sequence[Outcome]) -> list
     following = dict(zip(order, [*order[1:], *order[:1]], strict=True))
     said: dict[tuple[str, str], Any] = {(each.question, each.way): each.answer for each in outcomes}
     return [
-        Outcome(each.question, each.way, said[following[each.question], each.way]) for each in outcomes
+        Outcome(each.question, each.way, said[following[each.question], each.way])
+        for each in outcomes
         if len(order) > 1
-    ]  # fmt: skip
+    ]
 
 
 @asynccontextmanager

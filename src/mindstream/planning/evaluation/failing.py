@@ -81,7 +81,6 @@ def with_failures(
 ) -> tuple[tuple[Tool, ...], list[Failing]]:
     """Return the tools as they fail on a question, and those that do."""
     failing = {
-        name: Failing(tool, failures[name], seed, question)
-        for tool in tools if (name := tool.spec.name) in failures
-    }  # fmt: skip
+        name: Failing(tool, failures[name], seed, question) for tool in tools if (name := tool.spec.name) in failures
+    }
     return tuple(failing.get(tool.spec.name, tool) for tool in tools), list(failing.values())

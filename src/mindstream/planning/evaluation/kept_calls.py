@@ -89,9 +89,12 @@ class KeptModel:
             used = metered or [part for part in heard if isinstance(part, Usage)] or _estimated(request, heard)
             calls.take(used)
         row: dict[str, Any] = {
-            "row": "call", "prompt": request.prompt.label(), "parts": PARTS.dump_python(heard, mode="json"),
-            "used": [asdict(each) for each in used], "seconds": CLOCK.elapsed() - began,
-        }  # fmt: skip
+            "row": "call",
+            "prompt": request.prompt.label(),
+            "parts": PARTS.dump_python(heard, mode="json"),
+            "used": [asdict(each) for each in used],
+            "seconds": CLOCK.elapsed() - began,
+        }
         calls.ledger.keep(key, row)
 
 

@@ -122,8 +122,12 @@ class _Plain(_Row):
 
 
 FORMS: Mapping[str, type[_Row]] = {
-    "hotpotqa": _Hotpot, "gsm8k": _Gsm8k, "strategyqa": _Strategy, "triviaqa": _Trivia, "plain": _Plain,
-}  # fmt: skip
+    "hotpotqa": _Hotpot,
+    "gsm8k": _Gsm8k,
+    "strategyqa": _Strategy,
+    "triviaqa": _Trivia,
+    "plain": _Plain,
+}
 
 
 def read_questions(file: Path, form: str = "") -> tuple[list[Question], str]:

@@ -111,13 +111,20 @@ def _way(way: str, by_id: Mapping[str, Question], outcomes: Sequence[Outcome], j
     verdicts = [judged[key] for each in own if (key := (each.question, way)) in judged] if judged is not None else None
     paid = [each.usd for each in own]
     return WayFound(
-        way, _share([each.exact for each in scores]), _share([each.contained for each in scores]),
-        None if verdicts is None else _share(verdicts), fmean(each.f1 for each in scores),
-        fmean(each.tokens for each in own), fmean(each.tokens_at_a_tenth for each in own),
-        fmean(each.calls for each in own), fmean(each.tool_calls for each in own), fmean(each.seconds for each in own),
-        None if None in paid else sum(each or 0.0 for each in paid), sum(not each.answer for each in own),
+        way,
+        _share([each.exact for each in scores]),
+        _share([each.contained for each in scores]),
+        None if verdicts is None else _share(verdicts),
+        fmean(each.f1 for each in scores),
+        fmean(each.tokens for each in own),
+        fmean(each.tokens_at_a_tenth for each in own),
+        fmean(each.calls for each in own),
+        fmean(each.tool_calls for each in own),
+        fmean(each.seconds for each in own),
+        None if None in paid else sum(each or 0.0 for each in paid),
+        sum(not each.answer for each in own),
         sum(each.failed for each in own),
-    )  # fmt: skip
+    )
 
 
 def _pairs(

@@ -75,10 +75,12 @@ def _read_step(given: Any, number: int, tools: Sequence[ToolSpec]) -> PlannedSte
         raise InputError(f"step {number}: expected the arguments of {name} as an object or a text")
     after, why = _first(given, AFTER), _first(given, WHY)
     return PlannedStep(
-        id=_id(_first(given, ID), number), tool=spec.name if spec else name.strip().replace(" ", "_"),
-        arguments=arguments, why=why if isinstance(why, str) else "",
+        id=_id(_first(given, ID), number),
+        tool=spec.name if spec else name.strip().replace(" ", "_"),
+        arguments=arguments,
+        why=why if isinstance(why, str) else "",
         after=tuple(_id(each, number) for each in (after if isinstance(after, list) else [])),
-    )  # fmt: skip
+    )
 
 
 def _id(given: JsonValue, number: int) -> str:

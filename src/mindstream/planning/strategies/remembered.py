@@ -146,8 +146,12 @@ def _is_general(plan: Plan, task: str, swaps: Mapping[str, str]) -> bool:
         return False
     own = {found[0].casefold() for found in TOKEN.finditer(task)} | CONSTANTS
     bare = [_swap_text(text, dict.fromkeys(swaps, "")) for text in literals]
-    rest = [(found[0].casefold(), text[found.end() :]) for text in bare for found in TOKEN.finditer(text)
-            if _begins_name(found[0])]  # fmt: skip
+    rest = [
+        (found[0].casefold(), text[found.end() :])
+        for text in bare
+        for found in TOKEN.finditer(text)
+        if _begins_name(found[0])
+    ]
     return all(word not in changed and (word in own or after.startswith(":")) for word, after in rest)
 
 

@@ -68,11 +68,16 @@ async def _notes(context: RunContext, found: Facts, known: list[Record], by: str
     evidence = tuple(utterance.record for utterance in context.utterances)
     news = [
         RecordDraft(
-            text=fact.text, kind="note", by=by, evidence=evidence, depth=1,
-            about=Triple("user", fact.predicate, fact.object), created=context.utterances[-1].at,
+            text=fact.text,
+            kind="note",
+            by=by,
+            evidence=evidence,
+            depth=1,
+            about=Triple("user", fact.predicate, fact.object),
+            created=context.utterances[-1].at,
         )
         for fact in fresh
-    ]  # fmt: skip
+    ]
     records = await stream.build_records(news)
     new = there | {normalised(record.text): record for record in records}
     ends = {number: new[normalised(fact.text)].id for fact in found.facts for number in fact.replaces} | dict.fromkeys(

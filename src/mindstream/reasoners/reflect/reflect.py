@@ -185,7 +185,9 @@ async def _entry(stream: Memory, reflection: _Reflection, model: Model) -> Entry
     ]
     thoughts = tuple(await stream.build_records(news))
     event = Reflected(
-        upto=reflection.upto, questions=reflection.questions, thoughts=tuple(record.id for record in thoughts),
+        upto=reflection.upto,
+        questions=reflection.questions,
+        thoughts=tuple(record.id for record in thoughts),
         model=model.name,
-    )  # fmt: skip
+    )
     return Entry(event, BY, thoughts, distinct=True)

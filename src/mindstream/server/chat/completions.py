@@ -74,9 +74,11 @@ class Usage(BaseModel):
     def of(cls, spent: Spent) -> Usage:
         """Return it as OpenAI's API tells it."""
         return cls(
-            prompt_tokens=spent.input, completion_tokens=spent.output, total_tokens=spent.input + spent.output,
+            prompt_tokens=spent.input,
+            completion_tokens=spent.output,
+            total_tokens=spent.input + spent.output,
             prompt_tokens_details={"cached_tokens": spent.cached},
-        )  # fmt: skip
+        )
 
 
 class AssistantMessage(BaseModel):
@@ -112,9 +114,12 @@ def add_completions(api: FastAPI, house: House) -> None:
     """Add the route."""
 
     @api.post(
-        "/v1/chat/completions", tags=["chat"], operation_id="chat.completions", response_model=Completion,
+        "/v1/chat/completions",
+        tags=["chat"],
+        operation_id="chat.completions",
+        response_model=Completion,
         responses=ANSWERS | {200: {"content": {"text/event-stream": {}}}},
-    )  # fmt: skip
+    )
     async def completions(request: Request, ask: CompletionRequest) -> Response:
         """Say something to a model: a pack, the companion, a life. With `stream`, the answer comes in pieces."""
         from mindstream.server.chat.answers import BEGINS_S, begin
@@ -124,9 +129,7 @@ def add_completions(api: FastAPI, house: House) -> None:
         if not ask.stream:
             message = AssistantMessage(content=await answer.whole())
             choice = Choice(message=message, finish_reason=answer.finish)
-            done = Completion(
-                id=id_, created=created, model=ask.model, choices=[choice], usage=Usage.of(answer.spent)
-            )  # fmt: skip
+            done = Completion(id=id_, created=created, model=ask.model, choices=[choice], usage=Usage.of(answer.spent))
             return JSONResponse(done.model_dump())
         head = {"id": id_, "object": "chat.completion.chunk", "created": created, "model": ask.model}
         wants_usage = bool(ask.stream_options and ask.stream_options.include_usage)
@@ -148,15 +151,21 @@ def _turn(house: House, request: Request, ask: CompletionRequest) -> Turn:
     stop = (ask.stop,) if isinstance(ask.stop, str) else tuple(ask.stop or ())
     sampling = Sampling(ask.temperature, ask.top_p, ask.seed, tuple(filter(None, stop)))
     return read_turn(
-        house, who_of(request.scope), request, model=ask.model, messages=ask.messages, named=ask.user,
+        house,
+        who_of(request.scope),
+        request,
+        model=ask.model,
+        messages=ask.messages,
+        named=ask.user,
         sampling=sampling,
-        metadata=ask.metadata, longest_reply=ask.max_completion_tokens or ask.max_tokens or 0,
-    )  # fmt: skip
+        metadata=ask.metadata,
+        longest_reply=ask.max_completion_tokens or ask.max_tokens or 0,
+    )
 
 
 async def _chunks(
     answer: PageAnswer, first: str | None, head: dict[str, Any], wants_usage: bool
-) -> AsyncGenerator[bytes]:  # fmt: skip
+) -> AsyncGenerator[bytes]:
     """Write an answer as OpenAI's chunks."""
 
     def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:

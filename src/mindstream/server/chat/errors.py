@@ -18,9 +18,11 @@ AGAIN_S = 5
 NO_USE = {"x-should-retry": "false"}
 """OpenAI's clients ask again by themselves after most errors; here that is of no use."""
 CODES = {
-    "unauthenticated": "invalid_api_key", "not-found": "model_not_found", "too-many": "rate_limit_exceeded",
+    "unauthenticated": "invalid_api_key",
+    "not-found": "model_not_found",
+    "too-many": "rate_limit_exceeded",
     "too-long": "context_length_exceeded",
-}  # fmt: skip
+}
 
 
 class ApiError(BaseModel):
@@ -41,12 +43,19 @@ class ErrorBody(BaseModel):
 ANSWERS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorBody, "description": words}
     for status, words in {
-        400: "It does not fit", 401: "A token is wanted", 403: "That is not allowed", 404: "There is no such model",
-        405: "That cannot be done here", 413: "It is too large", 421: "This host is not served here",
-        429: "Too much was asked for", 500: "It is our fault", 502: "The model did not answer as asked",
+        400: "It does not fit",
+        401: "A token is wanted",
+        403: "That is not allowed",
+        404: "There is no such model",
+        405: "That cannot be done here",
+        413: "It is too large",
+        421: "This host is not served here",
+        429: "Too much was asked for",
+        500: "It is our fault",
+        502: "The model did not answer as asked",
         503: "It cannot be done just now",
     }.items()
-}  # fmt: skip
+}
 
 
 def refusal_of(error: BaseException) -> BaseException:

@@ -65,9 +65,12 @@ def add_responses(api: FastAPI, house: House) -> None:
     """Add the route."""
 
     @api.post(
-        "/v1/responses", tags=["chat"], operation_id="chat.responses", response_model=ResponseShape,
+        "/v1/responses",
+        tags=["chat"],
+        operation_id="chat.responses",
+        response_model=ResponseShape,
         responses=ANSWERS | {200: {"content": {"text/event-stream": {}}}},
-    )  # fmt: skip
+    )
     async def responses(request: Request, ask: ResponseRequest) -> Response:
         """Say something to a model: a pack, the companion, a life. With `stream`, the answer comes as events."""
         from mindstream.server.chat.answers import BEGINS_S, begin
@@ -92,11 +95,17 @@ def _turn(house: House, request: Request, ask: ResponseRequest) -> Turn:
     if ask.instructions:
         messages = [ChatMessage(role="system", content=ask.instructions), *messages]
     return read_turn(
-        house, who_of(request.scope), request, model=ask.model, messages=messages,
-        named=ask.user or ask.safety_identifier, metadata=ask.metadata, longest_reply=ask.max_output_tokens or 0,
+        house,
+        who_of(request.scope),
+        request,
+        model=ask.model,
+        messages=messages,
+        named=ask.user or ask.safety_identifier,
+        metadata=ask.metadata,
+        longest_reply=ask.max_output_tokens or 0,
         sampling=Sampling(ask.temperature, ask.top_p),
         goes_on=session_in(ask.previous_response_id, ask.model) if ask.previous_response_id else "",
-    )  # fmt: skip
+    )
 
 
 def response_id(session: str) -> str:
@@ -130,19 +139,34 @@ class ResponseWriter:
     def shape(self, status: str, said: str = "", spent: Spent | None = None) -> dict[str, Any]:
         """Return it as it stands."""
         usage = spent and {
-            "input_tokens": spent.input, "input_tokens_details": {"cached_tokens": spent.cached},
-            "output_tokens": spent.output, "output_tokens_details": {"reasoning_tokens": 0},
+            "input_tokens": spent.input,
+            "input_tokens_details": {"cached_tokens": spent.cached},
+            "output_tokens": spent.output,
+            "output_tokens_details": {"reasoning_tokens": 0},
             "total_tokens": spent.input + spent.output,
-        }  # fmt: skip
+        }
         return {
-            "id": self._id, "object": "response", "created_at": self._created, "status": status, "error": None,
-            "incomplete_details": None, "instructions": self._ask.instructions, "metadata": self._ask.metadata or {},
-            "model": self._ask.model, "output": [self.item(status, said)] if said else [],
-            "parallel_tool_calls": False, "temperature": self._ask.temperature, "tool_choice": "none", "tools": [],
+            "id": self._id,
+            "object": "response",
+            "created_at": self._created,
+            "status": status,
+            "error": None,
+            "incomplete_details": None,
+            "instructions": self._ask.instructions,
+            "metadata": self._ask.metadata or {},
+            "model": self._ask.model,
+            "output": [self.item(status, said)] if said else [],
+            "parallel_tool_calls": False,
+            "temperature": self._ask.temperature,
+            "tool_choice": "none",
+            "tools": [],
             "top_p": self._ask.top_p,
-            "max_output_tokens": self._ask.max_output_tokens, "previous_response_id": self._ask.previous_response_id,
-            "text": {"format": {"type": "text"}}, "truncation": "disabled", "usage": usage,
-        }  # fmt: skip
+            "max_output_tokens": self._ask.max_output_tokens,
+            "previous_response_id": self._ask.previous_response_id,
+            "text": {"format": {"type": "text"}},
+            "truncation": "disabled",
+            "usage": usage,
+        }
 
     def item(self, status: str, said: str | None) -> dict[str, Any]:
         """Return the message in it."""

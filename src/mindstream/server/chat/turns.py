@@ -75,10 +75,18 @@ class Turn:
 
 
 def read_turn(
-    house: House, who: Who, request: Request, *, model: str, messages: Sequence[ChatMessage],
-    named: str | Mapping[str, JsonValue] | None = None, metadata: Mapping[str, JsonValue] | None = None,
-    longest_reply: int = 0, sampling: Sampling = FREELY, goes_on: str = "",
-) -> Turn:  # fmt: skip
+    house: House,
+    who: Who,
+    request: Request,
+    *,
+    model: str,
+    messages: Sequence[ChatMessage],
+    named: str | Mapping[str, JsonValue] | None = None,
+    metadata: Mapping[str, JsonValue] | None = None,
+    longest_reply: int = 0,
+    sampling: Sampling = FREELY,
+    goes_on: str = "",
+) -> Turn:
     """Read what a page sends.
 
     Args:
@@ -103,6 +111,13 @@ def read_turn(
     begins = next((line.text for line in lines if line.by_user), text)
     talk, is_named = talk_of(request, metadata, begins)
     return Turn(
-        whose(house, who, request, named), model, goes_on or f"{model[:30]}:{talk}",
-        said[-1].text if is_task else text, page, is_task, not is_unkept(request), bool(goes_on), is_named,
-    )  # fmt: skip
+        whose(house, who, request, named),
+        model,
+        goes_on or f"{model[:30]}:{talk}",
+        said[-1].text if is_task else text,
+        page,
+        is_task,
+        not is_unkept(request),
+        bool(goes_on),
+        is_named,
+    )

@@ -90,9 +90,11 @@ def make_manager(house: House) -> StreamableHTTPSessionManager:
         return caller_of_request(house, context.request.scope)
 
     return StreamableHTTPSessionManager(
-        make_server(house, caller_of), stateless=True, max_request_body_size=LARGEST,
+        make_server(house, caller_of),
+        stateless=True,
+        max_request_body_size=LARGEST,
         security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the entrance does it
-    )  # fmt: skip
+    )
 
 
 def caller_of_request(house: House, scope: Scope) -> Caller:
@@ -127,9 +129,12 @@ def _describer(issuers: list[str]) -> Callable[[Request], Awaitable[JSONResponse
         path = request.scope["path"].partition(METADATA)[2] or "/mcp"
         return JSONResponse(
             {
-                "resource": base_url(request.scope) + path, "resource_name": "mindstream", **named,
-                "bearer_methods_supported": ["header"], "scopes_supported": list(SCOPES),
+                "resource": base_url(request.scope) + path,
+                "resource_name": "mindstream",
+                **named,
+                "bearer_methods_supported": ["header"],
+                "scopes_supported": list(SCOPES),
             }
-        )  # fmt: skip
+        )
 
     return describe_resource

@@ -27,16 +27,24 @@ class MemoryPrompt:
 
 PROMPTS = (
     MemoryPrompt(
-        "remember_this", "Remember this", "Keep something for later talks.", "content", "What is to be kept.",
+        "remember_this",
+        "Remember this",
+        "Keep something for later talks.",
+        "content",
+        "What is to be kept.",
         "Retain each fact of the following in its own sentence, in its own language, then say in short what you kept."
         "\n\n{}",
     ),
     MemoryPrompt(
-        "what_do_you_know", "What do you know of…?", "Tell what is remembered of something.", "topic", "Of what.",
+        "what_do_you_know",
+        "What do you know of…?",
+        "Tell what is remembered of something.",
+        "topic",
+        "Of what.",
         "Recall what is remembered of the following, and tell it with its days and sources; say so where there is"
         " nothing.\n\n{}",
     ),
-)  # fmt: skip
+)
 
 
 def list_prompts() -> wire.ListPromptsResult:

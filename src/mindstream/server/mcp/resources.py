@@ -87,9 +87,7 @@ async def _plans(house: House, who: Who, _: str) -> tuple[list[wire.Resource], s
     if not who.may("plans", "read"):
         return [], ""
     runs = (await _ask(house, who, "plans.list", NoQuestion())).runs
-    return [
-        _resource(f"plan://{each.run}", each.task, f"plan, {each.state}", each.at) for each in reversed(runs)
-    ], ""  # fmt: skip
+    return [_resource(f"plan://{each.run}", each.task, f"plan, {each.state}", each.at) for each in reversed(runs)], ""
 
 
 async def _dreams(house: House, who: Who, at: str) -> tuple[list[wire.Resource], str]:
@@ -107,8 +105,10 @@ async def _memories(house: House, who: Who, at: str) -> tuple[list[wire.Resource
 
 
 PARTS: dict[str, Callable[[House, Who, str], Awaitable[tuple[list[wire.Resource], str]]]] = {
-    "plan": _plans, "dream": _dreams, "memory": _memories
-}  # fmt: skip
+    "plan": _plans,
+    "dream": _dreams,
+    "memory": _memories,
+}
 """What is listed, in this order."""
 
 
@@ -123,9 +123,12 @@ def _resource(uri: str, text: str, about: str, at: float) -> wire.Resource:
     shown = " ".join(text.split())
     name = shown if len(shown) <= NAME else shown[: NAME - 1] + "…"
     return wire.Resource(
-        uri=uri, name=name or uri, description=about, mime_type=JSON,
+        uri=uri,
+        name=name or uri,
+        description=about,
+        mime_type=JSON,
         annotations=wire.Annotations(last_modified=format_iso(at)),
-    )  # fmt: skip
+    )
 
 
 async def _ask(house: House, who: Who, name: str, request: BaseModel) -> Any:

@@ -42,12 +42,20 @@ def make_server(house: House, caller_of: CallerOf) -> Server[Any]:
     """Make the server; `caller_of` says in whose name a request is, or raises."""
     answers = Answers(house, caller_of)
     server: Server[Any] = Server(
-        "mindstream", version=package.__version__, title="mindstream", instructions=INSTRUCTIONS,
-        cache_hints={"tools/list": CacheHint(60_000)}, get_tool_input_schema=lambda _: None,
-        on_list_tools=answers.list_tools, on_call_tool=answers.call_tool,
-        on_list_resources=answers.list_resources, on_list_resource_templates=answers.list_templates,
-        on_read_resource=answers.read_resource, on_list_prompts=answers.list_prompts, on_get_prompt=answers.get_prompt,
-    )  # fmt: skip
+        "mindstream",
+        version=package.__version__,
+        title="mindstream",
+        instructions=INSTRUCTIONS,
+        cache_hints={"tools/list": CacheHint(60_000)},
+        get_tool_input_schema=lambda _: None,
+        on_list_tools=answers.list_tools,
+        on_call_tool=answers.call_tool,
+        on_list_resources=answers.list_resources,
+        on_list_resource_templates=answers.list_templates,
+        on_read_resource=answers.read_resource,
+        on_list_prompts=answers.list_prompts,
+        on_get_prompt=answers.get_prompt,
+    )
     server.middleware += [tell_problems, read_quoted]
     return server
 
@@ -151,13 +159,20 @@ async def read_quoted(ctx: Context, call_next: CallNext) -> HandlerResult:
 def show_tool(tool: MemoryTool) -> wire.Tool:
     """Return a tool as the protocol has it."""
     hints = wire.ToolAnnotations(
-        title=tool.title, read_only_hint=tool.is_read_only, destructive_hint=tool.is_destructive,
-        idempotent_hint=tool.is_idempotent, open_world_hint=tool.is_abroad,
-    )  # fmt: skip
+        title=tool.title,
+        read_only_hint=tool.is_read_only,
+        destructive_hint=tool.is_destructive,
+        idempotent_hint=tool.is_idempotent,
+        open_world_hint=tool.is_abroad,
+    )
     return wire.Tool(
-        name=tool.name, title=tool.title, description=tool.description, input_schema=tool.input,
-        output_schema=tool.output, annotations=hints,
-    )  # fmt: skip
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=tool.input,
+        output_schema=tool.output,
+        annotations=hints,
+    )
 
 
 def show_reply(reply: BaseModel, *, failed: bool = False) -> wire.CallToolResult:

@@ -131,9 +131,10 @@ def _longest_common(lines: Sequence[Line], heard: Sequence[Record], current: Abs
     for at in range(len(lines)):
         most = best[at][place]
         fits = (
-            each for each in range(place, len(heard))
+            each
+            for each in range(place, len(heard))
             if same[at][each] and gain[each] + best[at + 1][each + 1] == most and best[at][each] == most
-        )  # fmt: skip
+        )
         found = next(fits, None) if most > best[at + 1][place] else None
         path.append(found)
         place = place if found is None else found + 1

@@ -80,10 +80,16 @@ class Companion(FunctionResponder):
             fits = fit([Part("history", page.lines, "last")], HISTORY_TOKENS)
             history, left_out = fits.kept("history", page.lines), fits.cut["history"]
         return CompanionTalk(
-            instructions=page.instructions, beside=page.beside, notes=found.notes, recalled=found.recalled,
-            talks=(*found.talks, *newest_of_others), history=history, earlier=left_out, utterance=text,
+            instructions=page.instructions,
+            beside=page.beside,
+            notes=found.notes,
+            recalled=found.recalled,
+            talks=(*found.talks, *newest_of_others),
+            history=history,
+            earlier=left_out,
+            utterance=text,
             now=format_spoken(memory.clock.now(), page.zone) if page.zone else "",
-        )  # fmt: skip
+        )
 
 
 def answer_pieces(question: CompanionTalk, words: AsyncGenerator[str]) -> AsyncGenerator[str]:
@@ -95,6 +101,9 @@ def answer_page(page: Page, text: str) -> CompanionTalk:
     """Return the question of a talk that is not to be remembered: nothing is recalled for it, either."""
     fits = fit([Part("history", page.lines, "last")], HISTORY_TOKENS)
     return CompanionTalk(
-        instructions=page.instructions, beside=page.beside, history=fits.kept("history", page.lines),
-        earlier=fits.cut["history"], utterance=text,
-    )  # fmt: skip
+        instructions=page.instructions,
+        beside=page.beside,
+        history=fits.kept("history", page.lines),
+        earlier=fits.cut["history"],
+        utterance=text,
+    )

@@ -144,10 +144,12 @@ def _mixed_vectors(connection: sqlite3.Connection, named: str | None) -> list[Fi
             told = ", ".join(f"{count:,} of {embedder}" for embedder, count in counts.items())
             findings.append(
                 Finding(
-                    "embedder", "note", f"the memory of {shown_name(user)} has vectors {told}, which are not compared",
+                    "embedder",
+                    "note",
+                    f"the memory of {shown_name(user)} has vectors {told}, which are not compared",
                     f"mindstream memory reembed --embedder {kept} --user {user}",
                 )
-            )  # fmt: skip
+            )
     return findings
 
 

@@ -19,10 +19,20 @@ TABLES = {
     "log": ["seq", "mind", "at", "by", "kind", "payload", "sum", "system"],
     "records": ["number", *FIELDS, "changed", "same", "words_sum", "vector_sum"],
     "work": [
-        "id", "mind", "slot", "cause", "owner", "lease", "running", "attempts", "error", "done", "failures",
+        "id",
+        "mind",
+        "slot",
+        "cause",
+        "owner",
+        "lease",
+        "running",
+        "attempts",
+        "error",
+        "done",
+        "failures",
     ],
     "erased": ["rowid", "stream", "id", "changed"],
-}  # fmt: skip
+}
 """The columns that are read, the number of the row first."""
 ACCOUNTS = ("salts", "erasures", "audit", "retention", "kept")
 TRIES = 20_000

@@ -123,9 +123,18 @@ def jobs_of(settings: Settings, wish: Wish) -> list[Job]:
         town = towns[run.without]
         folder = wish.into.resolve() / run.condition / f"seed-{run.seed}"
         found.append(
-            Job(run, sources[run.without], town.profile, town.start, wish.last(town), folder,
-                settings.model_copy(update={"data": Location.of(folder)}), wish.facts, wish.design)
-        )  # fmt: skip
+            Job(
+                run,
+                sources[run.without],
+                town.profile,
+                town.start,
+                wish.last(town),
+                folder,
+                settings.model_copy(update={"data": Location.of(folder)}),
+                wish.facts,
+                wish.design,
+            )
+        )
     return found
 
 
@@ -152,9 +161,13 @@ async def run_ensemble(settings: Settings, wish: Wish, told: Told = lambda *_: N
     lived = [_lived(row) for _, row in rows if row is not None]
     town = jobs[0].setting
     found = Ensemble(
-        town.name, jobs[0].last + 1, tuple(lived), tuple(failed[job.key] for job, row in rows if row is None),
-        tuple(spreads(lived)), tuple(differences(lived)),
-    )  # fmt: skip
+        town.name,
+        jobs[0].last + 1,
+        tuple(lived),
+        tuple(failed[job.key] for job, row in rows if row is None),
+        tuple(spreads(lived)),
+        tuple(differences(lived)),
+    )
     write_text(wish.into / "report.json", json.dumps(found.as_json(), ensure_ascii=False, indent=1) + "\n")
     write_text(wish.into / "runs.csv", _table(lived))
     return found

@@ -121,13 +121,20 @@ async def evaluate(
     async with answering(settings, on_call=spent.take) as models:
         second = second_stage(policy.reranker, policy.reranked, models)
         evaluation = MemoryEvaluation(
-            talks, models.of(READER), models.of(JUDGE) if JUDGE in settings.roles else None, ledger,
+            talks,
+            models.of(READER),
+            models.of(JUDGE) if JUDGE in settings.roles else None,
+            ledger,
             partial(
-                open_arms, embedder=embedder(settings.embedder), tokens=wish.tokens, whole_tokens=wish.whole_tokens,
+                open_arms,
+                embedder=embedder(settings.embedder),
+                tokens=wish.tokens,
+                whole_tokens=wish.whole_tokens,
                 second=second,
             ),
-            wish.arms, told,
-        )  # fmt: skip
+            wish.arms,
+            told,
+        )
         answers = await evaluation.run()
     judge = evaluation.judge.name if evaluation.judge else ""
     asked = sum(len(talk.questions) for talk in talks)

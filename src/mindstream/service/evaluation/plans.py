@@ -131,9 +131,12 @@ class Expected:
 
 @asynccontextmanager
 async def open_evaluation(
-    settings: Settings, wish: Wish, told: Told = lambda *_: None, approve: Approve | None = None,
+    settings: Settings,
+    wish: Wish,
+    told: Told = lambda *_: None,
+    approve: Approve | None = None,
     part: str = "",
-) -> AsyncIterator[Opened]:  # fmt: skip
+) -> AsyncIterator[Opened]:
     """Open questions, models, tools and what is kept. `part`: see `Ledger`.
 
     Raises:
@@ -159,9 +162,18 @@ async def open_evaluation(
         _folder(wish)
         asked = AskedOnce(models, Ledger(wish.kept, part=part), told, wish.at_once)
         evaluation = Evaluation(
-            asked, ways, tools, LLM in names, not wish.docs, wish.failures, wish.seed, wish.replans,
-            wish.own_knowledge, settings.embedder, f"{[*map(str, wish.docs)]} {wish.mcp} {settings.prompts}",
-        )  # fmt: skip
+            asked,
+            ways,
+            tools,
+            LLM in names,
+            not wish.docs,
+            wish.failures,
+            wish.seed,
+            wish.replans,
+            wish.own_knowledge,
+            settings.embedder,
+            f"{[*map(str, wish.docs)]} {wish.mcp} {settings.prompts}",
+        )
         await _check_failures(evaluation, questions, wish)
         yield Opened(wish, form, questions, evaluation, models, spent)
 
@@ -287,9 +299,15 @@ async def evaluate(opened: Opened, settings: Settings) -> Evaluated:
     lost = await evaluation.judge(questions, control) if opened.has_judge and wish.control else None
     findings = report(questions, outcomes, control, judged, lost)
     found = Evaluated(
-        wish.data.name, opened.form, len(questions), opened.models.names, wish.failures, findings,
-        evaluation.asked.unreadable, opened.spent,
-    )  # fmt: skip
+        wish.data.name,
+        opened.form,
+        len(questions),
+        opened.models.names,
+        wish.failures,
+        findings,
+        evaluation.asked.unreadable,
+        opened.spent,
+    )
     write_text(wish.folder / "answers.csv", _answers_table(opened, outcomes, judged))
     write_text(wish.folder / "report.json", json.dumps(found.as_json(), ensure_ascii=False, indent=1) + "\n")
     return found
@@ -307,8 +325,16 @@ def _answers_table(opened: Opened, outcomes: Sequence[Any], judged: Mapping[tupl
         scored = score(question.kind, question.answers, each.answer)
         right = "" if judged is None else judged.get((each.question, each.way), "")
         cells = (
-            each.question, each.way, question.text, " | ".join(question.answers), each.answer, scored.exact,
-            scored.contained, right, each.tokens, each.stopped,
-        )  # fmt: skip
+            each.question,
+            each.way,
+            question.text,
+            " | ".join(question.answers),
+            each.answer,
+            scored.exact,
+            scored.contained,
+            right,
+            each.tokens,
+            each.stopped,
+        )
         table.writerow([f"'{cell}" if str(cell).startswith(("=", "+", "-", "@")) else cell for cell in cells])
     return out.getvalue()

@@ -24,11 +24,13 @@ class Spent:
     def rest(self, settings: Settings) -> Settings:
         """Return settings that allow what is left of what they allow."""
         calls, tokens, usd = settings.budget_calls, settings.budget_tokens, settings.budget_usd
-        return settings.model_copy(update={
-            "budget_calls": calls and max(0, calls - self.calls),
-            "budget_tokens": tokens and max(0, tokens - self.tokens),
-            "budget_usd": usd and max(0.0, usd - (self.usd or 0.0)),
-        })  # fmt: skip
+        return settings.model_copy(
+            update={
+                "budget_calls": calls and max(0, calls - self.calls),
+                "budget_tokens": tokens and max(0, tokens - self.tokens),
+                "budget_usd": usd and max(0.0, usd - (self.usd or 0.0)),
+            }
+        )
 
     def take(self, call: Metered) -> None:
         """Count a call."""

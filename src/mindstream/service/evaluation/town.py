@@ -89,18 +89,38 @@ class Evaluated:
         found = self.findings
         standings = [
             {key: value for key, value in asdict(each).items() if key != "rating"}
-            | ({"mu": each.rating.mu, "sigma": each.rating.sigma, "low": each.rating.interval[0],
-                "high": each.rating.interval[1]} if each.rating else {})
+            | (
+                {
+                    "mu": each.rating.mu,
+                    "sigma": each.rating.sigma,
+                    "low": each.rating.interval[0],
+                    "high": each.rating.interval[1],
+                }
+                if each.rating
+                else {}
+            )
             for each in found.standings
-        ]  # fmt: skip
+        ]
         return {
-            "town": self.town, "step": self.step, "time": self.time, "answered_by": self.answered_by,
-            "judged_by": self.judged_by, "answers": self.answers, "pairs": self.pairs, "judged": self.judged,
-            "items": found.items, "conditions": standings, "kruskal_wallis": found.kruskal and asdict(found.kruskal),
-            "dunn_holm": [asdict(each) for each in found.dunn], "agreed_when_turned": found.agreed,
-            "first_preferred": found.first, "control_lost": found.control_lost, "unreadable": self.unreadable,
-            "verdicts_of_other_pairs": self.others, "spent": asdict(self.spent),
-        }  # fmt: skip
+            "town": self.town,
+            "step": self.step,
+            "time": self.time,
+            "answered_by": self.answered_by,
+            "judged_by": self.judged_by,
+            "answers": self.answers,
+            "pairs": self.pairs,
+            "judged": self.judged,
+            "items": found.items,
+            "conditions": standings,
+            "kruskal_wallis": found.kruskal and asdict(found.kruskal),
+            "dunn_holm": [asdict(each) for each in found.dunn],
+            "agreed_when_turned": found.agreed,
+            "first_preferred": found.first,
+            "control_lost": found.control_lost,
+            "unreadable": self.unreadable,
+            "verdicts_of_other_pairs": self.others,
+            "spent": asdict(self.spent),
+        }
 
 
 def with_judge(settings: Settings, judge: str) -> Settings:
@@ -188,11 +208,19 @@ async def evaluate(evaluation: Evaluation, wish: Wish, spent: Spent) -> Evaluate
     checked = await evaluation.check(answers.values()) if checks else []
     setting, step = evaluation.history.setting, evaluation.history.step
     return Evaluated(
-        setting.name, step, format_time(setting, step),
+        setting.name,
+        step,
+        format_time(setting, step),
         report(evaluation.conditions, judged, checked, evaluation.design.seed),
-        evaluation.models.of("talker").name, judged_by, len(answers), len(pairs), len(judged), others,
-        evaluation.asked.unreadable, spent,
-    )  # fmt: skip
+        evaluation.models.of("talker").name,
+        judged_by,
+        len(answers),
+        len(pairs),
+        len(judged),
+        others,
+        evaluation.asked.unreadable,
+        spent,
+    )
 
 
 async def _write_page(evaluation: Evaluation, file: Path, pairs: Sequence[Pair]) -> None:

@@ -66,8 +66,9 @@ def _message(raw: dict[str, Any], episode: str, title: str, tally: Tally) -> Ite
             said.append(text)
         else:
             tally.lose(f"message.content: {block.get('type')}", block, "it was not said in the talk")
-    attached = [each for name in ("files", "attachments")
-                for each in objects(iter(fields.list(name)), tally, f"message.{name}")]  # fmt: skip
+    attached = [
+        each for name in ("files", "attachments") for each in objects(iter(fields.list(name)), tally, f"message.{name}")
+    ]
     files = [str(each["file_name"]) for each in attached if each.get("file_name")]
     for each in attached:
         if each.get("extracted_content"):

@@ -41,8 +41,10 @@ async def to_json_lines(opened: UserMemory, given: Given) -> AsyncIterator[str]:
 
 
 WRITERS: Mapping[Literal["mem0", "langmem", "jsonl"], Callable[[UserMemory, Given], AsyncIterator[str]]] = {
-    "mem0": to_mem0, "langmem": to_langmem, "jsonl": to_json_lines,
-}  # fmt: skip
+    "mem0": to_mem0,
+    "langmem": to_langmem,
+    "jsonl": to_json_lines,
+}
 
 
 async def _held(opened: UserMemory, given: Given) -> AsyncIterator[Record]:
@@ -72,13 +74,22 @@ def _mem0(record: Record, user: str) -> dict[str, Any]:
     metadata = _metadata(record) | ({"mindstream_kind": record.kind} if record.kind != "note" else {})
     digest = hashlib.md5(record.text.encode(), usedforsecurity=False).hexdigest()  # as mem0 writes it
     return {
-        "id": record.data.get("source_id") or record.id, "memory": record.text, "hash": digest, "metadata": metadata,
-        "created_at": _iso(record.created), "updated_at": record.data.get("updated_at"), "user_id": user,
+        "id": record.data.get("source_id") or record.id,
+        "memory": record.text,
+        "hash": digest,
+        "metadata": metadata,
+        "created_at": _iso(record.created),
+        "updated_at": record.data.get("updated_at"),
+        "user_id": user,
     } | present(
-        run_id=record.episode, categories=list(record.keywords), agent_id=record.data.get("agent_id"),
-        app_id=record.data.get("app_id"), role=record.data.get("role"), expiration_date=_until(record),
+        run_id=record.episode,
+        categories=list(record.keywords),
+        agent_id=record.data.get("agent_id"),
+        app_id=record.data.get("app_id"),
+        role=record.data.get("role"),
+        expiration_date=_until(record),
         actor_id=record.by if record.by != "mem0" else None,
-    )  # fmt: skip
+    )
 
 
 def _langmem(record: Record, user: str) -> dict[str, Any]:
@@ -87,18 +98,25 @@ def _langmem(record: Record, user: str) -> dict[str, Any]:
     said = {"kind": "Memory", "content": {"content": record.text}}
     updated = data.get("updated_at")
     return {
-        "namespace": namespace or ["memories", user], "key": data.get("key") or record.id,
+        "namespace": namespace or ["memories", user],
+        "key": data.get("key") or record.id,
         "value": value if isinstance(value, dict) else said,
-        "created_at": _iso(record.created), "updated_at": updated or _iso(record.created),
-    }  # fmt: skip
+        "created_at": _iso(record.created),
+        "updated_at": updated or _iso(record.created),
+    }
 
 
 def _line(record: Record, user: str) -> dict[str, Any]:
     return {"id": record.data.get("source_id") or record.id, "text": record.text, "kind": record.kind} | present(
-        created_at=_iso(record.created), user=user, by=record.by, episode=record.episode,
-        keywords=list(record.keywords), valid_until=_until(record),
-        valid_from=None if record.valid_from is None else _iso(record.valid_from), metadata=_metadata(record),
-    )  # fmt: skip
+        created_at=_iso(record.created),
+        user=user,
+        by=record.by,
+        episode=record.episode,
+        keywords=list(record.keywords),
+        valid_until=_until(record),
+        valid_from=None if record.valid_from is None else _iso(record.valid_from),
+        metadata=_metadata(record),
+    )
 
 
 def _metadata(record: Record) -> dict[str, Any]:

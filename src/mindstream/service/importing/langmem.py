@@ -29,11 +29,19 @@ def _item(raw: dict[str, Any], tally: Tally) -> Item:
     namespace, key, value = fields.list("namespace"), fields.name("key"), fields.value("value")
     text, whole = _words(value)
     return Item(
-        text=text, source_id=json.dumps([namespace, key]) if key else "", by="LangMem", user=_user(namespace),
+        text=text,
+        source_id=json.dumps([namespace, key]) if key else "",
+        by="LangMem",
+        user=_user(namespace),
         created=fields.moment("created_at") or fields.moment("createdAt"),
-        data=present(namespace=namespace, key=key, value=None if whole else value,
-                     updated_at=fields.name("updated_at") or fields.name("updatedAt"), more=fields.rest()),
-    )  # fmt: skip
+        data=present(
+            namespace=namespace,
+            key=key,
+            value=None if whole else value,
+            updated_at=fields.name("updated_at") or fields.name("updatedAt"),
+            more=fields.rest(),
+        ),
+    )
 
 
 def _words(value: object) -> tuple[str, bool]:

@@ -48,11 +48,17 @@ def _passage(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:
         tally.lose("items", raw.get("text"), "it was deleted there")
         return
     yield Item(
-        text=fields.text("text", "content"), source_id=fields.name("id"), created=fields.moment("created_at"),
-        by="Letta", keywords=fields.texts("tags"),
-        data=present(metadata=fields.mapping("metadata"), updated_at=fields.name("updated_at"),
-                     more=fields.rest(embedding_config="vectors are made anew")),
-    )  # fmt: skip
+        text=fields.text("text", "content"),
+        source_id=fields.name("id"),
+        created=fields.moment("created_at"),
+        by="Letta",
+        keywords=fields.texts("tags"),
+        data=present(
+            metadata=fields.mapping("metadata"),
+            updated_at=fields.name("updated_at"),
+            more=fields.rest(embedding_config="vectors are made anew"),
+        ),
+    )
 
 
 def _block(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:

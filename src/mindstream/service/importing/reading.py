@@ -236,6 +236,8 @@ def _wide(start: bytes) -> str:
             return codec
     zeros = "".join("0" if each == 0 else "x" for each in start)
     return {
-        "x0x0": "utf-16-le", "0x0x": "utf-16-be",
-        "x000": "utf-32-le", "000x": "utf-32-be",
-    }.get(zeros, "")  # fmt: skip
+        "x0x0": "utf-16-le",
+        "0x0x": "utf-16-be",
+        "x000": "utf-32-le",
+        "000x": "utf-32-be",
+    }.get(zeros, "")

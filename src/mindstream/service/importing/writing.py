@@ -159,13 +159,20 @@ class Import:
         for number, text in enumerate(parts):
             drawn = chance.keyed_token(CHANCE, "import", self.form, key, item.kind, named, number)
             yield Record(
-                id=new_id(created or 0.0, drawn), stream=key, kind=item.kind, text=text,
-                created=now if created is None else created, accessed=now, by=shortened(item.by or user, MAX_NAME),
-                episode=shortened(item.episode, MAX_NAME), valid_from=begins, valid_until=item.valid_until,
+                id=new_id(created or 0.0, drawn),
+                stream=key,
+                kind=item.kind,
+                text=text,
+                created=now if created is None else created,
+                accessed=now,
+                by=shortened(item.by or user, MAX_NAME),
+                episode=shortened(item.episode, MAX_NAME),
+                valid_from=begins,
+                valid_until=item.valid_until,
                 about=item.about and Triple(*map(intake.clean_within, item.about)),
                 keywords=tuple(shortened(intake.clean(each).text, MAX_NAME) for each in item.keywords),
                 data=data if len(parts) == 1 else {**data, "part": number + 1},
-            )  # fmt: skip
+            )
 
     def _key(self, user: str) -> StreamKey:
         key = self._keys.get(user)
@@ -239,8 +246,9 @@ class Import:
         for record, vector in zip(records, vectors, strict=True):
             made = record if isinstance(vector, str) else replace(record, embedder=name, vector=vector)
             streams.setdefault(record.stream, []).append(made)
-        await self.store.commit(*(Commit(mind=key, at=now, entries=_entries(some, now))
-                                  for key, some in streams.items()))  # fmt: skip
+        await self.store.commit(
+            *(Commit(mind=key, at=now, entries=_entries(some, now)) for key, some in streams.items())
+        )
 
 
 def _is_once(record: Record, now: Moment) -> bool:
@@ -252,10 +260,16 @@ def _entries(records: Sequence[Record], now: Moment) -> tuple[Entry, ...]:
     """Return a row of the log for what holds, and one for what held once."""
     parts = [[each for each in records if _is_once(each, now) == once] for once in (True, False)]
     return tuple(
-        Entry(Remembered(count=len(some), kinds=dict(Counter(each.kind for each in some))), "import", tuple(some),
-              distinct=distinct, system=True)
-        for some, distinct in zip(parts, (True, False), strict=True) if some
-    )  # fmt: skip
+        Entry(
+            Remembered(count=len(some), kinds=dict(Counter(each.kind for each in some))),
+            "import",
+            tuple(some),
+            distinct=distinct,
+            system=True,
+        )
+        for some, distinct in zip(parts, (True, False), strict=True)
+        if some
+    )
 
 
 def pieces(text: str) -> Iterator[str]:

@@ -39,17 +39,29 @@ def _owner(fields: Fields) -> str:
 
 def _fact(raw: dict[str, Any], names: dict[str, str], tally: Tally) -> Item:
     fields = Fields(raw, tally, "fact.")
-    ends = [fields.name(f"{end}_node_name") or names.get(str(raw.get(f"{end}_node_uuid")), "")
-            for end in ("source", "target")]  # fmt: skip
+    ends = [
+        fields.name(f"{end}_node_name") or names.get(str(raw.get(f"{end}_node_uuid")), "")
+        for end in ("source", "target")
+    ]
     name, over = fields.name("name"), fields.moment("invalid_at")
     expired = fields.moment("expired_at")
     return Item(
-        text=fields.text("fact"), source_id=fields.name("uuid"), created=fields.moment("created_at"), by="Zep",
-        user=_owner(fields), valid_from=fields.moment("valid_at"), valid_until=expired if over is None else over,
+        text=fields.text("fact"),
+        source_id=fields.name("uuid"),
+        created=fields.moment("created_at"),
+        by="Zep",
+        user=_owner(fields),
+        valid_from=fields.moment("valid_at"),
+        valid_until=expired if over is None else over,
         about=Triple(ends[0], name, ends[1]) if name and all(ends) else None,
-        data=present(relation=name, metadata=fields.mapping("attributes"), episodes=fields.list("episodes"),
-                     expired_at=expired, more=fields.rest(fact_embedding="vectors are made anew")),
-    )  # fmt: skip
+        data=present(
+            relation=name,
+            metadata=fields.mapping("attributes"),
+            episodes=fields.list("episodes"),
+            expired_at=expired,
+            more=fields.rest(fact_embedding="vectors are made anew"),
+        ),
+    )
 
 
 def _episode(raw: dict[str, Any], tally: Tally) -> Item:
@@ -60,12 +72,21 @@ def _episode(raw: dict[str, Any], tally: Tally) -> Item:
     happened, written = fields.moment("valid_at"), fields.moment("created_at")
     by = "" if role == "user" else speaker or role or fields.name("source_description") or "Zep"
     return Item(
-        text=fields.text("content"), source_id=fields.name("uuid"), kind="observation", by=by, user=_owner(fields),
+        text=fields.text("content"),
+        source_id=fields.name("uuid"),
+        kind="observation",
+        by=by,
+        user=_owner(fields),
         created=written if happened is None else happened,
         episode=fields.name("thread_id") or fields.name("session_id"),
-        data=present(role=role, speaker=speaker, metadata=fields.mapping("metadata"), written_at=written,
-                     more=fields.rest(entity_edges="facts name their episodes", processed="it is Zep's own state")),
-    )  # fmt: skip
+        data=present(
+            role=role,
+            speaker=speaker,
+            metadata=fields.mapping("metadata"),
+            written_at=written,
+            more=fields.rest(entity_edges="facts name their episodes", processed="it is Zep's own state"),
+        ),
+    )
 
 
 def _node(raw: dict[str, Any], names: dict[str, str], tally: Tally) -> Iterator[Item]:

@@ -82,7 +82,7 @@ class ForkedTowns:
             " the directory"
             for folder in self.folders(who.tenant)
             if (folder / FORK).exists() and _described(folder / FORK) is None
-        ]  # fmt: skip
+        ]
 
     def folders(self, tenant: str) -> list[Path]:
         """Return every directory of a tenant's forks: complete, unfinished and damaged ones."""

@@ -88,10 +88,16 @@ class House:
     """
 
     def __init__(
-        self, settings: Settings, *, models: Models | None = None, clock: Clock | None = None,
-        speakers: Mapping[str, Callable[[], ResponderFactory]] | None = None, offered: Offered | None = None,
-        at_once: int = AT_ONCE, part: Part = "whole",
-    ) -> None:  # fmt: skip
+        self,
+        settings: Settings,
+        *,
+        models: Models | None = None,
+        clock: Clock | None = None,
+        speakers: Mapping[str, Callable[[], ResponderFactory]] | None = None,
+        offered: Offered | None = None,
+        at_once: int = AT_ONCE,
+        part: Part = "whole",
+    ) -> None:
         self.settings, self._at_once, self.part = settings, at_once, part
         self.offered = offered or Offered()
         self.clock = clock or clock_of(settings.data)
@@ -438,12 +444,19 @@ class House:
         payer, zone = SpentOf(), TalkZone(self.usual_zone())
         mind = await stack.enter_async_context(
             Mind.open(
-                ground.store, user=name_of(key.stream), session=key.session, models=self.models.each(payer.charge),
-                responder=self.speaker(key.speaker, zone), embed=self.named_embedder, clock=self.clock,
-                timeouts=Timeouts(deadline_s=self.settings.deadline_s), policy=policy_given(self.settings),
-                part=self.part, owner=key.holds,
+                ground.store,
+                user=name_of(key.stream),
+                session=key.session,
+                models=self.models.each(payer.charge),
+                responder=self.speaker(key.speaker, zone),
+                embed=self.named_embedder,
+                clock=self.clock,
+                timeouts=Timeouts(deadline_s=self.settings.deadline_s),
+                policy=policy_given(self.settings),
+                part=self.part,
+                owner=key.holds,
             )
-        )  # fmt: skip
+        )
         opened = OpenMind(key, mind, stack.aclose, self.clock.elapsed(), zone=zone)
         payer.of = opened
         stack.enter_context(mind.memory.feed.heeding(ground.hub.show_live))
@@ -451,9 +464,13 @@ class House:
 
 
 def house_of(
-    data: AnyData | House, settings: Settings | None = None, models: Models | None = None,
-    offered: Offered | None = None, at_once: int = AT_ONCE, part: Part = "whole",
-) -> House:  # fmt: skip
+    data: AnyData | House,
+    settings: Settings | None = None,
+    models: Models | None = None,
+    offered: Offered | None = None,
+    at_once: int = AT_ONCE,
+    part: Part = "whole",
+) -> House:
     """Return a house for data; one that is handed in is returned.
 
     Raises:

@@ -220,12 +220,18 @@ async def _shape(house: House, memory: Memory, at: int | None = None) -> LifeSha
     state = state if at is None else await read_state_at(memory, at)
     waiting = {id_: each for id_, each in (state.questions | state.late).items() if id_ not in state.answers}
     return LifeShape(
-        goal=state.goal, orders=list(state.orders), lived=lived, halted=state.halted, turn=state.turn,
-        in_turn=state.in_turn, tasks=[task.model_dump(mode="json") for task in state.ledger.ordered()],
+        goal=state.goal,
+        orders=list(state.orders),
+        lived=lived,
+        halted=state.halted,
+        turn=state.turn,
+        in_turn=state.in_turn,
+        tasks=[task.model_dump(mode="json") for task in state.ledger.ordered()],
         questions=[Question(id=id_, text=each.tip, late=id_ in state.late) for id_, each in waiting.items()],
         leave_wanted=[each.model_dump(mode="json") for each in state.wishes.values()],
-        spent=state.spent.model_dump(mode="json"), due=_due(house, state),
-    )  # fmt: skip
+        spent=state.spent.model_dump(mode="json"),
+        due=_due(house, state),
+    )
 
 
 def _due(house: House, state: LifeState) -> list[Due]:

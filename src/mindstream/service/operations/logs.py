@@ -189,9 +189,11 @@ async def cost(house: House, who: Who, ask: CostRequest) -> Cost:
     found = await bill(store, store.key(about.name) if about.user else None, ask.upto)
     by = {each: [total.plain() for total in found.by[each]] for each in BYS if ask.by in (None, each)}
     return Cost(
-        total=found.total.plain(), by={str(name): totals for name, totals in by.items()}, days=days_of(found),
+        total=found.total.plain(),
+        by={str(name): totals for name, totals in by.items()},
+        days=days_of(found),
         limits=_limits(house, who),
-    )  # fmt: skip
+    )
 
 
 @operation("log.calls", "read", "GET /users/{user}/calls")
@@ -239,9 +241,7 @@ async def find_call(store: LogStore, key: StreamKey, seq: int) -> CallWords:
         raise NotFound(f"no call of a model stands at {seq} here")
     about = [row for each in called.about for row in await store.events(key, each - 1, limit=1) if row.seq == each]
     said = [MessageShape(role=role, text=text) for role, text in called.messages()]
-    return CallWords(
-        call=_show(found[0], called), messages=said, answered=called.answered, about=_rows(about, "").rows
-    )  # fmt: skip
+    return CallWords(call=_show(found[0], called), messages=said, answered=called.answered, about=_rows(about, "").rows)
 
 
 async def _newest(store: LogStore, key: StreamKey, kinds: Sequence[str] | None, before: int) -> AsyncGenerator[Logged]:
@@ -277,12 +277,25 @@ def _is_meant(row: Logged, called: ModelCalled, ask: CallsRequest) -> bool:
 
 def _show(row: Logged, called: ModelCalled) -> CallShape:
     return CallShape(
-        seq=row.seq, at=called.time(row.at), role=called.role, prompt=called.prompt, model=called.model,
-        input_tokens=called.input_tokens, output_tokens=called.output_tokens, cached_tokens=called.cached_tokens,
-        seconds=called.seconds, first_part_s=called.first_part_s, cost_usd=called.cost_usd, cut=called.cut,
-        error=called.error, mended=called.mended, about=list(called.about), resident=called.resident, step=called.step,
+        seq=row.seq,
+        at=called.time(row.at),
+        role=called.role,
+        prompt=called.prompt,
+        model=called.model,
+        input_tokens=called.input_tokens,
+        output_tokens=called.output_tokens,
+        cached_tokens=called.cached_tokens,
+        seconds=called.seconds,
+        first_part_s=called.first_part_s,
+        cost_usd=called.cost_usd,
+        cut=called.cut,
+        error=called.error,
+        mended=called.mended,
+        about=list(called.about),
+        resident=called.resident,
+        step=called.step,
         kept=bool(called.asked),
-    )  # fmt: skip
+    )
 
 
 def _limits(house: House, who: Who) -> Limits | None:

@@ -76,9 +76,17 @@ async def name_session(house: House, who: Who, sent: Sent) -> Sent:
 
 
 @operation(
-    "minds.send", "write", "POST /users/{user}/send", cli="chat", status=202, streams=answer, wordless=True,
-    is_once=True, leaves_out=("session",), complete=name_session,
-)  # fmt: skip
+    "minds.send",
+    "write",
+    "POST /users/{user}/send",
+    cli="chat",
+    status=202,
+    streams=answer,
+    wordless=True,
+    is_once=True,
+    leaves_out=("session",),
+    complete=name_session,
+)
 async def send(house: House, who: Who, ask: SendRequest) -> Sent:
     """Say something to a mind. Answered when it is on disk; to who accepts text/event-stream, by the answer's events.
 
@@ -116,9 +124,14 @@ class AgainRequest(Ask):
 
 
 @operation(
-    "minds.answer_again", "write", "POST /users/{user}/answer-again", status=202, wordless=True,
-    leaves_out=("session",), complete=name_session,
-)  # fmt: skip
+    "minds.answer_again",
+    "write",
+    "POST /users/{user}/answer-again",
+    status=202,
+    wordless=True,
+    leaves_out=("session",),
+    complete=name_session,
+)
 async def answer_again(house: House, who: Who, ask: AgainRequest) -> Sent:
     """Answer once more what was heard, as where its answer was stopped or failed. It is not heard again."""
     memory = await house.memory(who)
@@ -219,13 +232,16 @@ async def _latest(house: House, who: Who, kind: Kind, seq: int | None) -> Belief
     return Beliefs(
         beliefs=[
             BeliefShape(
-                slot=slot, version=record.version or 0, text=record.text,
-                value=record.data.get("plan" if kind == "plan" else "value"), evidence=list(record.evidence),
+                slot=slot,
+                version=record.version or 0,
+                text=record.text,
+                value=record.data.get("plan" if kind == "plan" else "value"),
+                evidence=list(record.evidence),
                 seq=record.seq,
             )
             for slot, record in sorted(latest.items())
         ]
-    )  # fmt: skip
+    )
 
 
 async def _versions(memory: Memory, kind: Kind) -> list[Record]:

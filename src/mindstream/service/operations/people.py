@@ -45,7 +45,9 @@ async def answers(house: House, who: Who, ask: NoQuestion) -> Answers:  # noqa: 
     named = house.models.names
     default = named.get(DEFAULT, Rules.name)
     return Answers(
-        model=default, stand_ins=set(named.values()) <= {Rules.name},
-        roles={role: name for role, name in named.items() if role != DEFAULT}, packs=house.speaker_names(),
+        model=default,
+        stand_ins=set(named.values()) <= {Rules.name},
+        roles={role: name for role, name in named.items() if role != DEFAULT},
+        packs=house.speaker_names(),
         pack=house.own_speaker,
-    )  # fmt: skip
+    )

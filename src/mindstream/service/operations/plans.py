@@ -248,10 +248,18 @@ async def open_planner(house: House, who: Who, ask: SolveRequest, one: Running) 
         for why in refused.values():
             one.tell(why)
         yield Planner(
-            models=models, tools=tools, how=ask.how, memory=memory, budget=Budget(), tool_calls=ask.tool_calls,
-            seconds=ask.seconds, replans=ask.replans, watchers=[_Teller(one)], leave=_asking(one),
+            models=models,
+            tools=tools,
+            how=ask.how,
+            memory=memory,
+            budget=Budget(),
+            tool_calls=ask.tool_calls,
+            seconds=ask.seconds,
+            replans=ask.replans,
+            watchers=[_Teller(one)],
+            leave=_asking(one),
             remembered=None if ask.fresh or means.model is None else RememberedPlans(memory),
-        )  # fmt: skip
+        )
 
 
 def _require_sound(plan: Plan, planner: Planner) -> None:
@@ -309,24 +317,39 @@ def show_solution(solution: Solution, now: Moment) -> RunShape:
     """Return what a run came to."""
     state = "stopped" if solution.stopped or not solution.answer else "answered"
     return RunShape(
-        run=solution.run, task=solution.task, how=solution.how, state=state, answer=solution.answer,
-        unanswered=solution.unanswered, stopped=solution.stopped, foreign=solution.foreign,
-        plan=solution.plan.model_dump(mode="json"), evidence=[_evidence(each) for each in solution.evidence.values()],
-        at=now, spent=_spent(solution.spent),
-    )  # fmt: skip
+        run=solution.run,
+        task=solution.task,
+        how=solution.how,
+        state=state,
+        answer=solution.answer,
+        unanswered=solution.unanswered,
+        stopped=solution.stopped,
+        foreign=solution.foreign,
+        plan=solution.plan.model_dump(mode="json"),
+        evidence=[_evidence(each) for each in solution.evidence.values()],
+        at=now,
+        spent=_spent(solution.spent),
+    )
 
 
 def _show(house: House, who: Who, begun: RunCheckpoint) -> RunShape:
     going = house.running.of_run(who, begun.run)
     ended = "answered" if begun.answer and not begun.stopped else "stopped"
     return RunShape(
-        run=begun.run, task=begun.task, how=begun.how, state=going.state if going else ended,
-        answer=begun.answer or "", unanswered=begun.unanswered, stopped=begun.stopped,
+        run=begun.run,
+        task=begun.task,
+        how=begun.how,
+        state=going.state if going else ended,
+        answer=begun.answer or "",
+        unanswered=begun.unanswered,
+        stopped=begun.stopped,
         foreign=any(each.foreign for each in begun.evidence.values()),
         plan=begun.plan.model_dump(mode="json") if begun.plan else None,
-        evidence=[_evidence(each) for each in begun.evidence.values()], at=begun.at,
-        operation=going.id if going else "", spent=_spent(begun.spent),
-    )  # fmt: skip
+        evidence=[_evidence(each) for each in begun.evidence.values()],
+        at=begun.at,
+        operation=going.id if going else "",
+        spent=_spent(begun.spent),
+    )
 
 
 def _spent(spent: Spent) -> RunSpent:
@@ -334,6 +357,4 @@ def _spent(spent: Spent) -> RunSpent:
 
 
 def _evidence(each: Evidence) -> EvidenceShape:
-    return EvidenceShape(
-        step=each.step, tool=each.tool, text=each.text, failed=each.failed, foreign=each.foreign
-    )  # fmt: skip
+    return EvidenceShape(step=each.step, tool=each.tool, text=each.text, failed=each.failed, foreign=each.foreign)

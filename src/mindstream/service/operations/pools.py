@@ -324,9 +324,13 @@ async def _shape(pool: Pool) -> PoolShape:
     state = await pool.state()
     created = state.created
     return PoolShape(
-        pool=pool.name, domain=created.domain if created else "", owner=created.owner if created else "",
-        members=sorted(state.members), exemplars=len(state.standings), rubrics=len(state.rubrics),
-    )  # fmt: skip
+        pool=pool.name,
+        domain=created.domain if created else "",
+        owner=created.owner if created else "",
+        members=sorted(state.members),
+        exemplars=len(state.standings),
+        rubrics=len(state.rubrics),
+    )
 
 
 # What a pool goes by, and what became of what was offered.
@@ -342,12 +346,16 @@ async def details(house: House, who: Who, ask: PoolName) -> PoolDetails:
             source=name, pairs=each.pairs, orders=each.orders, trusted=each.by_person, foreign=each.foreign_share
         )
         for name, each in sorted(state.sources.items())
-    ]  # fmt: skip
+    ]
     created = state.created
     return PoolDetails(
-        pool=ask.pool, domain=created.domain if created else "", owner=created.owner if created else "",
-        rubrics=_rubrics(state), sources=sources, versions=_versions(state),
-    )  # fmt: skip
+        pool=ask.pool,
+        domain=created.domain if created else "",
+        owner=created.owner if created else "",
+        rubrics=_rubrics(state),
+        sources=sources,
+        versions=_versions(state),
+    )
 
 
 @operation("pools.pairs", "read", "GET /users/{user}/pools/{pool}/pairs", cli="pool why")
@@ -388,21 +396,26 @@ async def trust(house: House, who: Who, ask: TrustRequest) -> Done:
 def _rubrics(state: PoolState) -> list[RubricShape]:
     return [
         RubricShape(
-            version=number, threshold=each.threshold,
+            version=number,
+            threshold=each.threshold,
             criteria=[CriterionShape(**one.model_dump()) for one in each.criteria],
         )
         for number, each in enumerate(state.rubrics, 1)
-    ]  # fmt: skip
+    ]
 
 
 def _versions(state: PoolState) -> list[VersionShape]:
     return [
         VersionShape(
-            number=each.number, learned_from=each.learned_from, helps=each.held_out, before=each.before, held=each.held,
+            number=each.number,
+            learned_from=each.learned_from,
+            helps=each.held_out,
+            before=each.before,
+            held=each.held,
             basis=each.basis,
         )
         for each in state.versions
-    ]  # fmt: skip
+    ]
 
 
 def _readable(state: PoolState, reader: str) -> list[Standing]:
@@ -419,10 +432,22 @@ def _pair(state: PoolState, standing: Standing, reader: str, guarded: bool) -> P
     exemplar, verdict = standing.exemplar, standing.verdict
     unserved = list(state.reasons_unserved(exemplar.id, reader, guarded))
     return PairShape(
-        id=exemplar.id, at=standing.at, query=exemplar.query, answer=exemplar.answer, writer=exemplar.writer,
-        asked_by=exemplar.asked_by, model=exemplar.model, verdict=verdict.verdict if verdict else "",
-        score=verdict.score if verdict else 0.0, grades=verdict.grades if verdict else {},
-        reasons=list(verdict.reasons) if verdict else [], by=verdict.model if verdict else "",
-        by_hand=bool(verdict and verdict.by_hand), rubric=verdict.rubric if verdict else 0,
-        fit=verdict.fit if verdict else None, served=not unserved, unserved=unserved, shown=list(exemplar.examples),
-    )  # fmt: skip
+        id=exemplar.id,
+        at=standing.at,
+        query=exemplar.query,
+        answer=exemplar.answer,
+        writer=exemplar.writer,
+        asked_by=exemplar.asked_by,
+        model=exemplar.model,
+        verdict=verdict.verdict if verdict else "",
+        score=verdict.score if verdict else 0.0,
+        grades=verdict.grades if verdict else {},
+        reasons=list(verdict.reasons) if verdict else [],
+        by=verdict.model if verdict else "",
+        by_hand=bool(verdict and verdict.by_hand),
+        rubric=verdict.rubric if verdict else 0,
+        fit=verdict.fit if verdict else None,
+        served=not unserved,
+        unserved=unserved,
+        shown=list(exemplar.examples),
+    )

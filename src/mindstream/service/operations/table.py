@@ -28,9 +28,21 @@ from mindstream.service.operations.shapes import CALLER
 from mindstream.service.operations.who import Scope, Who
 
 ROOMS = (
-    "people", "minds", "memories.memory", "memories.care", "plans", "plans_seen", "life", "life_tasks", "pools",
-    "towns", "towns_seen", "towns_embody", "logs", "errands",
-)  # fmt: skip
+    "people",
+    "minds",
+    "memories.memory",
+    "memories.care",
+    "plans",
+    "plans_seen",
+    "life",
+    "life_tasks",
+    "pools",
+    "towns",
+    "towns_seen",
+    "towns_embody",
+    "logs",
+    "errands",
+)
 """The modules that declare operations, in the order in which doors list them."""
 
 
@@ -123,10 +135,21 @@ _table: dict[str, Operation] = {}
 
 
 def operation(
-    name: str, scope: Scope, rest: str, *, long: bool = False, mcp: str = "", cli: str = "", status: int = 200,
-    streams: Stream | None = None, wordless: bool = False, is_once: bool = False, tenant_wide: bool = False,
-    leaves_out: tuple[str, ...] = (), complete: Complete | None = None,
-) -> Callable[[R], R]:  # fmt: skip
+    name: str,
+    scope: Scope,
+    rest: str,
+    *,
+    long: bool = False,
+    mcp: str = "",
+    cli: str = "",
+    status: int = 200,
+    streams: Stream | None = None,
+    wordless: bool = False,
+    is_once: bool = False,
+    tenant_wide: bool = False,
+    leaves_out: tuple[str, ...] = (),
+    complete: Complete | None = None,
+) -> Callable[[R], R]:
     """Declare a function an operation; `rest` is its method and path."""
 
     def declare(run: R) -> R:
@@ -134,9 +157,25 @@ def operation(
         hints = get_type_hints(run)
         kind, result = hints[list(inspect.signature(run).parameters)[2]], hints["return"]
         made = Operation(
-            name, scope, method, path, run, kind, result, " ".join((inspect.getdoc(run) or "").split()), long, mcp, cli,
-            202 if long else status, streams, wordless, is_once, tenant_wide, leaves_out, complete,
-        )  # fmt: skip
+            name,
+            scope,
+            method,
+            path,
+            run,
+            kind,
+            result,
+            " ".join((inspect.getdoc(run) or "").split()),
+            long,
+            mcp,
+            cli,
+            202 if long else status,
+            streams,
+            wordless,
+            is_once,
+            tenant_wide,
+            leaves_out,
+            complete,
+        )
         if _table.setdefault(name, made) is not made:
             raise ValueError(f"two operations are called {name!r}")
         return run

@@ -223,9 +223,10 @@ async def list_towns(house: House, who: Who, ask: NoQuestion) -> TownList:  # no
     forks = [ForkShape(town=each.name, of=each.of, step=each.step) for each in house.forks.all(who).values()]
     offered = {name for tenant, name in house.offered.towns if tenant == who.tenant}
     return TownList(
-        towns=sorted(offered | {each.town for each in forks}), forks=sorted(forks, key=lambda each: each.town),
+        towns=sorted(offered | {each.town for each in forks}),
+        forks=sorted(forks, key=lambda each: each.town),
         notices=house.forks.notices(who),
-    )  # fmt: skip
+    )
 
 
 @operation("towns.status", "read", "GET /towns/{town}", mcp="town_status", cli="town status")
@@ -237,13 +238,17 @@ async def status(house: House, who: Who, ask: StatusRequest) -> TownShape:
     async with service.look_in(settings_of(house, who, ask.town)) as look:
         state, step = await look.at(ask.at)
         return TownShape(
-            town=ask.town, name=look.setting.name, step=step, time=format_time(look.setting, step),
+            town=ask.town,
+            name=look.setting.name,
+            step=step,
+            time=format_time(look.setting, step),
             residents=[
                 _resident(look.setting, each, step)
-                for name, each in sorted(state.states.items()) if not _is_away(look.setting, each)
+                for name, each in sorted(state.states.items())
+                if not _is_away(look.setting, each)
             ],
             conditions={place: each.text for place, each in sorted(state.conditions.items())},
-        )  # fmt: skip
+        )
 
 
 @operation("towns.why", "read", "GET /towns/{town}/why", mcp="town_why", cli="town why")
@@ -316,9 +321,14 @@ async def evaluate(house: House, who: Who, ask: EvaluateRequest, one: Running) -
 
     settings = service.with_judge(settings_of(house, who, ask.town), "")
     design = Design(
-        tuple(ask.residents), tuple(dict.fromkeys(ask.conditions)), ask.questions, ask.pairs, ask.shuffled, ask.claims,
+        tuple(ask.residents),
+        tuple(dict.fromkeys(ask.conditions)),
+        ask.questions,
+        ask.pairs,
+        ask.shuffled,
+        ask.claims,
         ask.seed,
-    )  # fmt: skip
+    )
     person = service.answers_of([(each.resident, each.question, each.answer) for each in ask.person])
     wish = service.Wish(design, ask.at, read_person=person)
 
@@ -349,23 +359,30 @@ def _frames(history: History, ask: FramesRequest) -> Frames:
     steps = range(ask.first, last + 1, ask.every)
     shown = [
         Frame(
-            step=step, time=setting.when(step).isoformat(),
+            step=step,
+            time=setting.when(step).isoformat(),
             residents=[
                 _resident(setting, state, step)
-                for name in history.names if not _is_away(setting, state := history.state(name, step))
+                for name in history.names
+                if not _is_away(setting, state := history.state(name, step))
             ],
         )
         for step in steps[: ask.limit]
-    ]  # fmt: skip
+    ]
     return Frames(frames=shown, next=steps[ask.limit] if len(steps) > ask.limit else None)
 
 
 def _resident(setting: Setting, state: ResidentState, step: int) -> ResidentShape:
     spot = state.spot(max(step, 0))
     return ResidentShape(
-        name=state.name, doing=state.act.what if state.act else "", place=str(setting.world.address_at(spot)),
-        spot=list(spot), asleep=state.asleep, talking_with=state.partner, lived_by=state.embodied,
-    )  # fmt: skip
+        name=state.name,
+        doing=state.act.what if state.act else "",
+        place=str(setting.world.address_at(spot)),
+        spot=list(spot),
+        asleep=state.asleep,
+        talking_with=state.partner,
+        lived_by=state.embodied,
+    )
 
 
 def _is_away(setting: Setting, state: ResidentState) -> bool:

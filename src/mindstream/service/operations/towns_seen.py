@@ -156,9 +156,7 @@ async def _span(house: House, who: Who, ask: RecordingRequest) -> Recording:
     async with service.look_in(settings_of(house, who, ask.town)) as look:
         last = look.now if ask.last is None else min(ask.last, look.now)
         found = await record(look.store, look.setting, ask.first, last)
-        return Recording(
-            town=ask.town, whole=True, step=look.now, next="", recording=found | ground_of(look.setting)
-        )  # fmt: skip
+        return Recording(town=ask.town, whole=True, step=look.now, next="", recording=found | ground_of(look.setting))
 
 
 @operation("towns.set", "write", "POST /towns/{town}/set", mcp="town_set", cli="town set", tenant_wide=True)
@@ -190,11 +188,17 @@ def _knowledge(history: History, fact: str) -> Knowledge:
     found = find_fact(fact, history)
     knowers = [
         KnowerShape(
-            name=each.name, step=max(0, each.step), time=each.time, how=each.how, by=each.by, chain=list(each.chain),
-            memory=each.record, text=each.text,
+            name=each.name,
+            step=max(0, each.step),
+            time=each.time,
+            how=each.how,
+            by=each.by,
+            chain=list(each.chain),
+            memory=each.record,
+            text=each.text,
         )
         for each in trace_fact(history, found).knowers
-    ]  # fmt: skip
+    ]
     return Knowledge(fact=fact, says=found.says, residents=people, knowers=knowers, facts=[])
 
 

@@ -13,9 +13,13 @@ from mindstream.service.memory import UserMemory
 
 
 async def note(
-    store: Store, did: Did, counts: Mapping[str, int | str], about: str = "", tenant: str = "",
+    store: Store,
+    did: Did,
+    counts: Mapping[str, int | str],
+    about: str = "",
+    tenant: str = "",
     clock: Clock | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Add to the audit what the machine's user did by a command."""
     await store.note((clock or SystemClock()).now(), Deed(did, "command", machine_user(), about, tenant, counts))
 

@@ -41,7 +41,7 @@ ABOUT = {
     "elsewhere": "what is left with others: pairs in pools, questions there, visits to towns, lines in others' minds",
     "spending": "what models were asked in this name, and what it cost, by day and model",
     "audit": "who exported, erased or imported something of it, and when",
-}  # fmt: skip
+}
 """The files of an archive, and what stands in them."""
 
 
@@ -65,9 +65,13 @@ class Everything:
 
 
 async def everything_of(
-    store: SqlStore, person: str, at: Moment, folder: Path | None = None, others: Iterable[SqlStore] = (),
+    store: SqlStore,
+    person: str,
+    at: Moment,
+    folder: Path | None = None,
+    others: Iterable[SqlStore] = (),
     ours: SqlStore | None = None,
-) -> Everything:  # fmt: skip
+) -> Everything:
     """Gather all that is kept of a person.
 
     Args:

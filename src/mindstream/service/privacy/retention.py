@@ -147,19 +147,26 @@ async def _wordy_rows(memory: Memory, until: Moment) -> frozenset[int]:
         if life and await memory.store.open_work(memory.key)
         else set()
     )
-    return frozenset([
-        row.seq async for row in read_log(memory.store, memory.key)
-        if row.at <= until and row.event.kind not in lives and erasure.has_words(row.event)
-    ])  # fmt: skip
+    return frozenset(
+        [
+            row.seq
+            async for row in read_log(memory.store, memory.key)
+            if row.at <= until and row.event.kind not in lives and erasure.has_words(row.event)
+        ]
+    )
 
 
 class KeepRules:
     """Applies the rules that are due, of all tenants, in one process at a time: others see that it is being done."""
 
     def __init__(
-        self, store_of: Callable[[str], SqlStore], embedder: Callable[[], Embedder], clock: Clock,
-        folder: Path | None, lease_s: float = LEASE_S,
-    ) -> None:  # fmt: skip
+        self,
+        store_of: Callable[[str], SqlStore],
+        embedder: Callable[[], Embedder],
+        clock: Clock,
+        folder: Path | None,
+        lease_s: float = LEASE_S,
+    ) -> None:
         self._store_of, self._embedder, self._clock, self._folder = store_of, embedder, clock, folder
         self._lease_s = lease_s
         self._owner = f"{os.getpid()}-{chance.token()}"

@@ -11,9 +11,13 @@ def told_call(row: Logged, event: ModelCalled, trace: tuple[str, ...], parent: s
     """Tell of a call of a model; its row was written when it had ended."""
     named = genai.model_attributes(event.model)
     told: dict[str, genai.Value] = {
-        **named, genai.PROMPT: event.prompt, "mindstream.role": event.role, "mindstream.seq": row.seq,
-        genai.INPUT_TOKENS: event.input_tokens, genai.OUTPUT_TOKENS: event.output_tokens,
-    }  # fmt: skip
+        **named,
+        genai.PROMPT: event.prompt,
+        "mindstream.role": event.role,
+        "mindstream.seq": row.seq,
+        genai.INPUT_TOKENS: event.input_tokens,
+        genai.OUTPUT_TOKENS: event.output_tokens,
+    }
     if event.cached_tokens:
         told[genai.CACHED_TOKENS] = event.cached_tokens
     if event.first_part_s is not None:
@@ -25,9 +29,16 @@ def told_call(row: Logged, event: ModelCalled, trace: tuple[str, ...], parent: s
     if event.answered:
         told[genai.ANSWERED] = genai.write_answer(event.answered)
     return Told(
-        genai.CHAT, trace, f"chat {row.seq}", parent, row.at - event.seconds, row.at, str(named[genai.MODEL]), told,
+        genai.CHAT,
+        trace,
+        f"chat {row.seq}",
+        parent,
+        row.at - event.seconds,
+        row.at,
+        str(named[genai.MODEL]),
+        told,
         failure(event.error),
-    )  # fmt: skip
+    )
 
 
 def tool_attributes(tool: str, arguments: str, id_: str = "") -> dict[str, genai.Value]:

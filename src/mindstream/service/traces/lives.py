@@ -65,15 +65,25 @@ class Lives:
         named = genai.model_attributes(replied.model)
         wished = "".join(f"{call.tool}({call.arguments})\n" for call in replied.calls)
         told: dict[str, genai.Value] = {
-            **named, "mindstream.role": replied.role, "mindstream.tokens": replied.tokens, "mindstream.seq": row.seq,
+            **named,
+            "mindstream.role": replied.role,
+            "mindstream.tokens": replied.tokens,
+            "mindstream.seq": row.seq,
             genai.ANSWERED: genai.write_answer(f"{wished}{replied.text}"),
-        }  # fmt: skip
+        }
         if replied.cost_usd is not None:
             told["mindstream.cost_usd"] = replied.cost_usd
         return Told(
-            genai.CHAT, trace, f"chat {replied.id}", parent, asked.at, row.at, str(named[genai.MODEL]), told,
+            genai.CHAT,
+            trace,
+            f"chat {replied.id}",
+            parent,
+            asked.at,
+            row.at,
+            str(named[genai.MODEL]),
+            told,
             failure(replied.error),
-        )  # fmt: skip
+        )
 
     def _observed(self, row: Logged, found: Observed) -> Told:
         began, call = self._called.pop(found.id)
@@ -87,8 +97,11 @@ class Lives:
     def _ended(self, row: Logged, began: TurnBegan, end: float, words: str, error: str) -> Told:
         self._turn = None
         told: dict[str, genai.Value] = {
-            genai.AGENT: SLOT, "mindstream.turn": began.turn, "mindstream.because": began.because,
-            "mindstream.seq": row.seq, genai.ASKED: genai.write_messages([("user", began.words)]),
+            genai.AGENT: SLOT,
+            "mindstream.turn": began.turn,
+            "mindstream.because": began.because,
+            "mindstream.seq": row.seq,
+            genai.ASKED: genai.write_messages([("user", began.words)]),
             genai.ANSWERED: genai.write_answer(words),
-        }  # fmt: skip
+        }
         return Told(genai.INVOKE_AGENT, trace_of(row), "turn", None, row.at, end, SLOT, told, failure(error))

@@ -14,7 +14,7 @@ from mindstream.log.events import (
     RecallMade,
     Remembered,
     ToolCalled,
-)  # fmt: skip
+)
 from mindstream.log.names import StreamKey, shown_name
 from mindstream.service.traces.calls import told_call
 from mindstream.service.traces.lives import Lives
@@ -72,9 +72,16 @@ class _Mind:
         """Tell of a call that somebody of a town made: it is a trace of its own, and says who, and at which step."""
         told = told_call(row, call, trace_of(row), None)
         yield Told(
-            told.operation, told.trace, told.key, None, told.start, told.end, told.subject,
-            {**told.attributes, genai.AGENT: call.resident, "mindstream.step": call.step or 0}, told.error,
-        )  # fmt: skip
+            told.operation,
+            told.trace,
+            told.key,
+            None,
+            told.start,
+            told.end,
+            told.subject,
+            {**told.attributes, genai.AGENT: call.resident, "mindstream.step": call.step or 0},
+            told.error,
+        )
 
     def _memory(self, row: Logged) -> Told:
         told: dict[str, genai.Value] = {genai.STORE: self._store, "mindstream.seq": row.seq, "mindstream.by": row.by}

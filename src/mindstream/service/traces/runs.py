@@ -65,9 +65,10 @@ class Runs:
     def _planned(self, row: Logged, planned: RunPlanned, run: _Run) -> Told:
         since, run.since = run.since, row.at
         told: dict[str, genai.Value] = {
-            genai.AGENT: PLANNER, "mindstream.seq": row.seq,
+            genai.AGENT: PLANNER,
+            "mindstream.seq": row.seq,
             genai.ANSWERED: genai.write_answer(json.dumps(planned.plan, ensure_ascii=False)),
-        }  # fmt: skip
+        }
         return Told(genai.PLAN, run.trace, f"plan {row.seq}", ROOT, since, row.at, PLANNER, told)
 
     def _found(self, row: Logged, found: StepFound, run: _Run) -> Told:
@@ -83,9 +84,12 @@ class Runs:
 
 def _root(run: _Run, end: Moment, answer: str, stopped: str) -> Told:
     told: dict[str, genai.Value] = {
-        genai.AGENT: PLANNER, "mindstream.run": run.solving.run, "mindstream.way": run.solving.how,
-        "mindstream.seq": run.began.seq, genai.ASKED: genai.write_messages([("user", run.solving.task)]),
+        genai.AGENT: PLANNER,
+        "mindstream.run": run.solving.run,
+        "mindstream.way": run.solving.how,
+        "mindstream.seq": run.began.seq,
+        genai.ASKED: genai.write_messages([("user", run.solving.task)]),
         genai.ANSWERED: genai.write_answer(answer),
-    }  # fmt: skip
+    }
     error = "Stopped" if stopped else ""
     return Told(genai.INVOKE_AGENT, run.trace, ROOT, None, run.began.at, end, PLANNER, told, error)

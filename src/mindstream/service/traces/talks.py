@@ -21,7 +21,7 @@ from mindstream.log.events import (
     SetAside,
     Thought,
     ToolCalled,
-)  # fmt: skip
+)
 from mindstream.service.traces.calls import told_call, tool_attributes
 from mindstream.service.traces.told import Told, trace_of
 from mindstream.tracing import genai
@@ -88,10 +88,11 @@ class Talks:
 
     def _root(self, turn: _Turn) -> Told:
         told: dict[str, genai.Value] = {
-            genai.AGENT: TALKER, "mindstream.seq": turn.heard.seq,
+            genai.AGENT: TALKER,
+            "mindstream.seq": turn.heard.seq,
             genai.ASKED: genai.write_messages([("user", turn.text)]),
             genai.ANSWERED: genai.write_answer("\n".join(turn.answers)),
-        }  # fmt: skip
+        }
         if turn.session:
             told[genai.CONVERSATION] = turn.session
         return Told(genai.INVOKE_AGENT, turn.trace, TURN, None, turn.heard.at, turn.end, TALKER, told)
@@ -127,9 +128,7 @@ class Talks:
         yield from inside
 
 
-def _tool(
-    began: Logged, call: ToolCalled, ended: Logged, found: Observed, trace: tuple[str, ...], parent: str
-) -> Told:  # fmt: skip
+def _tool(began: Logged, call: ToolCalled, ended: Logged, found: Observed, trace: tuple[str, ...], parent: str) -> Told:
     told = tool_attributes(call.tool, call.arguments, call.id) | {genai.RESULT: found.text, "mindstream.seq": began.seq}
     error = "ToolError" if found.failed else ""
     key = f"tool {began.seq}"

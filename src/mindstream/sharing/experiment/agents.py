@@ -95,11 +95,17 @@ def clean_tests(agents: Sequence[Agent]) -> tuple[Agent, ...]:
     told = list(chain(*((*each.seeds, *each.stream) for each in agents)))
     asked, answered = {each.query for each in told}, {each.answer for each in told}
     return tuple(
-        agent.model_copy(update={"tests": tuple(dict.fromkeys(
-            each for each in agent.tests if each.query not in asked and each.answer not in answered
-        ))})
+        agent.model_copy(
+            update={
+                "tests": tuple(
+                    dict.fromkeys(
+                        each for each in agent.tests if each.query not in asked and each.answer not in answered
+                    )
+                )
+            }
+        )
         for agent in agents
-    )  # fmt: skip
+    )
 
 
 def _read_folder(folder: Path) -> list[Agent]:

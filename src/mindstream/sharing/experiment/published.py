@@ -15,14 +15,27 @@ DOMAINS = {
     "plans": ("Plan_Generation", "PlanPool", "PlanProblem", ("travel", "study", "fitness")),
 }
 TESTS = {
-    "wuyanlushi": "lvshiTest", "limerick": "limerickTest", "sonnet": "sonnetTest", "puzzle": "puzzleTest",
-    "pun": "punsTest", "riddle": "riddlesTest", "travel": "travelTest", "study": "studyTest", "fitness": "fitnessTest",
-}  # fmt: skip
+    "wuyanlushi": "lvshiTest",
+    "limerick": "limerickTest",
+    "sonnet": "sonnetTest",
+    "puzzle": "puzzleTest",
+    "pun": "punsTest",
+    "riddle": "riddlesTest",
+    "travel": "travelTest",
+    "study": "studyTest",
+    "fitness": "fitnessTest",
+}
 ABOUT = {
-    "wuyanlushi": "写五言律诗：八句，每句五字。", "limerick": "Writes limericks.", "sonnet": "Writes sonnets.",
-    "puzzle": "Solves lateral puzzles.", "pun": "Explains puns.", "riddle": "Answers riddles.",
-    "travel": "Plans journeys.", "study": "Plans how to learn something.", "fitness": "Plans training.",
-}  # fmt: skip
+    "wuyanlushi": "写五言律诗：八句，每句五字。",
+    "limerick": "Writes limericks.",
+    "sonnet": "Writes sonnets.",
+    "puzzle": "Solves lateral puzzles.",
+    "pun": "Explains puns.",
+    "riddle": "Answers riddles.",
+    "travel": "Plans journeys.",
+    "study": "Plans how to learn something.",
+    "fitness": "Plans training.",
+}
 POOL_EACH, STREAM_EACH = 20, 40
 
 Pair = dict[str, str]
@@ -44,10 +57,13 @@ def read_published(folder: Path) -> Iterator[dict[str, Any]]:
         stream = _by_genre(domain, _pairs(folder / where / f"{problems}.jsonl"))
         for at, genre in enumerate(genres):
             yield {
-                "name": genre, "domain": domain, "about": ABOUT[genre],
-                "seeds": seeds[POOL_EACH * at : POOL_EACH * (at + 1)], "stream": stream[genre],
+                "name": genre,
+                "domain": domain,
+                "about": ABOUT[genre],
+                "seeds": seeds[POOL_EACH * at : POOL_EACH * (at + 1)],
+                "stream": stream[genre],
                 "tests": _pairs(folder / where / f"{TESTS[genre]}.jsonl"),
-            }  # fmt: skip
+            }
 
 
 def _by_genre(domain: str, pairs: list[Pair]) -> dict[str, list[Pair]]:

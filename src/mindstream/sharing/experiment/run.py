@@ -129,7 +129,7 @@ class Experiment:
         return [
             (name, each.model_copy(update={"answer": told[taken[at]][1].answer}))
             for at, (name, each) in enumerate(told)
-        ]  # fmt: skip
+        ]
 
     async def _answer_from(self, stock: Stock, some: Sequence[Cell], folder: Path) -> None:
         async with Pool.open(folder, stock.name, embed=self.embedder, guarded=False) as pool:
@@ -144,9 +144,10 @@ class Experiment:
                 wrote = {(normalised(each.query), normalised(each.answer)) for each in laid}
                 state = await pool.state()
                 whose |= {
-                    id_: agent for id_, each in state.standings.items()
+                    id_: agent
+                    for id_, each in state.standings.items()
                     if (normalised(each.exemplar.query), normalised(each.exemplar.answer)) in wrote
-                }  # fmt: skip
+                }
             for stage in range(1, max(cell.stage for cell in some) + 1):
                 for agent, each in stock.portion(stage):
                     await self._offer(pool, stock, agent, each, whose)

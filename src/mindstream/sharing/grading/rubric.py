@@ -97,11 +97,13 @@ def general_rubric(domain: str) -> Rubric:
             Criterion(name="right", points=25, asks="Is it right, and does it keep to the form that is asked for?"),
             Criterion(name="clear", points=20, asks="Can it be understood without anything else?"),
             Criterion(
-                name="use to others", points=25, others=True,
+                name="use to others",
+                points=25,
+                others=True,
                 asks="Would an agent of the domain with another task learn from it how to answer?",
             ),
         ),
-    )  # fmt: skip
+    )
 
 
 def _quoted(text: str) -> str:

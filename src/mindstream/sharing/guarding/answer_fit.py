@@ -89,9 +89,13 @@ class AnswerFit:
             drawn = [int(alike[int(chance.fraction("guard", at, n) * len(alike))]) for n in range(OTHERS // 2)]
             for other in (at, *map(int, alike[: OTHERS // 2]), *drawn):
                 pair = _Read(
-                    len(held.answers[other]), self._terms[at][0], self._terms[other][1], held.query_vectors[at],
-                    held.answer_vectors[other], abs(self._wide[at][0] - self._wide[other][1]),
-                )  # fmt: skip
+                    len(held.answers[other]),
+                    self._terms[at][0],
+                    self._terms[other][1],
+                    held.query_vectors[at],
+                    held.answer_vectors[other],
+                    abs(self._wide[at][0] - self._wide[other][1]),
+                )
                 rows.append(self._features(pair, (at, other)))
                 labels.append(float(other == at))
         matrix, wanted = np.array(rows), np.array(labels)
@@ -110,17 +114,21 @@ class AnswerFit:
         asked, said = np.argsort(-near_queries)[:many], np.argsort(-near_answers)[:many]
         likeness = held.answer_vectors[asked[:NEAR]] @ pair.answer_vector
         cosine, shared = float(pair.query_vector @ pair.answer_vector), self._shared(pair.asked, pair.said)
-        return np.array([
-            cosine,
-            _contrast(cosine, held.query_vectors[asked] @ pair.answer_vector),
-            _contrast(cosine, held.answer_vectors[said] @ pair.query_vector),
-            likeness.mean(), likeness.max(), (held.query_vectors[said[:NEAR]] @ pair.query_vector).mean(),
-            shared,
-            _contrast(shared, np.array([self._shared(self._terms[each][0], pair.said) for each in asked])),
-            _contrast(shared, np.array([self._shared(pair.asked, self._terms[each][1]) for each in said])),
-            abs(math.log1p(pair.length) - float(np.median(self._lengths[asked[:NEAR]]))),
-            pair.scripts_apart,
-        ])  # fmt: skip
+        return np.array(
+            [
+                cosine,
+                _contrast(cosine, held.query_vectors[asked] @ pair.answer_vector),
+                _contrast(cosine, held.answer_vectors[said] @ pair.query_vector),
+                likeness.mean(),
+                likeness.max(),
+                (held.query_vectors[said[:NEAR]] @ pair.query_vector).mean(),
+                shared,
+                _contrast(shared, np.array([self._shared(self._terms[each][0], pair.said) for each in asked])),
+                _contrast(shared, np.array([self._shared(pair.asked, self._terms[each][1]) for each in said])),
+                abs(math.log1p(pair.length) - float(np.median(self._lengths[asked[:NEAR]]))),
+                pair.scripts_apart,
+            ]
+        )
 
     def _shared(self, asked: frozenset[str], said: frozenset[str]) -> float:
         """Weigh the words that a query and an answer share by how rare they are."""

@@ -86,10 +86,12 @@ async def build_detector(embedder: Embedder, trusted: Sequence[tuple[str, str]])
     asked = np.asarray(await embedder.embed([query for query, _ in trusted]), np.float64)
     own = np.asarray(await embedder.embed([each for _, each in spoken]), np.float64)
     pair = np.array([at for at, _ in spoken])
-    contrasts = np.array([
-        _contrast(own[pair == at], asked[at], orders, np.vstack([own[pair != at], harmless])).max()
-        for at in np.unique(pair)
-    ])  # fmt: skip
+    contrasts = np.array(
+        [
+            _contrast(own[pair == at], asked[at], orders, np.vstack([own[pair != at], harmless])).max()
+            for at in np.unique(pair)
+        ]
+    )
     told = max(LEAST, float(np.quantile(contrasts, SHARE)))
     threshold = weight * told + (1 - weight) * MARGIN
     return OrderDetector(

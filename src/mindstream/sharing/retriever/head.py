@@ -67,7 +67,7 @@ class Head:
         plain = apart(vectors, self.means[of])
         return np.concatenate(
             [LEARNED**0.5 * unit(multiply(plain, self.matrix)), (1 - LEARNED) ** 0.5 * plain], axis=1, dtype=np.float32
-        )  # fmt: skip
+        )
 
     def kept(self) -> Head:
         """Return this head as it is when it was written and read again, so that every process ranks alike."""
@@ -108,9 +108,7 @@ class Head:
         return step, np.rint(change / step).astype(np.int8)
 
     @classmethod
-    def _of(
-        cls, step: np.float32, steps: NDArray[np.int8], scale: float, bias: float, means: Floats | None
-    ) -> Head:  # fmt: skip
+    def _of(cls, step: np.float32, steps: NDArray[np.int8], scale: float, bias: float, means: Floats | None) -> Head:
         matrix = np.eye(len(steps), dtype=np.float32) + steps.astype(np.float32) * step
         matrix.flags.writeable = False
         return cls(matrix, scale, bias, means)

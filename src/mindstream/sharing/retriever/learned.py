@@ -54,10 +54,17 @@ class LearnedRetriever:
     """
 
     def __init__(
-        self, embedder: Embedder, width: int, unlikely: Unlikely | None = None, *, recipe: Recipe | None = None,
-        labels: Labels | None = None, text_of: Callable[[Pair], str] = lambda pair: pair.query, seed: int = 0,
+        self,
+        embedder: Embedder,
+        width: int,
+        unlikely: Unlikely | None = None,
+        *,
+        recipe: Recipe | None = None,
+        labels: Labels | None = None,
+        text_of: Callable[[Pair], str] = lambda pair: pair.query,
+        seed: int = 0,
         on_version: Callable[[Version], None] = lambda _: None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.recipe = recipe or Recipe()
         self._embedder, self._text_of, self._on_version = embedder, text_of, on_version
         self._unlikely, self._labels = unlikely or StandIn(embedder), labels
@@ -182,6 +189,13 @@ class LearnedRetriever:
 
     def _next(self, head: Head, admitted: str, before: float, after: float) -> Version:
         return Version(
-            self.version.number + 1, self.version.number, self._embedder.name, head, admitted, len(self._lessons),
-            self._labels.basis if self._labels else self._unlikely.basis, after, before,
-        )  # fmt: skip
+            self.version.number + 1,
+            self.version.number,
+            self._embedder.name,
+            head,
+            admitted,
+            len(self._lessons),
+            self._labels.basis if self._labels else self._unlikely.basis,
+            after,
+            before,
+        )

@@ -48,9 +48,13 @@ class Version:
         """Return it as JSON."""
         head = self.head
         kept = _Kept(
-            **{name: getattr(self, name) for name in NAMED}, width=head.width, matrix=head.as_text(), scale=head.scale,
-            bias=head.bias, means=head.means_as_text(),
-        )  # fmt: skip
+            **{name: getattr(self, name) for name in NAMED},
+            width=head.width,
+            matrix=head.as_text(),
+            scale=head.scale,
+            bias=head.bias,
+            means=head.means_as_text(),
+        )
         return kept.model_dump(mode="json")
 
     @classmethod

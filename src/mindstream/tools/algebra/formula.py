@@ -24,8 +24,14 @@ WRITTEN = {
 }  # fmt: skip
 BEHIND = {"%": ".percent", "!": ".factorial", "°": ".degrees"}
 OPERATORS = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "mod", ast.Pow: "**",
-}  # fmt: skip
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "mod",
+    ast.Pow: "**",
+}
 _SIGN = re.compile("|".join(map(re.escape, WRITTEN)))
 _VULGAR = re.compile(r"(\d*)([\u00bc-\u00be\u2150-\u215e])")
 _THOUSANDS = r"\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d+)?|"

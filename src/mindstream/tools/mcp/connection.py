@@ -172,9 +172,13 @@ class _Life:
         fault = "it was stopped"
         try:
             self._process = process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-P", "-m", CHILD), stdin=PIPE, stdout=PIPE, stderr=DEVNULL,
-                env=child_environment(), limit=LONGEST_LINE,
-            )  # fmt: skip
+                *(sys.executable, "-P", "-m", CHILD),
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=DEVNULL,
+                env=child_environment(),
+                limit=LONGEST_LINE,
+            )
             self._send(self._opening)
             assert process.stdout is not None
             while line := await process.stdout.readline():

@@ -152,13 +152,18 @@ class Web:
     def _session(self, url: str, refused: list[str]) -> aiohttp.ClientSession:
         """Open a session for one request: no cookies, no proxy (it would resolve names itself), no login of .netrc."""
         connector = aiohttp.TCPConnector(
-            socket_factory=self._guard(URL(url).host or "", refused), ssl=_certificates(), force_close=True,
+            socket_factory=self._guard(URL(url).host or "", refused),
+            ssl=_certificates(),
+            force_close=True,
             use_dns_cache=False,
-        )  # fmt: skip
+        )
         return aiohttp.ClientSession(
-            connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False, trust_env=False,
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            trust_env=False,
             timeout=aiohttp.ClientTimeout(total=None),
-        )  # fmt: skip
+        )
 
     def _guard(self, host: str, refused: list[str]) -> Callable[[Any], socket.socket]:
         def make_socket(info: Any) -> socket.socket:

@@ -34,10 +34,19 @@ def wikipedia_tool(usual: str, web: Web, url: str = "https://{language}.wikipedi
 
 def _parameters(query: str) -> dict[str, str]:
     return {
-        "action": "query", "format": "json", "formatversion": "2", "generator": "search", "gsrsearch": query,
-        "gsrlimit": "4", "prop": "extracts|info", "inprop": "url", "exintro": "1", "explaintext": "1", "exlimit": "max",
+        "action": "query",
+        "format": "json",
+        "formatversion": "2",
+        "generator": "search",
+        "gsrsearch": query,
+        "gsrlimit": "4",
+        "prop": "extracts|info",
+        "inprop": "url",
+        "exintro": "1",
+        "explaintext": "1",
+        "exlimit": "max",
         "redirects": "1",
-    }  # fmt: skip
+    }
 
 
 def _pages(found: Any) -> list[dict[str, Any]]:

@@ -24,9 +24,10 @@ def find_entrance(town: OpenTown, person: Person, typed: str) -> str:
         return find_open_place(town, person, typed)
     when = setting.when(max(town.step, 0))
     open_to_all = [
-        str(each) for each in setting.world.places
+        str(each)
+        for each in setting.world.places
         if each.level == ARENA and may_use(setting, person, str(each)) and setting.rules.is_open(each, when)
-    ]  # fmt: skip
+    ]
     if not open_to_all:
         raise InputError(f"no place in {setting.name} is open now that anybody may go to: name one")
     return open_to_all[0]
@@ -71,7 +72,9 @@ def _is_let_in(town: OpenTown, person: Person, place: str) -> bool:
     setting, step = town.setting, max(town.step, 0)
     house = setting.addresses[place].upto(2)
     return any(
-        name != person.name and not other.state.asleep and may_use(setting, other.person, place)
+        name != person.name
+        and not other.state.asleep
+        and may_use(setting, other.person, place)
         and setting.world.address_at(other.state.spot(step)).is_within(house)
         for name, other in town.residents.items()
-    )  # fmt: skip
+    )

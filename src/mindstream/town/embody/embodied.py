@@ -192,7 +192,10 @@ def visitor(setting: Setting, name: str) -> Person:
     town = setting.world.name
     nobody = Person(name=name, home=town, visits=True)
     known = {
-        str(each.upto(level)) for each in setting.world.places if each.level >= 2 for level in (2, each.level)
+        str(each.upto(level))
+        for each in setting.world.places
+        if each.level >= 2
+        for level in (2, each.level)
         if may_use(setting, nobody, str(each))
-    }  # fmt: skip
+    }
     return nobody.model_copy(update={"knows": tuple(sorted(known))})

@@ -24,9 +24,7 @@ from mindstream.town.events import (
 from mindstream.town.residents.turn import Resident
 from mindstream.town.world.hours import DAY_MINUTES, clock
 
-TOLD = tuple(
-    each.kind for each in (Perceived, Overheard, Spoke, Talked, Declined, TasksPlanned, Acted, Released)
-)  # fmt: skip
+TOLD = tuple(each.kind for each in (Perceived, Overheard, Spoke, Talked, Declined, TasksPlanned, Acted, Released))
 
 
 class Happening(BaseModel):
@@ -58,9 +56,7 @@ async def happenings(town: OpenTown, resident: Resident, since: int) -> AsyncIte
             step = round((row.at - setting.start) / setting.profile.step_s)
             time = setting.when(step).isoformat()
             for each in told:
-                yield Happening(
-                    step=step, time=time, kind=each.kind, who=each.who, text=each.text, waited=each.waited
-                )  # fmt: skip
+                yield Happening(step=step, time=time, kind=each.kind, who=each.who, text=each.text, waited=each.waited)
 
 
 class _Told(NamedTuple):

@@ -88,9 +88,13 @@ def stand(turn: ResidentTurn, *spots: Spot, what: str = STANDING) -> None:
     """Let somebody stand where it is, or at the last of these spots, until its person does something."""
     spots = spots or (turn.state.spot(turn.step),)
     act = Act(
-        what=what, place="" if what == AWAY else place_at(turn.setting, spots[-1]), since=turn.step,
-        until=turn.step + turn.profile.a_day, path=write_walk(spots), why="wait",
-    )  # fmt: skip
+        what=what,
+        place="" if what == AWAY else place_at(turn.setting, spots[-1]),
+        since=turn.step,
+        until=turn.step + turn.profile.a_day,
+        path=write_walk(spots),
+        why="wait",
+    )
     turn.write(Acted(step=turn.step, act=act))
 
 
@@ -104,9 +108,13 @@ def _act(turn: ResidentTurn, what: str, place: str, minutes: int) -> None:
     spot = turn.state.spot(turn.step)
     path = walk_to(turn, place) if place else None
     act = Act(
-        what=what, place=place if path else place_at(turn.setting, spot), since=turn.step, until=turn.step + 1,
-        path=path or write_walk([spot]), why="",
-    )  # fmt: skip
+        what=what,
+        place=place if path else place_at(turn.setting, spot),
+        since=turn.step,
+        until=turn.step + 1,
+        path=path or write_walk([spot]),
+        why="",
+    )
     until = max(act.arrives + minutes * turn.profile.a_minute, turn.step + 1)
     turn.write(Acted(step=turn.step, act=act.model_copy(update={"until": until})))
 

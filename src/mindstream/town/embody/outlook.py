@@ -104,9 +104,8 @@ def people_around(town: OpenTown, resident: Resident) -> list[Resident]:
     seen = [
         (setting.world.distance(spot, there), other.name, other)
         for other in town.residents.values()
-        if other is not resident and is_here(other)
-        and is_in_sight(setting, spot, there := other.state.spot(step))
-    ]  # fmt: skip
+        if other is not resident and is_here(other) and is_in_sight(setting, spot, there := other.state.spot(step))
+    ]
     return [other for _, _, other in sorted(seen, key=lambda each: each[:2])]
 
 
@@ -116,17 +115,25 @@ async def survey(town: OpenTown, resident: Resident, since: int | None) -> Surro
     spot = state.spot(step)
     place, act = setting.world.address_at(spot), state.act
     return Surroundings(
-        name=resident.name, person=state.embodied, step=town.step, time=setting.when(step).isoformat(),
-        place=str(place), where=words_of(str(place)), spot=spot, doing=doing(state),
+        name=resident.name,
+        person=state.embodied,
+        step=town.step,
+        time=setting.when(step).isoformat(),
+        place=str(place),
+        where=words_of(str(place)),
+        spot=spot,
+        doing=doing(state),
         on_the_way=act is not None and not act.has_arrived(step),
         until=f"{setting.when(act.until):%H:%M}" if act and not act.why else "",
         talks_with=state.talks_with if state.talk else "",
         answer_by=f"{setting.when(act.until - 1):%H:%M}" if act and state.talk else "",
         talk=tuple(Line(by=line.by, text=line.text) for line in state.talk),
         people=tuple(_seen(town, resident, other) for other in people_around(town, resident)),
-        things=tuple(_things(town, resident)), places=tuple(_places(town, resident)), plan=tuple(_plan(town, resident)),
+        things=tuple(_things(town, resident)),
+        places=tuple(_places(town, resident)),
+        plan=tuple(_plan(town, resident)),
         happened=() if since is None else tuple([each async for each in happenings(town, resident, since)]),
-    )  # fmt: skip
+    )
 
 
 def _seen(town: OpenTown, resident: Resident, other: Resident) -> PersonSeen:
@@ -134,11 +141,14 @@ def _seen(town: OpenTown, resident: Resident, other: Resident) -> PersonSeen:
     there = state.spot(step)
     relation = next((each.what for each in resident.person.relations if each.name == other.name), "")
     return PersonSeen(
-        name=other.name, doing=doing(state),
+        name=other.name,
+        doing=doing(state),
         place=words_of(str(setting.world.address_at(there))),
-        asleep=state.asleep, talks_with=state.partner, known_as=relation,
+        asleep=state.asleep,
+        talks_with=state.partner,
+        known_as=relation,
         distance=setting.world.distance(resident.state.spot(step), there),
-    )  # fmt: skip
+    )
 
 
 def _things(town: OpenTown, resident: Resident) -> Iterator[ThingSeen]:
@@ -155,9 +165,13 @@ def _things(town: OpenTown, resident: Resident) -> Iterator[ThingSeen]:
                 name for name, act in acts.items() if act and act.place == address and act.has_arrived(step)
             )
             thing = ThingSeen(
-                address=address, name=address.rpartition(":")[2], condition=condition.text if condition else "",
-                danger=bool(condition and condition.danger), used_by=used_by, distance=world.distance(spot, near),
-            )  # fmt: skip
+                address=address,
+                name=address.rpartition(":")[2],
+                condition=condition.text if condition else "",
+                danger=bool(condition and condition.danger),
+                used_by=used_by,
+                distance=world.distance(spot, near),
+            )
             found.append(thing)
     yield from sorted(found, key=lambda each: (each.distance, each.address))
 
@@ -169,9 +183,11 @@ def _places(town: OpenTown, resident: Resident) -> Iterator[PlaceKnown]:
         at = setting.addresses[address]
         is_open = setting.rules.is_open(at, when) or person.name in setting.rules.owners(at)
         yield PlaceKnown(
-            address=address, name=place.words, hours=hours_on(setting.rules, at, when),
+            address=address,
+            name=place.words,
+            hours=hours_on(setting.rules, at, when),
             open=is_open and may_use(setting, person, address),
-        )  # fmt: skip
+        )
 
 
 def _plan(town: OpenTown, resident: Resident) -> Iterator[Planned]:

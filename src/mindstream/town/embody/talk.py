@@ -47,13 +47,14 @@ async def hear(turn: ResidentTurn, speaker: str, to: str, text: str) -> None:
     """Let somebody who is near remember what a person said to all; another one answers."""
     (record,) = await turn.build(
         RecordDraft(
-            text=f"{turn.name} heard {speaker} say: {text}", kind="thought", by=turn.name, importance=IMPORTANCE,
+            text=f"{turn.name} heard {speaker} say: {text}",
+            kind="thought",
+            by=turn.name,
+            importance=IMPORTANCE,
             keywords=(speaker.lower(),),
         )
-    )  # fmt: skip
-    heard = Overheard(
-        step=turn.step, speakers=(speaker, to), records=(record.id,), said=text, gathered=IMPORTANCE
-    )  # fmt: skip
+    )
+    heard = Overheard(step=turn.step, speakers=(speaker, to), records=(record.id,), said=text, gathered=IMPORTANCE)
     turn.write(heard, (record,))
 
 
@@ -98,10 +99,17 @@ async def _answers(turn: ResidentTurn, other: ResidentTurn, text: str) -> bool:
         return True
     recalled = await turn.recall(other.name, OF_OTHER, kinds=OF_PEOPLE, touch=False)
     question = ShouldAnswer(
-        who=turn.name, identity=turn.identity, doing=turn.doing, busy=act.why == "react", other=other.name, said=text,
-        when=turn.date_and_time, relation=turn.relation(other.name),
-        memories=turn.beyond_identity(each.record for each in recalled), last_talk=turn.last_talk(other.name),
-    )  # fmt: skip
+        who=turn.name,
+        identity=turn.identity,
+        doing=turn.doing,
+        busy=act.why == "react",
+        other=other.name,
+        said=text,
+        when=turn.date_and_time,
+        relation=turn.relation(other.name),
+        memories=turn.beyond_identity(each.record for each in recalled),
+        last_talk=turn.last_talk(other.name),
+    )
     return await turn.decide(f"to answer {other.name}", question, recalled)
 
 
@@ -113,17 +121,26 @@ async def _decline(
         silent, speaker = (one, its) if one.name == by else (its, one)
         drafts = [
             RecordDraft(
-                text=line.text, kind="chat", by=line.by, episode=f"talk {one.step} {min(one.name, its.name)}",
-                importance=IMPORTANCE, keywords=(its.name.lower(),), data={"to": silent.name},
+                text=line.text,
+                kind="chat",
+                by=line.by,
+                episode=f"talk {one.step} {min(one.name, its.name)}",
+                importance=IMPORTANCE,
+                keywords=(its.name.lower(),),
+                data={"to": silent.name},
             )
             for line in lines
-        ]  # fmt: skip
+        ]
         spoken = await one.build(*drafts)
         text = f"{speaker.name} spoke to {silent.name}, and {silent.name} did not answer"
         met = RecordDraft(
-            text=text, kind="observation", by=one.name, importance=IMPORTANCE,
-            evidence=tuple(each.id for each in spoken), keywords=(its.name.lower(),),
-        )  # fmt: skip
+            text=text,
+            kind="observation",
+            by=one.name,
+            importance=IMPORTANCE,
+            evidence=tuple(each.id for each in spoken),
+            keywords=(its.name.lower(),),
+        )
         records = (*spoken, *await one.build(met))
         ids = tuple(each.id for each in records)
         one.write(

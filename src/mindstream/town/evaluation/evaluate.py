@@ -145,8 +145,11 @@ class Evaluation:
             other = await self._answer(self.shuffled_item(item), "full")
             return other and Answer(item, SHUFFLED, other.text, other.key)
         prompt = await self.prompt(item, condition)
-        kept = await self.asked.kept(prompt, {"row": "answer", "resident": item.resident, "question": item.question.id,
-                                         "condition": condition}, lambda text: text)  # fmt: skip
+        kept = await self.asked.kept(
+            prompt,
+            {"row": "answer", "resident": item.resident, "question": item.question.id, "condition": condition},
+            lambda text: text,
+        )
         return kept and Answer(item, condition, kept[1], kept[0])
 
     def shuffled_item(self, item: Item) -> Item:
@@ -169,8 +172,9 @@ class Evaluation:
             return Judged(pair, 0.5)
         verdicts = []
         for turned, prompt in enumerate(await self.judge_prompts(pair)):
-            kept = await self.asked.kept(prompt, {"row": "verdict", "resident": pair.item.resident,
-                                             "question": pair.item.question.id}, _dumped)  # fmt: skip
+            kept = await self.asked.kept(
+                prompt, {"row": "verdict", "resident": pair.item.resident, "question": pair.item.question.id}, _dumped
+            )
             if kept is None:
                 return None
             worth = FIRST[Verdict.model_validate(kept[1]).better]
@@ -195,8 +199,9 @@ class Evaluation:
 
     async def _check(self, answer: Answer) -> Checked | None:
         prompt = await self.check_prompt(answer)
-        kept = await self.asked.kept(prompt, {"row": "claims", "resident": answer.item.resident,
-                                         "question": answer.item.question.id}, _dumped)  # fmt: skip
+        kept = await self.asked.kept(
+            prompt, {"row": "claims", "resident": answer.item.resident, "question": answer.item.question.id}, _dumped
+        )
         if kept is None:
             return None
         claims = prompt.ground(Claims.model_validate(kept[1]), ())[0].claims

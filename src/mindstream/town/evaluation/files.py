@@ -71,10 +71,16 @@ def write_questions(file: Path, items: Iterable[Item]) -> None:
 def write_answers(file: Path, answers: Iterable[Answer]) -> None:
     """Write who answered what in which condition."""
     rows = (
-        (each.item.resident, each.item.question.id, each.item.question.category, each.condition,
-         each.item.question.text, each.text)
+        (
+            each.item.resident,
+            each.item.question.id,
+            each.item.question.category,
+            each.condition,
+            each.item.question.text,
+            each.text,
+        )
         for each in answers
-    )  # fmt: skip
+    )
     _write(file, ("resident", "question", "category", "condition", "text", "answer"), rows)
 
 

@@ -21,18 +21,26 @@ def build_page(town: str, pairs: Iterable[tuple[Pair, Facts]]) -> str:
     """Return the page; no condition stands in it, and what was written by others cannot be markup."""
     shown = [
         {
-            "id": pair.id, "resident": pair.item.resident, "question": pair.item.question.id,
-            "text": pair.item.question.text, "when": facts.when, "facts": facts.lines,
+            "id": pair.id,
+            "resident": pair.item.resident,
+            "question": pair.item.question.id,
+            "text": pair.item.question.text,
+            "when": facts.when,
+            "facts": facts.lines,
             "answers": [pair.first.text, pair.second.text],
         }
         for pair, facts in pairs
-    ]  # fmt: skip
+    ]
     said = json.dumps({"town": town, "pairs": shown}, ensure_ascii=False).encode("utf-8", "replace").decode()
     style, script = _read("pairs.css"), f'"use strict";\n(() => {{\n{_read("pairs.js")}\n}})();\n'
     parts = {
-        "title": escape(town), "style": style, "script": script, "style_source": _source(style),
-        "script_source": _source(script), "pairs": said.replace("<", "\\u003c"),
-    }  # fmt: skip
+        "title": escape(town),
+        "style": style,
+        "script": script,
+        "style_source": _source(style),
+        "script_source": _source(script),
+        "pairs": said.replace("<", "\\u003c"),
+    }
     return re.sub(r"\{\{(\w+)\}\}", lambda gap: parts[gap[1]], _read("pairs.html"))
 
 

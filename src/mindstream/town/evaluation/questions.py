@@ -56,9 +56,11 @@ def load_questions(file: Path | None = None) -> tuple[Question, ...]:
         raise InputError(f"{file} is no TOML: {error}") from None
     found = [
         Question(id_, category, text)
-        for category, table in tables.items() if isinstance(table, dict)
-        for id_, text in table.items() if isinstance(text, str)
-    ]  # fmt: skip
+        for category, table in tables.items()
+        if isinstance(table, dict)
+        for id_, text in table.items()
+        if isinstance(text, str)
+    ]
     if not found or len(found) != len({each.id for each in found}):
         raise InputError(f'{file}: wanted are tables of questions, [category] and id = "question", each id once')
     return tuple(found)

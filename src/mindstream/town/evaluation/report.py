@@ -69,9 +69,7 @@ def report(conditions: Sequence[str], judged: Sequence[Judged], checked: Sequenc
     standings = [_standing(name, games, checked, ratings.get(name)) for name in conditions]
     standings.sort(key=lambda each: -each.rating.mu if each.rating else 0.0)
     items = {each.pair.item.key for each in judged}
-    return Findings(
-        tuple(standings), kruskal_wallis(groups), dunn(groups), len(items), _agreed(judged), _first(judged)
-    )  # fmt: skip
+    return Findings(tuple(standings), kruskal_wallis(groups), dunn(groups), len(items), _agreed(judged), _first(judged))
 
 
 def _shares(judged: Sequence[Judged]) -> dict[str, dict[tuple[str, str], float]]:

@@ -8,19 +8,28 @@ from typing import Any, TypeAlias, get_args
 from pydantic import BaseModel, ValidationError
 
 WANTED = {
-    "missing": "is missing", "string_type": "text in quotes is wanted", "int_type": "a whole number is wanted",
-    "int_parsing": "a whole number is wanted", "int_from_float": "a whole number is wanted",
-    "float_type": "a number is wanted", "float_parsing": "a number is wanted",
-    "bool_type": "true or false is wanted", "bool_parsing": "true or false is wanted",
-    "list_type": "a list in [ ] is wanted", "dict_type": "a table of keys is wanted",
-    "model_type": "a table of keys is wanted", "model_attributes_type": "a table of keys is wanted",
+    "missing": "is missing",
+    "string_type": "text in quotes is wanted",
+    "int_type": "a whole number is wanted",
+    "int_parsing": "a whole number is wanted",
+    "int_from_float": "a whole number is wanted",
+    "float_type": "a number is wanted",
+    "float_parsing": "a number is wanted",
+    "bool_type": "true or false is wanted",
+    "bool_parsing": "true or false is wanted",
+    "list_type": "a list in [ ] is wanted",
+    "dict_type": "a table of keys is wanted",
+    "model_type": "a table of keys is wanted",
+    "model_attributes_type": "a table of keys is wanted",
     "datetime_type": "a moment is wanted, as in 2023-02-13T00:00:00",
     "string_too_short": "at least {min_length} characters are wanted",
     "string_too_long": "at most {max_length} characters are wanted",
-    "too_long": "at most {max_length} are wanted", "greater_than": "more than {gt} is wanted",
-    "greater_than_equal": "at least {ge} is wanted", "less_than": "less than {lt} is wanted",
+    "too_long": "at most {max_length} are wanted",
+    "greater_than": "more than {gt} is wanted",
+    "greater_than_equal": "at least {ge} is wanted",
+    "less_than": "less than {lt} is wanted",
     "less_than_equal": "at most {le} is wanted",
-}  # fmt: skip
+}
 """By the kind of a mistake."""
 
 

@@ -138,10 +138,8 @@ class _Played(Mapping[int, bytes]):
         if step not in self._steps:
             raise KeyError(step)
         people = {
-            name: moves[at - 1]
-            for name, (steps, moves) in self._changes.items()
-            if (at := bisect_right(steps, step))
-        }  # fmt: skip
+            name: moves[at - 1] for name, (steps, moves) in self._changes.items() if (at := bisect_right(steps, step))
+        }
         return json.dumps({"persona": people}).encode()
 
     def __iter__(self) -> Iterator[int]:

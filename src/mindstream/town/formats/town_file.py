@@ -146,12 +146,17 @@ def _parse_tables(text: str, faults: Faults) -> tuple[TownTables | None, Counter
         raise InputError("is nested too deeply") from None
     people = given.get("residents")
     named = [
-        (each["name"], number) for number, each in enumerate(people if isinstance(people, list) else [])
+        (each["name"], number)
+        for number, each in enumerate(people if isinstance(people, list) else [])
         if isinstance(each, dict) and isinstance(each.get("name"), str)
-    ]  # fmt: skip
+    ]
     names, faults.numbers = Counter(name for name, _ in named), dict(named)
-    places = {id(each): (table, number) for table in LISTS if isinstance(given.get(table), list)
-              for number, each in enumerate(given[table])}  # fmt: skip
+    places = {
+        id(each): (table, number)
+        for table in LISTS
+        if isinstance(given.get(table), list)
+        for number, each in enumerate(given[table])
+    }
     for _ in range(3):
         try:
             return TownTables.model_validate(given), names
@@ -314,9 +319,10 @@ def _describe(
     bed = check("bed", lambda: _bed(table, home, start, world)) or ""
     day = tuple(item for each in table.day if (item := check("day", partial(_day_item, each, home, world))))
     memories = tuple(
-        memory for each in table.seeds
+        memory
+        for each in table.seeds
         if (memory := check("seeds", partial(_first_memory, each, home, world, residents)))
-    )  # fmt: skip
+    )
     return Person(
         name=table.name,
         age=table.age,

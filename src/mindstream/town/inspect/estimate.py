@@ -175,9 +175,11 @@ async def _reply(rules: Rules, request: Request) -> AsyncGenerator[Part]:
 
 
 async def count_calls(
-    setting: Setting, steps: int, on_step: Callable[[int], None] = lambda _: None,
+    setting: Setting,
+    steps: int,
+    on_step: Callable[[int], None] = lambda _: None,
     models: Mapping[str, str] = MappingProxyType({}),
-) -> Counting:  # fmt: skip
+) -> Counting:
     """Live so many steps from the beginning with stand-ins, and count what models would be asked.
 
     Args:

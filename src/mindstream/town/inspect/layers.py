@@ -28,8 +28,11 @@ OUTDOORS = ("green", "paved")
 ROOMS = tuple(kind for kind, _ in FLOORS if kind not in OUTDOORS)
 SHAPES = (
     ("water", ("pond", "fountain", "lake", "river"), "M-.3 0q.1-.2.2 0t.2 0t.2 0"),
-    ("plant", ("tree", "flower", "vegetable", "plant", "rose", "garden", "hedge", "herb"),
-     "M0 .35v-.35q-.3 0-.3-.3q.3 0 .3.3q0-.3.3-.3q0 .3-.3.3"),
+    (
+        "plant",
+        ("tree", "flower", "vegetable", "plant", "rose", "garden", "hedge", "herb"),
+        "M0 .35v-.35q-.3 0-.3-.3q.3 0 .3.3q0-.3.3-.3q0 .3-.3.3",
+    ),
     ("cloth", ("bed",), "M-.3-.35h.6v.2h-.6zM-.35.05h.7"),
     ("cloth", ("sofa", "chair", "seat", "bench", "couch", "stool", "swing"), "M-.25.3v-.55h.5v.55M-.25.05h.5"),
     ("steel", ("stove", "cooking", "oven", "toaster"), "M-.15-.15h.01M.15-.15h.01M-.15.15h.01M.15.15h.01"),
@@ -37,17 +40,23 @@ SHAPES = (
     ("steel", ("shower",), "M-.2-.2a.2.2 0 0 1 .4 0zM-.12 0v.2M0 .05v.25M.12 0v.2"),
     ("steel", ("sink", "basin", "toilet", "bath"), "M-.25-.1a.25.25 0 0 0 .5 0zM0-.35v.15"),
     ("wood", ("blackboard", "notice", "board"), "M-.35-.25h.7v.4h-.7zM-.2-.1h.3M-.2.03h.2"),
-    ("wood", ("shelf", "shelves", "closet", "wardrobe", "cupboard", "bookcase"),
-     "M-.3-.3h.6v.6h-.6zM-.3 0h.6M-.1-.3v.6M.1-.3v.6"),
+    (
+        "wood",
+        ("shelf", "shelves", "closet", "wardrobe", "cupboard", "bookcase"),
+        "M-.3-.3h.6v.6h-.6zM-.3 0h.6M-.1-.3v.6M.1-.3v.6",
+    ),
     ("wood", ("piano",), "M-.35-.2h.7v.4h-.7zM-.15-.2v.25M.05-.2v.25M.25-.2v.25"),
     ("wood", ("guitar", "harp", "violin"), "M-.2.2a.15.15 0 1 0 .3 0a.15.15 0 1 0-.3 0M.05.1l.2-.4"),
     ("felt", ("pool table", "game", "chess"), "M-.1-.1h.01M.15 0h.01M-.05.12h.01"),
     ("wood", ("easel", "canvas"), "M-.25.35L0-.35L.25.35M-.2.05h.4"),
-    ("steel", ("computer", "console", "television", "screen", "camera", "microphone"),
-     "M-.3-.25h.6v.4h-.6zM0 .15v.15M-.15.3h.3"),
+    (
+        "steel",
+        ("computer", "console", "television", "screen", "camera", "microphone"),
+        "M-.3-.25h.6v.4h-.6zM0 .15v.15M-.15.3h.3",
+    ),
     ("wood", ("table", "desk", "counter", "podium", "lectern"), "M-.3-.15h.6M-.2-.15v.4M.2-.15v.4"),
     ("wood", ("",), "M-.1 0h.2M0-.1v.2"),
-)  # fmt: skip
+)
 """How an object is drawn, by the words in its name: what it is made of, and strokes in a box around (0, 0)."""
 GROWN = ("water", "plant")
 """What has no corners."""
@@ -235,9 +244,11 @@ def _loops(tiles: Collection[Spot]) -> list[list[Spot]]:
     edges: dict[Spot, list[Spot]] = {}
     for x, y in sorted(here):
         sides = (
-            ((x, y - 1), (x, y), (x + 1, y)), ((x + 1, y), (x + 1, y), (x + 1, y + 1)),
-            ((x, y + 1), (x + 1, y + 1), (x, y + 1)), ((x - 1, y), (x, y + 1), (x, y)),
-        )  # fmt: skip
+            ((x, y - 1), (x, y), (x + 1, y)),
+            ((x + 1, y), (x + 1, y), (x + 1, y + 1)),
+            ((x, y + 1), (x + 1, y + 1), (x, y + 1)),
+            ((x - 1, y), (x, y + 1), (x, y)),
+        )
         for beside, start, end in sides:
             if beside not in here:
                 edges.setdefault(start, []).append(end)

@@ -72,9 +72,15 @@ def explain(history: History, name: str, step: int) -> Reason:
     ]
     said = f"{history.clock(step)}: {name} is {act.what}{_at(act.place)}, since {history.clock(began)[-5:]}"
     data: dict[str, JsonValue] = {
-        "who": name, "step": step, "since": began, "until": act.until, "what": act.what, "place": act.place,
-        "why": act.why, **({"event": because} if because else {}),
-    }  # fmt: skip
+        "who": name,
+        "step": step,
+        "since": began,
+        "until": act.until,
+        "what": act.what,
+        "place": act.place,
+        "why": act.why,
+        **({"event": because} if because else {}),
+    }
     return Reason(f"{said}, by {_source(act.why)}{f': {because}' if because else ''}", tuple(reasons), data)
 
 

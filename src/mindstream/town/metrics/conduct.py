@@ -124,9 +124,11 @@ def _objection(history: History, name: str, place: str, step: int) -> str:
             return "closed"
         house = address.upto(SECTOR)
         if not any(
-            owner in history.setting.people and not history.state(owner, step).asleep
-            and history.place(owner, step).is_within(house) for owner in owners
-        ):  # fmt: skip
+            owner in history.setting.people
+            and not history.state(owner, step).asleep
+            and history.place(owner, step).is_within(house)
+            for owner in owners
+        ):
             return "nobody let them in"
     capacity = rules.capacity(address)
     if capacity is not None:

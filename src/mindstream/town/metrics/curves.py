@@ -43,13 +43,20 @@ class Mark:
 
 
 def draw_curves(
-    history: History, steps: Sequence[int], curves: Mapping[str, Sequence[float]], title: str,
-    *, said: Mapping[str, str] = MappingProxyType({}), mark: Mark | None = None,
-) -> str:  # fmt: skip
+    history: History,
+    steps: Sequence[int],
+    curves: Mapping[str, Sequence[float]],
+    title: str,
+    *,
+    said: Mapping[str, str] = MappingProxyType({}),
+    mark: Mark | None = None,
+) -> str:
     """Draw shares (0 to 1) over the days as stairs; `said`: what the last of a curve stands for, as `12 of 25`."""
     chart = leather.Chart(title)
-    shown = {f"{name}: {said.get(name, f'{values[-1]:.0%}')}": list(zip(steps, values, strict=True))
-             for name, values in curves.items()}  # fmt: skip
+    shown = {
+        f"{name}: {said.get(name, f'{values[-1]:.0%}')}": list(zip(steps, values, strict=True))
+        for name, values in curves.items()
+    }
     if mark is not None and mark.start <= steps[-1]:
         shown[mark.text] = [(steps[0], 0.0), (mark.start, 1.0), (min(mark.end, steps[-1]), 0.0), (steps[-1], 0.0)]
     for (name, points), colour in zip(shown.items(), cycle(COLOURS), strict=False):

@@ -26,9 +26,12 @@ async def renew_identity(turn: ResidentTurn, news: Sequence[Record] = ()) -> Non
     fixed = "\n".join(filter(None, (f"{person.name}, {person.age}" if person.age else person.name, person.innate)))
     reply = await turn.ask(
         RenewIdentity(
-            who=turn.name, person=fixed, before=turn.state.summary, date=turn.date,
+            who=turn.name,
+            person=fixed,
+            before=turn.state.summary,
+            date=turn.date,
             memories=tuple(dict.fromkeys(record.text for record in records if "plan" not in record.keywords)),
         )
-    )  # fmt: skip
+    )
     evidence = tuple(record.id for record in records)
     turn.write(IdentityRenewed(step=turn.step, summary=reply.summary.strip(), evidence=evidence))

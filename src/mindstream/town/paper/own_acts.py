@@ -24,10 +24,13 @@ async def finish_act(turn: ResidentTurn, act: Act | None) -> None:
         return
     is_new = not turn.state.done or turn.state.done[-1].what != act.what
     draft = RecordDraft(
-        text=f"{turn.name} is {act.what}", kind="observation", by=turn.name, about=Triple(turn.name, "is", act.what),
+        text=f"{turn.name} is {act.what}",
+        kind="observation",
+        by=turn.name,
+        about=Triple(turn.name, "is", act.what),
         keywords=tuple(dict.fromkeys((turn.name.lower(), act.what.lower()))),
         data={"place": act.place} if act.place else {},
-    )  # fmt: skip
+    )
     records = await turn.build(draft) if is_new else ()
     start, ids = turn.setting.minute(act.since), tuple(record.id for record in records)
     turn.write(ActFinished(step=turn.step, what=act.what, start=start, minutes=minutes, records=ids), records)

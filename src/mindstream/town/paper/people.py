@@ -48,10 +48,16 @@ async def react_to_people(turn: ResidentTurn, new: Sequence[Percept], others: Ma
 def _is_out_of_question(turn: ResidentTurn, other: ResidentState, waited: bool) -> bool:
     state, step = turn.state, turn.step
     return (
-        not turn.profile.talks or state.asleep or other.asleep or other.act is None or state.act is None
-        or other.is_talking(step) or (state.rested.get(other.name, 0) > step and not waited)
-        or other.rested.get(turn.name, 0) > step or "react" in (state.act.why, other.act.why)
-    )  # fmt: skip
+        not turn.profile.talks
+        or state.asleep
+        or other.asleep
+        or other.act is None
+        or state.act is None
+        or other.is_talking(step)
+        or (state.rested.get(other.name, 0) > step and not waited)
+        or other.rested.get(turn.name, 0) > step
+        or "react" in (state.act.why, other.act.why)
+    )
 
 
 async def _choose(turn: ResidentTurn, other: ResidentState) -> str:
@@ -73,12 +79,18 @@ async def _choose(turn: ResidentTurn, other: ResidentState) -> str:
     minute = turn.setting.minute(turn.step)
     later = next((each for each in turn.state.blocks if each.start > minute and not each.asleep), None)
     question = MeetPerson(
-        who=turn.name, identity=turn.identity, doing=turn.state.act.what, other=other.name,
-        other_doing=other.act.what, when=turn.date_and_time, relation=turn.relation(other.name),
-        next=f"{clock(later.start)} {later.what}" if later else "", news=show(at_heart),
+        who=turn.name,
+        identity=turn.identity,
+        doing=turn.state.act.what,
+        other=other.name,
+        other_doing=other.act.what,
+        when=turn.date_and_time,
+        relation=turn.relation(other.name),
+        next=f"{clock(later.start)} {later.what}" if later else "",
+        news=show(at_heart),
         memories=tuple(each for each in memories if each not in {one.text for one in at_heart})[:OF_OTHER],
         last_talk=turn.last_talk(other.name),
-    )  # fmt: skip
+    )
     acts = (TALK, WAIT, GO_ALONG)
     return await turn.choose(f"what to do about {other.name}", question, acts, recalled, other.name)
 

@@ -85,12 +85,16 @@ async def plan_strokes(turn: ResidentTurn, day: int) -> None:
     rooms, lines = known_tree(turn)
     plan = await turn.ask(
         PlanStrokes(
-            who=turn.name, identity=turn.identity, date=said,
-            memories=show(records, [day_of(each.created) for each in records]), yesterday=turn.state.broad,
-            places=lines, usual=usual_day(turn, date, rooms),
+            who=turn.name,
+            identity=turn.identity,
+            date=said,
+            memories=show(records, [day_of(each.created) for each in records]),
+            yesterday=turn.state.broad,
+            places=lines,
+            usual=usual_day(turn, date, rooms),
             surroundings=surroundings_of(turn, of_day=True),
         )
-    )  # fmt: skip
+    )
     broad = tuple(f"{stroke.start} {stroke.what}" for stroke in plan.strokes)
     text = f"{turn.name}'s plan for {said}: {'; '.join(broad)}."
     evidence = tuple(each.id for each in records)
@@ -100,9 +104,13 @@ async def plan_strokes(turn: ResidentTurn, day: int) -> None:
     written = await turn.build(note)
     kept = [appointment_of(each.data) for each in records]
     event = DayPlanned(
-        step=turn.step, day=day, currently=plan.currently or turn.state.currently or turn.person.currently,
-        broad=broad, blocks=_blocks(turn, plan, kept, day), records=tuple(each.id for each in written),
-    )  # fmt: skip
+        step=turn.step,
+        day=day,
+        currently=plan.currently or turn.state.currently or turn.person.currently,
+        broad=broad,
+        blocks=_blocks(turn, plan, kept, day),
+        records=tuple(each.id for each in written),
+    )
     turn.write(event, written)
 
 
@@ -131,11 +139,19 @@ async def plan_hours(turn: ResidentTurn, block: Block, minute: int) -> None:
     rooms, lines = known_tree(turn)
     reply = await turn.ask(
         PlanHours(
-            who=turn.name, identity=turn.identity, what=block.what, where=path_of(block.place), start=clock(minute),
-            end=clock(block.end), day=turn.state.broad, done=what_was_done(turn), lately=await lately(turn),
-            places=lines, surroundings=surroundings_of(turn),
+            who=turn.name,
+            identity=turn.identity,
+            what=block.what,
+            where=path_of(block.place),
+            start=clock(minute),
+            end=clock(block.end),
+            day=turn.state.broad,
+            done=what_was_done(turn),
+            lately=await lately(turn),
+            places=lines,
+            surroundings=surroundings_of(turn),
         )
-    )  # fmt: skip
+    )
     starts, parts = [minute], [reply.hours[0]]
     for hour in reply.hours[1:]:
         start = minute_of(hour.start)
@@ -146,12 +162,15 @@ async def plan_hours(turn: ResidentTurn, block: Block, minute: int) -> None:
     blocks = tuple(
         block.model_copy(
             update={
-                "start": start, "minutes": end - start, "what": part.what, "hour": True,
+                "start": start,
+                "minutes": end - start,
+                "what": part.what,
+                "hour": True,
                 "place": narrowed(turn, descend(rooms, part.place)) or block.place,
             }
         )
         for part, start, end in zip(parts, starts, [*starts[1:], block.end], strict=True)
-    )  # fmt: skip
+    )
     turn.write(TasksPlanned(step=turn.step, blocks=blocks))
 
 
@@ -165,12 +184,21 @@ async def plan_tasks(turn: ResidentTurn, block: Block, minute: int) -> None:
     things, here = things_in(turn, block.place)
     reply = await turn.ask(
         PlanTasks(
-            who=turn.name, identity=turn.identity, what=block.what, where=path_of(block.place), when=clock(minute),
-            minutes=minutes, things=tuple(map(path_of, things)), here=here, plan=_hours_around(turn, minute),
-            done=what_was_done(turn), lately=await lately(turn),
-            present=_present(turn, block.place), surroundings=surroundings_of(turn),
+            who=turn.name,
+            identity=turn.identity,
+            what=block.what,
+            where=path_of(block.place),
+            when=clock(minute),
+            minutes=minutes,
+            things=tuple(map(path_of, things)),
+            here=here,
+            plan=_hours_around(turn, minute),
+            done=what_was_done(turn),
+            lately=await lately(turn),
+            present=_present(turn, block.place),
+            surroundings=surroundings_of(turn),
         )
-    )  # fmt: skip
+    )
     blocks, start = [], minute
     for task, lasts in zip(reply.tasks, _fitted(reply.tasks, minutes), strict=True):
         if lasts <= 0:
@@ -178,10 +206,16 @@ async def plan_tasks(turn: ResidentTurn, block: Block, minute: int) -> None:
         place = descend(things, task.thing)
         blocks.append(
             Block(
-                start=start, minutes=lasts, what=task.what, place=place if place in things else block.place, fine=True,
-                leaves=task.condition, danger=task.danger, state=task.state.strip() if place in things else "",
+                start=start,
+                minutes=lasts,
+                what=task.what,
+                place=place if place in things else block.place,
+                fine=True,
+                leaves=task.condition,
+                danger=task.danger,
+                state=task.state.strip() if place in things else "",
             )
-        )  # fmt: skip
+        )
         start += lasts
     turn.write(TasksPlanned(step=turn.step, blocks=tuple(blocks)))
 

@@ -30,14 +30,19 @@ async def rewrite_day(turn: ResidentTurn, kept: Sequence[Kept]) -> None:
     _, lines = known_tree(turn)
     reply = await turn.ask(
         RewriteDay(
-            who=turn.name, identity=turn.identity, when=clock(minute), bed=clock(bed),
+            who=turn.name,
+            identity=turn.identity,
+            when=clock(minute),
+            bed=clock(bed),
             agreed=tuple(
                 Memory(text=each.text, appointment=each.appointment, where=words_of(each.appointment.place))
-                for each in agreed if each.appointment
+                for each in agreed
+                if each.appointment
             ),
-            plan=tuple(f"{clock(b.start)}-{clock(b.end)} {b.what} ({path_of(b.place)})" for b in rest), places=lines,
+            plan=tuple(f"{clock(b.start)}-{clock(b.end)} {b.what} ({path_of(b.place)})" for b in rest),
+            places=lines,
         )
-    )  # fmt: skip
+    )
     blocks = _with_early_starts(turn, _parts(turn, reply, appointments, minute, bed))
     if blocks:
         because = "; ".join(each.text for each in agreed)[:300]
@@ -48,9 +53,7 @@ async def rewrite_day(turn: ResidentTurn, kept: Sequence[Kept]) -> None:
             take_up(turn, at, each.text)
 
 
-def _parts(
-    turn: ResidentTurn, reply: RestOfDay, agreed: Sequence[Appointment], minute: int, bed: int
-) -> list[Block]:  # fmt: skip
+def _parts(turn: ResidentTurn, reply: RestOfDay, agreed: Sequence[Appointment], minute: int, bed: int) -> list[Block]:
     """Return what lies ahead, one after the other: an appointment at its time and place; what stays as it was keeps
     how far it was planned."""
     as_it_was = {(each.start, each.what): each for each in turn.state.blocks}

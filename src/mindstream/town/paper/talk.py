@@ -140,15 +140,20 @@ async def _say(speaker: Speaker, lines: Sequence[SpokenLine], left: int) -> Line
     ahead = [each for each in turn.state.blocks if each.end > minute and not (each.asleep or each.fine)]
     return await turn.ask(
         SayNext(
-            who=turn.name, identity=turn.identity, other=speaker.other, relation=turn.relation(speaker.other),
-            standing=speaker.standing, situation=speaker.situation,
+            who=turn.name,
+            identity=turn.identity,
+            other=speaker.other,
+            relation=turn.relation(speaker.other),
+            standing=speaker.standing,
+            situation=speaker.situation,
             memories=show(speaker.minds),
             told=tuple(n for n, each in enumerate(speaker.minds, 1) if each.id in shared or each.id in said),
-            lines=tuple(f"{line.by}: {line.text}" for line in lines), left=left,
+            lines=tuple(f"{line.by}: {line.text}" for line in lines),
+            left=left,
             last_talk=turn.last_talk(speaker.other),
             plan=tuple(f"{clock(each.start)} {each.what}" for each in ahead[:AHEAD]),
         )
-    )  # fmt: skip
+    )
 
 
 async def _keep_refusal(speaker: Speaker, lines: tuple[SpokenLine, ...], until: int, manner: str) -> None:
@@ -179,37 +184,55 @@ async def _keep(speaker: Speaker, other: Speaker, lines: tuple[SpokenLine, ...],
     places = meeting_places(one, name)
     taken = await one.ask(
         TakeFromTalk(
-            who=one.name, other=name, date=one.date, lines=tuple(f"{line.by}: {line.text}" for line in lines),
-            identity=one.identity, told=show(told), places=tuple(map(words_of, places)), day=one.state.broad,
+            who=one.name,
+            other=name,
+            date=one.date,
+            lines=tuple(f"{line.by}: {line.text}" for line in lines),
+            identity=one.identity,
+            told=show(told),
+            places=tuple(map(words_of, places)),
+            day=one.state.broad,
             busy=tuple(number for number, record in enumerate(told, 1) if is_busy(one, record)),
         )
-    )  # fmt: skip
+    )
     keywords, episode = (name.lower(),), f"talk {one.step} {min(one.name, name)}"
     spoken = await one.build(
         *(
             RecordDraft(
-                text=line.text, kind="chat", by=line.by, episode=episode, keywords=keywords,
+                text=line.text,
+                kind="chat",
+                by=line.by,
+                episode=episode,
+                keywords=keywords,
                 data={"to": name if line.by == one.name else one.name, "told": list(line.told)},
             )
             for line in lines
         )
-    )  # fmt: skip
+    )
     evidence = tuple(each.id for each in spoken)
     kept = keep(one, name, taken, told, places, [at for _, at in await one.recall_appointments()])
     await one.resident.written()
     same = await one.resident.memory.find_same("thought", [each.text for each in kept])
     learned = {normalised(each.text): each.as_thought(one, name, evidence) for each in reversed(kept)}
     met = RecordDraft(
-        text=f"{one.name} talked with {name} about {taken.about}", kind="observation", by=one.name, evidence=evidence,
+        text=f"{one.name} talked with {name} about {taken.about}",
+        kind="observation",
+        by=one.name,
+        evidence=evidence,
         keywords=keywords,
-    )  # fmt: skip
+    )
     thoughts = (learned[words] for words in reversed(learned) if words not in same)
     (of_talk,) = await one.build(met)
     records = (*spoken, of_talk, *await one.build(*thoughts))
     event = Talked(
-        step=one.step, partner=name, lines=lines, until=until, records=tuple(record.id for record in records),
-        known=tuple(dict.fromkeys((*known, *(record.id for record in same.values())))), unrated=(of_talk.id,),
-    )  # fmt: skip
+        step=one.step,
+        partner=name,
+        lines=lines,
+        until=until,
+        records=tuple(record.id for record in records),
+        known=tuple(dict.fromkeys((*known, *(record.id for record in same.values())))),
+        unrated=(of_talk.id,),
+    )
     one.write(event, records)
     agreed = [each for each in kept if each.appointment and each.comes]
     await rewrite_day(one, agreed)
@@ -222,16 +245,24 @@ async def overhear(turn: ResidentTurn, talk: Talk) -> None:
     said = talk.about or "; ".join(line.text for line in talk.lines)
     keywords = (first.lower(), second.lower())
     heard = RecordDraft(
-        text=f"{turn.name} heard {first} and {second} talk about {said}"[:600], kind="observation", by=turn.name,
+        text=f"{turn.name} heard {first} and {second} talk about {said}"[:600],
+        kind="observation",
+        by=turn.name,
         keywords=keywords,
-    )  # fmt: skip
+    )
     news = [
         RecordDraft(
-            text=record.text, kind="thought", by=line.by, keywords=(*keywords, *_kept_keys(record)),
-            importance=record.importance, data={**record.data, "told": [record.id]},
+            text=record.text,
+            kind="thought",
+            by=line.by,
+            keywords=(*keywords, *_kept_keys(record)),
+            importance=record.importance,
+            data={**record.data, "told": [record.id]},
         )
-        for line in talk.lines for record in talk.told if record.id in line.told
-    ]  # fmt: skip
+        for line in talk.lines
+        for record in talk.told
+        if record.id in line.told
+    ]
     await turn.resident.written()
     same = await turn.resident.memory.find_same("thought", [each.text for each in news])
     fresh = {normalised(each.text): each for each in news if normalised(each.text) not in same}

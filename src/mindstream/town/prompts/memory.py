@@ -48,8 +48,10 @@ class Memory(BaseModel):
         until = f"{at.end:%H:%M}" if at.end.date() == at.start.date() else f"{at.end:%Y-%m-%d %H:%M}"
         unnamed = [name for name in at.who if name not in self.text]
         parts = (
-            at.what not in self.text and at.what, self.where and f"at {self.where}",
+            at.what not in self.text and at.what,
+            self.where and f"at {self.where}",
             f"{at.start:%A %Y-%m-%d %H:%M} to {until}",
-            at.host and f"host: {at.host}", unnamed and f"comes: {', '.join(at.who)}",
-        )  # fmt: skip
+            at.host and f"host: {at.host}",
+            unnamed and f"comes: {', '.join(at.who)}",
+        )
         return f"{self.said} ({', '.join(part for part in parts if part)})"

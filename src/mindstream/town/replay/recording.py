@@ -185,10 +185,18 @@ class Recorder:
 
     def _act(self, life: Life, step: int, act: Act, row: Logged) -> None:
         because = row.event.because if isinstance(row.event, Acted) else ""
-        life.acts.append([
-            step, act.until - step, self._text(act.what), self._place(act.place), WHYS.index(act.why),
-            self._text(because), int(act.asleep), self._text(act.path),
-        ])  # fmt: skip
+        life.acts.append(
+            [
+                step,
+                act.until - step,
+                self._text(act.what),
+                self._place(act.place),
+                WHYS.index(act.why),
+                self._text(because),
+                int(act.asleep),
+                self._text(act.path),
+            ]
+        )
 
     def _take_in(self, row: Logged, step: int) -> None:
         name = resident_of(row)
@@ -241,11 +249,19 @@ class Recorder:
         ]
         places = [[self._place(str(each.parent)) if each.parent else -1, each.last] for each in setting.world.places]
         return {
-            "version": 1, "town": setting.name, "start": setting.start, "seconds": setting.profile.step_s,
-            "first": first, "last": last, "vision": setting.profile.vision if setting.profile.observes else 0,
-            "places": places, "people": people, "things": _delta(self._things),
-            "texts": list(self._texts.numbers), "blocks": list(self._blocks.numbers),
-        }  # fmt: skip
+            "version": 1,
+            "town": setting.name,
+            "start": setting.start,
+            "seconds": setting.profile.step_s,
+            "first": first,
+            "last": last,
+            "vision": setting.profile.vision if setting.profile.observes else 0,
+            "places": places,
+            "people": people,
+            "things": _delta(self._things),
+            "texts": list(self._texts.numbers),
+            "blocks": list(self._blocks.numbers),
+        }
 
     def sizes(self) -> Sizes:
         """Say how long all is by now."""
@@ -259,10 +275,12 @@ class Recorder:
             for name, life in self._lives.items()
         ]
         return {
-            "last": last, "people": people, "things": _delta(self._things, since.things),
+            "last": last,
+            "people": people,
+            "things": _delta(self._things, since.things),
             "texts": list(islice(self._texts.numbers, since.texts, None)),
             "blocks": list(islice(self._blocks.numbers, since.blocks, None)),
-        }  # fmt: skip
+        }
 
     def _person(self, person: Person, life: Life, home: tuple[int, int], first: int) -> dict[str, object]:
         lines = {name: _delta(_cut(each, first) if name in CUT else each) for name, each in timelines(life)}

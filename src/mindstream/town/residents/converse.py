@@ -68,14 +68,19 @@ async def say_line(
     said = {id_ for line in lines for id_ in line.told}
     reply = await speaker.ask(
         Utter(
-            who=speaker.name, identity=speaker.identity, other=other.name, relation=speaker.relation(other.name),
+            who=speaker.name,
+            identity=speaker.identity,
+            other=other.name,
+            relation=speaker.relation(other.name),
             situation=f"It is {speaker.date_and_time}. {speaker.name} is {speaker.doing}.",
             memories=show(memories),
             told=tuple(n for n, record in enumerate(memories, 1) if record.id in shared or record.id in said),
-            lines=tuple(f"{line.by}: {line.text}" for line in lines), left=left,
-            last_talk=speaker.last_talk(other.name), day=speaker.state.broad,
+            lines=tuple(f"{line.by}: {line.text}" for line in lines),
+            left=left,
+            last_talk=speaker.last_talk(other.name),
+            day=speaker.state.broad,
         )
-    )  # fmt: skip
+    )
     told = tuple(memories[n - 1].id for n in dict.fromkeys(reply.passes_on) if 0 < n <= len(memories))
     return SpokenLine(by=speaker.name, text=reply.text.strip(), told=told), reply.ends
 
@@ -104,11 +109,17 @@ async def keep_said(
     places = meeting_places(one, other.name)
     taken = await one.ask(
         TakeFromTalk(
-            who=one.name, other=other.name, date=one.date, lines=said, identity=one.identity, told=show(told),
-            places=tuple(map(words_of, places)), day=one.state.broad,
+            who=one.name,
+            other=other.name,
+            date=one.date,
+            lines=said,
+            identity=one.identity,
+            told=show(told),
+            places=tuple(map(words_of, places)),
+            day=one.state.broad,
             busy=tuple(number for number, record in enumerate(told, 1) if is_busy(one, record)),
         )
-    )  # fmt: skip
+    )
     about = f"{one.name} talked with {other.name} about {taken.about}"
     rated = await one.ask(RateImportance(who=one.name, memories=(about,)))
     importance, keywords = float(rated.ratings[0]), (other.name.lower(),)
@@ -116,12 +127,17 @@ async def keep_said(
     spoken = await one.build(
         *(
             RecordDraft(
-                text=line.text, kind="chat", by=line.by, episode=episode, importance=importance, keywords=keywords,
+                text=line.text,
+                kind="chat",
+                by=line.by,
+                episode=episode,
+                importance=importance,
+                keywords=keywords,
                 data={"to": other.name if line.by == one.name else one.name, "told": list(line.told)},
             )
             for line in lines
         )
-    )  # fmt: skip
+    )
     evidence = tuple(each.id for each in spoken)
     kept = keep(one, other.name, taken, told, places, [at for _, at in await one.recall_appointments()])
     await one.resident.written()
@@ -133,9 +149,14 @@ async def keep_said(
     thoughts = (learned[words] for words in reversed(learned) if words not in same)
     records = (*spoken, *await one.build(met, *thoughts))
     event = Talked(
-        step=one.step, partner=other.name, lines=lines, until=until, records=tuple(record.id for record in records),
-        known=tuple(dict.fromkeys((*known, *(record.id for record in same.values())))), gathered=importance,
-    )  # fmt: skip
+        step=one.step,
+        partner=other.name,
+        lines=lines,
+        until=until,
+        records=tuple(record.id for record in records),
+        known=tuple(dict.fromkeys((*known, *(record.id for record in same.values())))),
+        gathered=importance,
+    )
     one.write(event, records)
     for each in kept:
         if each.appointment and each.comes:

@@ -70,7 +70,7 @@ class Interviewer:
 
     async def ask(
         self, name: str, question: str, condition: Condition = "full", lines: Sequence[str] = ()
-    ) -> Interview:  # fmt: skip
+    ) -> Interview:
         """Ask one thing; `lines`: what was asked and answered before, `name: words`.
 
         Raises:
@@ -81,13 +81,18 @@ class Interviewer:
         answer = await ask(self._models.of(prompt.role), prompt)
         names, records = self.setting.name_words, [each.record for each in memories]
         return Interview(
-            name, question, answer, self.step, condition, tuple(memories),
+            name,
+            question,
+            answer,
+            self.step,
+            condition,
+            tuple(memories),
             tuple(record for record in records if is_source(record.text, answer, names)),
-        )  # fmt: skip
+        )
 
     async def prepare(
         self, name: str, question: str, condition: Condition = "full", lines: Sequence[str] = (), asked_in: str = ""
-    ) -> tuple[AnswerInterview, list[Recalled]]:  # fmt: skip
+    ) -> tuple[AnswerInterview, list[Recalled]]:
         """Return what is to be asked of whoever answers, and what came to mind.
 
         Args:
@@ -112,20 +117,26 @@ class Interviewer:
         begun = [each for each in state.blocks if each.start <= minute]
         begun_lines = day_lines(self.setting, state.model_copy(update={"blocks": tuple(begun)}), self.step, minute)
         prompt = AnswerInterview(
-            who=name, identity=person.identity(state.currently if plans else ""), home=words_of(person.home),
+            who=name,
+            identity=person.identity(state.currently if plans else ""),
+            home=words_of(person.home),
             when=f"{when:%A, %B} {when.day}, {when.year}, {when:%H:%M}",
             doing=state.act.what if state.act and sees else "",
             place=self._place(state) if sees else "",
             memories=tuple(self._words(each.record) for each in memories),
-            day=day, begun=min(len(day), len(begun_lines)), asleep=state.asleep and sees,
-            near=self._near(name) if sees else (), places=_houses(state) if sees else (),
-            question=question, lines=tuple(lines),
-        )  # fmt: skip
+            day=day,
+            begun=min(len(day), len(begun_lines)),
+            asleep=state.asleep and sees,
+            near=self._near(name) if sees else (),
+            places=_houses(state) if sees else (),
+            question=question,
+            lines=tuple(lines),
+        )
         return prompt, memories
 
     async def _recall(
         self, name: str, question: str, lines: Sequence[str], condition: Condition, asked_in: str
-    ) -> list[Recalled]:  # fmt: skip
+    ) -> list[Recalled]:
         """Return what a question brings up, what the names in it do, and what was asked before; only what is left."""
         if condition == "none":
             return []
@@ -146,10 +157,11 @@ class Interviewer:
         """Return the other residents of whose names a word stands in a question."""
         said, asked = set(plain_words(question)), question.casefold()
         return [
-            other for other in self.setting.people
+            other
+            for other in self.setting.people
             if other != name
             and any(word in said if word.isascii() else word in asked for word in other.casefold().split())
-        ]  # fmt: skip
+        ]
 
     def _place(self, state: ResidentState) -> str:
         """Say where somebody is; "" on a street."""
@@ -173,9 +185,10 @@ class Interviewer:
         return tuple(
             other
             for other, state in sorted(states.items())
-            if other != name and world.arena_of(state.spot(step)) == world.arena_of(spot)
+            if other != name
+            and world.arena_of(state.spot(step)) == world.arena_of(spot)
             and world.distance(state.spot(step), spot) <= self.setting.profile.vision
-        )  # fmt: skip
+        )
 
 
 def _houses(state: ResidentState) -> tuple[str, ...]:
@@ -245,9 +258,14 @@ async def open_interview(
 
 
 async def interview(
-    source: Source, name: str, question: str, step: int | None = None, condition: Condition = "full",
-    *, models: AnyModels = "rules",
-) -> Interview:  # fmt: skip
+    source: Source,
+    name: str,
+    question: str,
+    step: int | None = None,
+    condition: Condition = "full",
+    *,
+    models: AnyModels = "rules",
+) -> Interview:
     """Ask a resident one thing (see `Interviewer.ask`)."""
     async with open_interview(source, step, models=models) as interviewer:
         return await interviewer.ask(name, question, condition)

@@ -41,9 +41,14 @@ class Kept:
         keywords = (other.lower(), *([PROMISE] if self.promised else ()), *([KEY] if self.appointment else ()))
         data = self.appointment.as_data() if self.appointment else {}
         return RecordDraft(
-            text=self.text, kind="thought", by=turn.name, importance=IMPORTANCE, evidence=evidence, keywords=keywords,
+            text=self.text,
+            kind="thought",
+            by=turn.name,
+            importance=IMPORTANCE,
+            evidence=evidence,
+            keywords=keywords,
             data=data,
-        )  # fmt: skip
+        )
 
 
 def meeting_places(turn: ResidentTurn, other: str = "") -> list[str]:
@@ -54,16 +59,21 @@ def meeting_places(turn: ResidentTurn, other: str = "") -> list[str]:
     if host is None:
         return known
     rooms = [
-        address for address, place in setting.addresses.items()
+        address
+        for address, place in setting.addresses.items()
         if place.level == ARENA and is_home(host, address) and may_use(setting, host, address)
-    ]  # fmt: skip
+    ]
     return list(dict.fromkeys((*known, *sorted(rooms))))
 
 
 def keep(
-    turn: ResidentTurn, other: str, taken: Taken, told: Sequence[Record], places: Sequence[str],
+    turn: ResidentTurn,
+    other: str,
+    taken: Taken,
+    told: Sequence[Record],
+    places: Sequence[str],
     known: Sequence[Appointment] = (),
-) -> list[Kept]:  # fmt: skip
+) -> list[Kept]:
     """Return what is kept: what was learned, what was agreed on, and every appointment that the other told of.
 
     Args:

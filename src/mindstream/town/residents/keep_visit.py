@@ -87,10 +87,14 @@ class KeepVisit:
         """Ask what an utterance and its answer leave in mind."""
         turn = ResidentTurn(self.resident, self.step, self.setting, self.resident.state)
         prompt = TakeFromTalk(
-            who=turn.name, other=heard.by, identity=turn.identity, date=turn.date,
-            lines=await _lines_around(heard, stream), places=tuple(map(words_of, meeting_places(turn))),
+            who=turn.name,
+            other=heard.by,
+            identity=turn.identity,
+            date=turn.date,
+            lines=await _lines_around(heard, stream),
+            places=tuple(map(words_of, meeting_places(turn))),
             day=turn.state.broad,
-        )  # fmt: skip
+        )
         return await turn.ask(prompt)
 
     async def _entries(self, stream: Memory, heard: Sequence[tuple[Logged, Taken]]) -> Sequence[Entry]:
@@ -118,9 +122,12 @@ class KeepVisit:
         known = await stream.store.find_same(stream.key, "thought", learned, now=stream.clock.now()) if learned else {}
         evidence = (heard.event.record,) if isinstance(heard.event, Heard) else ()
         met = RecordDraft(
-            text=f"{turn.name} talked with {heard.by} about {about}", by=turn.name, importance=IMPORTANCE,
-            evidence=evidence, keywords=(heard.by.lower(),),
-        )  # fmt: skip
+            text=f"{turn.name} talked with {heard.by} about {about}",
+            by=turn.name,
+            importance=IMPORTANCE,
+            evidence=evidence,
+            keywords=(heard.by.lower(),),
+        )
         return [
             met,
             *(each.as_thought(turn, heard.by, evidence) for each in kept if normalised(each.text) not in known),

@@ -50,17 +50,25 @@ async def perceive(turn: ResidentTurn) -> list[Percept]:
     records = await turn.build(
         *(
             RecordDraft(
-                text=each.text, kind="observation", by=turn.name, importance=rating, about=Triple(*each.triple),
-                keywords=_keywords(each), data={"place": each.place} if each.place else {},
+                text=each.text,
+                kind="observation",
+                by=turn.name,
+                importance=rating,
+                about=Triple(*each.triple),
+                keywords=_keywords(each),
+                data={"place": each.place} if each.place else {},
             )
             for each, rating in zip(new, ratings, strict=True)
         )
-    )  # fmt: skip
+    )
     event = Perceived(
-        step=turn.step, seen=tuple(each.triple for each in new), records=tuple(record.id for record in records),
-        places=turn.places, gathered=sum(filter(None, ratings)),
+        step=turn.step,
+        seen=tuple(each.triple for each in new),
+        records=tuple(record.id for record in records),
+        places=turn.places,
+        gathered=sum(filter(None, ratings)),
         unrated=tuple(record.id for record in records if record.importance is None),
-    )  # fmt: skip
+    )
     turn.write(event, records)
     return new
 

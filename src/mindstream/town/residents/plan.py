@@ -99,12 +99,15 @@ async def plan_day(turn: ResidentTurn, day: int) -> None:
     known = known_places(turn.setting, turn.person, turn.state.knows, date)
     plan = await turn.ask(
         PlanDay(
-            who=turn.name, identity=turn.person.identity(turn.state.currently), date=said,
+            who=turn.name,
+            identity=turn.person.identity(turn.state.currently),
+            date=said,
             memories=show(records, [day_of(each.created) for each in records]),
-            yesterday=turn.state.broad, places=tuple(place for _, place in known),
+            yesterday=turn.state.broad,
+            places=tuple(place for _, place in known),
             usual=usual_day(turn, date, [address for address, _ in known]),
         )
-    )  # fmt: skip
+    )
     broad = tuple(f"{item.start} {item.what}" for item in plan.items)
     text = f"{turn.name}'s plan for {said}: {'; '.join(broad)}."
     evidence = tuple(each.id for each in records)
@@ -117,10 +120,13 @@ async def plan_day(turn: ResidentTurn, day: int) -> None:
     kept = [appointment_of(each.data) for each in records]
     blocks = blocks_of(turn, plan, [address for address, _ in known], kept, day)
     event = DayPlanned(
-        step=turn.step, day=day, currently=plan.currently or turn.state.currently or turn.person.currently,
-        broad=goals, blocks=blocks,
+        step=turn.step,
+        day=day,
+        currently=plan.currently or turn.state.currently or turn.person.currently,
+        broad=goals,
+        blocks=blocks,
         records=tuple(each.id for each in written),
-    )  # fmt: skip
+    )
     turn.write(event, written)
 
 
@@ -317,13 +323,19 @@ async def break_down(turn: ResidentTurn, block: Block, minute: int) -> None:
     things = things_around(turn, block.place)
     reply = await turn.ask(
         BreakDown(
-            who=turn.name, identity=turn.person.identity(turn.state.currently), what=block.what,
-            where=words_of(block.place) if block.place else "", is_home=is_home(turn.person, block.place),
-            when=clock(minute), minutes=minutes, around=tuple(map(words_of, things)),
-            already=_minutes_done(turn, block, minute), here=_here(things, block.place),
+            who=turn.name,
+            identity=turn.person.identity(turn.state.currently),
+            what=block.what,
+            where=words_of(block.place) if block.place else "",
+            is_home=is_home(turn.person, block.place),
+            when=clock(minute),
+            minutes=minutes,
+            around=tuple(map(words_of, things)),
+            already=_minutes_done(turn, block, minute),
+            here=_here(things, block.place),
             day=turn.state.broad,
         )
-    )  # fmt: skip
+    )
     tasks = _fitted(reply.tasks, minutes)
     blocks, start = [], minute
     for task in tasks:
@@ -331,10 +343,15 @@ async def break_down(turn: ResidentTurn, block: Block, minute: int) -> None:
         what = task.what if task.what == block.what else f"{block.what} ({task.what})"
         blocks.append(
             Block(
-                start=start, minutes=task.minutes, what=what, place=place, fine=True,
-                leaves=task.condition, danger=task.danger,
+                start=start,
+                minutes=task.minutes,
+                what=what,
+                place=place,
+                fine=True,
+                leaves=task.condition,
+                danger=task.danger,
             )
-        )  # fmt: skip
+        )
         start += task.minutes
     turn.write(TasksPlanned(step=turn.step, blocks=tuple(blocks)))
 
@@ -373,10 +390,20 @@ def begin(turn: ResidentTurn, block: Block, because: str = "") -> None:
     spot = turn.state.spot(turn.step)
     place, path = block.place, walk_to(turn, block.place)
     act = Act(
-        what=block.what, place=place if path is not None else "", since=turn.step, until=max(until, turn.step + 1),
-        path=path or write_walk([spot]), asleep=block.asleep, why=block.why, leaves=block.leaves, danger=block.danger,
-        sees_to=block.sees_to, busy=block.busy, weight=block.weight, state=block.state,
-    )  # fmt: skip
+        what=block.what,
+        place=place if path is not None else "",
+        since=turn.step,
+        until=max(until, turn.step + 1),
+        path=path or write_walk([spot]),
+        asleep=block.asleep,
+        why=block.why,
+        leaves=block.leaves,
+        danger=block.danger,
+        sees_to=block.sees_to,
+        busy=block.busy,
+        weight=block.weight,
+        state=block.state,
+    )
     turn.write(Acted(step=turn.step, act=act, because=because))
 
 

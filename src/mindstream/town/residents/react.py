@@ -33,11 +33,17 @@ async def _wants_to_talk(turn: ResidentTurn, other: ResidentState) -> bool:
     """Decide whether to begin to talk with somebody who is near."""
     profile, state, step = turn.profile, turn.state, turn.step
     out_of_question = (
-        not profile.talks or state.asleep or other.asleep or other.act is None or other.is_talking(step)
-        or turn.setting.when(step).hour >= LATEST_HOUR or state.rested.get(other.name, 0) > step
-        or other.rested.get(turn.name, 0) > step or state.act is None
+        not profile.talks
+        or state.asleep
+        or other.asleep
+        or other.act is None
+        or other.is_talking(step)
+        or turn.setting.when(step).hour >= LATEST_HOUR
+        or state.rested.get(other.name, 0) > step
+        or other.rested.get(turn.name, 0) > step
+        or state.act is None
         or "react" in (state.act.why, other.act.why)
-    )  # fmt: skip
+    )
     if out_of_question:
         return False
     assert state.act is not None and other.act is not None
@@ -52,9 +58,15 @@ async def _wants_to_talk(turn: ResidentTurn, other: ResidentState) -> bool:
     news = show(at_heart)
     memories = turn.beyond_identity([*about, *(each.record for each in recalled)])
     question = ShouldTalk(
-        who=turn.name, identity=turn.identity, doing=state.act.what, other=other.name,
-        other_doing=other.act.what, when=turn.date_and_time, relation=turn.relation(other.name),
-        memories=tuple(each for each in memories if each not in {one.text for one in at_heart}), news=news,
+        who=turn.name,
+        identity=turn.identity,
+        doing=state.act.what,
+        other=other.name,
+        other_doing=other.act.what,
+        when=turn.date_and_time,
+        relation=turn.relation(other.name),
+        memories=tuple(each for each in memories if each not in {one.text for one in at_heart}),
+        news=news,
         last_talk=turn.last_talk(other.name),
-    )  # fmt: skip
+    )
     return await turn.decide(f"to talk to {other.name}", question, recalled, other=other.name)

@@ -115,10 +115,11 @@ def _has_told(turn: ResidentTurn, percept: Percept) -> bool:
     """Tell whether somebody has done what it can about a thing today, in the condition in which it is."""
     midnight = turn.setting.step_at(turn.setting.day(turn.step), 0)
     return any(
-        each.why == "wait" and each.sees_to == percept.place
+        each.why == "wait"
+        and each.sees_to == percept.place
         and percept.since <= midnight + each.start * turn.profile.a_minute < turn.step
         for each in turn.state.blocks
-    )  # fmt: skip
+    )
 
 
 def _is_in_charge(turn: ResidentTurn, place: str) -> bool:
@@ -139,13 +140,19 @@ def _question(
     assert act is not None
     place = percept.place
     return ShouldAct(
-        who=turn.name, identity=turn.identity, doing=act.what, sees=percept.text, danger=percept.danger,
-        uses_it=act.needs(place), at_it=turn.lives_in_scenes and act.needs(place),
+        who=turn.name,
+        identity=turn.identity,
+        doing=act.what,
+        sees=percept.text,
+        danger=percept.danger,
+        uses_it=act.needs(place),
+        at_it=turn.lives_in_scenes and act.needs(place),
         in_charge=_is_in_charge(turn, place),
-        taken=percept.object == OCCUPIED, fine=turn.setting.conditions.is_fine(percept.object),
+        taken=percept.object == OCCUPIED,
+        fine=turn.setting.conditions.is_fine(percept.object),
         others=tuple(sorted(name for name, other in others.items() if _mends(other, percept.place))),
         memories=memories,
-    )  # fmt: skip
+    )
 
 
 async def _see_to(turn: ResidentTurn, percept: Percept, why: ShouldAct, others: Mapping[str, ResidentState]) -> None:
@@ -158,16 +165,25 @@ async def _see_to(turn: ResidentTurn, percept: Percept, why: ShouldAct, others: 
     planned = turn.state.block_at(minute)
     remedy = await turn.ask(
         SeeTo(
-            who=turn.name, identity=turn.identity, sees=percept.text, danger=percept.danger,
+            who=turn.name,
+            identity=turn.identity,
+            sees=percept.text,
+            danger=percept.danger,
             doing=planned.what if planned else why.doing,
-            when=clock(minute), at=things.index(percept.place) + 1,
-            around=tuple(map(words_of, things)), sells=_numbers(things, shops, percept.place),
-            serves=_numbers(things, eateries, percept.place), in_charge=why.in_charge, others=why.others,
-            taken=why.taken, aside=_aside(things, percept.place),
+            when=clock(minute),
+            at=things.index(percept.place) + 1,
+            around=tuple(map(words_of, things)),
+            sells=_numbers(things, shops, percept.place),
+            serves=_numbers(things, eateries, percept.place),
+            in_charge=why.in_charge,
+            others=why.others,
+            taken=why.taken,
+            aside=_aside(things, percept.place),
             present=tuple(sorted(name for name, other in others.items() if not other.asleep)),
-            waited=_minutes_waited(turn.state, percept.place, minute), memories=why.memories,
+            waited=_minutes_waited(turn.state, percept.place, minute),
+            memories=why.memories,
         )
-    )  # fmt: skip
+    )
     blocks = _rewrite_plan(turn, percept, remedy, things, minute)
     turn.write(
         TasksPlanned(step=turn.step, blocks=blocks, because=f"{percept.text} ({words_of(percept.place)})"),
@@ -220,11 +236,17 @@ def _rewrite_plan(
         minutes = task.minutes + (minutes_between(turn, place, where) if where else 0)
         blocks.append(
             Block(
-                start=start, minutes=minutes, what=task.what, place=where, fine=True,
-                leaves=task.condition, danger=task.danger,
-                why="wait" if remedy.waits else "react", sees_to=percept.place,
+                start=start,
+                minutes=minutes,
+                what=task.what,
+                place=where,
+                fine=True,
+                leaves=task.condition,
+                danger=task.danger,
+                why="wait" if remedy.waits else "react",
+                sees_to=percept.place,
             )
-        )  # fmt: skip
+        )
         start, place = start + minutes, where or place
     shifts = remedy.resumes and not turn.lives_in_scenes  # there each item of the day keeps its hour
     return (*blocks, *(_later(turn.state.blocks, minute, start - minute) if shifts else ()))

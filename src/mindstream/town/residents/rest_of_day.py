@@ -22,11 +22,14 @@ async def plan_rest(turn: ResidentTurn) -> None:
     newest = await turn.resident.memory.latest("observation", DONE)
     reply = await turn.ask(
         PlanRest(
-            who=turn.name, identity=turn.identity, when=turn.date_and_time,
-            done=tuple(each.text for each in newest), planned=tuple(map(_line, ahead)),
+            who=turn.name,
+            identity=turn.identity,
+            when=turn.date_and_time,
+            done=tuple(each.text for each in newest),
+            planned=tuple(map(_line, ahead)),
             places=tuple(place for _, place in known),
         )
-    )  # fmt: skip
+    )
     asleep = next((each.start for each in ahead if each.asleep and each.start > minute), DAY_MINUTES)
     items = list[Stretch]()
     for item in reply.items:

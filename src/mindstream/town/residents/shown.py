@@ -25,8 +25,11 @@ def show(records: Iterable[Record], written: Sequence[str] = ()) -> tuple[Memory
         where = words_of(at.place) if at and at.place else ""
         shown.append(
             Memory(
-                text=record.text[:LONGEST], written=written[number] if written else "",
-                importance=record.importance or 0.0, appointment=at, where=where,
+                text=record.text[:LONGEST],
+                written=written[number] if written else "",
+                importance=record.importance or 0.0,
+                appointment=at,
+                where=where,
             )
-        )  # fmt: skip
+        )
     return tuple(shown)

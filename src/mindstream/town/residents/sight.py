@@ -28,10 +28,12 @@ def look(name: str, where: Whereabouts, residents: Mapping[str, Resident], step:
     seen = [
         Percept(*_deed(residents[other].state, act, profile.compat), there, who=other, place=act.place)
         for other in around  # in the same arena
-        if other != name and distance(there := where.spots[other], spot) <= vision
-        and not is_unseen_edge(setting.world, there, profile) and (act := residents[other].state.act)
+        if other != name
+        and distance(there := where.spots[other], spot) <= vision
+        and not is_unseen_edge(setting.world, there, profile)
+        and (act := residents[other].state.act)
         and (act.why != "talk" or residents[other].state.partner)  # a talk that is over is nothing to see
-    ]  # fmt: skip
+    ]
     others = people_seen(seen, residents)
     if profile.lives == "paper":
         seen += _used_things(setting, spot, others, step)

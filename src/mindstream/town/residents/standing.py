@@ -29,9 +29,10 @@ def stand_at(turn: ResidentTurn, address: Address, nearest: Spot) -> Spot:
     if sees and nearest not in taken:
         return nearest
     around = [
-        spot for spot in world.visible(nearest, ASIDE)
+        spot
+        for spot in world.visible(nearest, ASIDE)
         if world.walkable(spot) and spot not in taken and ARENA <= world.address_at(spot).level < OBJECT
-    ]  # fmt: skip
+    ]
     drawn = turn.setting.draw("stand", turn.step, turn.name)
     if not around or (not sees and drawn < 0.5):
         return nearest

@@ -269,10 +269,16 @@ class ResidentTurn:
         brought_up = tuple((each.record.id, round(each.score, 4)) for each in recalled)
         self.write(
             Decided(
-                step=self.step, about=about, other=other, place=place, question=question.label(), p=round(p, 4),
-                yes=yes, recalled=brought_up,
+                step=self.step,
+                about=about,
+                other=other,
+                place=place,
+                question=question.label(),
+                p=round(p, 4),
+                yes=yes,
+                recalled=brought_up,
             )
-        )  # fmt: skip
+        )
         return yes
 
     async def choose(
@@ -297,10 +303,16 @@ class ResidentTurn:
         brought_up = tuple((each.record.id, round(each.score, 4)) for each in recalled)
         self.write(
             Decided(
-                step=self.step, about=about, other=other, question=question.label(), p=round(weights[choice], 4),
-                yes=choice in acts, recalled=brought_up, choice=choice,
+                step=self.step,
+                about=about,
+                other=other,
+                question=question.label(),
+                p=round(weights[choice], 4),
+                yes=choice in acts,
+                recalled=brought_up,
+                choice=choice,
             )
-        )  # fmt: skip
+        )
         return choice
 
     async def commit(self) -> Commit | None:

@@ -71,10 +71,14 @@ async def visit(town: Town, name: str, by: str = "a visitor") -> AsyncIterator[M
     interviewer = Interviewer(town.setting, state, recaller, policy, resident.models, step)
     keep = KeepVisit(resident, town.setting, step)
     async with Visit.open(
-        town.store, user=StreamName("resident", name), models=resident.models,
-        clock=ManualClock(town.setting.moment(step)), embed=resident.memory.embedder,
-        responder=lambda host: ResidentResponder(host, keep, interviewer, by), session=f"visit {step} {by}"[:100],
-    ) as mind:  # fmt: skip
+        town.store,
+        user=StreamName("resident", name),
+        models=resident.models,
+        clock=ManualClock(town.setting.moment(step)),
+        embed=resident.memory.embedder,
+        responder=lambda host: ResidentResponder(host, keep, interviewer, by),
+        session=f"visit {step} {by}"[:100],
+    ) as mind:
         yield mind
         await mind.settled()
 

@@ -33,9 +33,12 @@ def restore(now: Save, then: Mapping[str, tuple[Scratch, PlaceTree]], saved: Sav
         name: _restore_persona(persona, *then[name], saved.personas[name]) for name, persona in now.personas.items()
     }
     meta = replace(
-        now.meta, fork_sim_code=saved.meta.fork_sim_code, start_date=saved.meta.start_date,
-        maze_name=saved.meta.maze_name, extra=saved.meta.extra,
-    )  # fmt: skip
+        now.meta,
+        fork_sim_code=saved.meta.fork_sim_code,
+        start_date=saved.meta.start_date,
+        maze_name=saved.meta.maze_name,
+        extra=saved.meta.extra,
+    )
     step = saved.meta.step
     recording = Recording(
         _join(saved.recording.environments, now.recording.environments, step + 1),
@@ -52,9 +55,10 @@ def _join(before: Mapping[int, Path | bytes], after: Mapping[int, Path | bytes],
 
 def _restore_persona(now: PersonaSave, then: Scratch, known: PlaceTree, saved: PersonaSave) -> PersonaSave:
     same = {
-        field.name for field in fields(Scratch)
+        field.name
+        for field in fields(Scratch)
         if field.name == "extra" or getattr(now.scratch, field.name) == getattr(then, field.name)
-    }  # fmt: skip
+    }
     if not same.issuperset(TOLD):
         same -= ACT
     scratch = replace(now.scratch, **{name: getattr(saved.scratch, name) for name in sorted(same)})

@@ -55,12 +55,21 @@ class _Nodes:
         created = datetime.fromtimestamp(first.created, UTC)
         deepest = max((self.of[each].depth for each in first.evidence if each in self.of), default=-1)
         node = ConceptNode(
-            node_id=f"node_{number}", node_count=number, type_count=self.counts[type_], type=type_,
+            node_id=f"node_{number}",
+            node_count=number,
+            type_count=self.counts[type_],
+            type=type_,
             depth=1 + deepest if type_ == "thought" and evidence else max(1, first.depth) if type_ == "thought" else 0,
-            created=created.strftime(STAMP), expiration=_expiration(first, type_, created), **self._triple(first, text),
-            description=text, embedding_key=str(first.data.get("key") or text),
-            poignancy=_poignancy(first), keywords=first.keywords, filling=filling, extra={},
-        )  # fmt: skip
+            created=created.strftime(STAMP),
+            expiration=_expiration(first, type_, created),
+            **self._triple(first, text),
+            description=text,
+            embedding_key=str(first.data.get("key") or text),
+            poignancy=_poignancy(first),
+            keywords=first.keywords,
+            filling=filling,
+            extra={},
+        )
         self.nodes.append(node)
         self.of.update(dict.fromkeys((record.id for record in records), node))
         if first.vector is not None:

@@ -30,9 +30,14 @@ from mindstream.town.world.tree import PlaceTree
 
 
 async def save_of_town(
-    store: Store, setting: Setting, embedder: Embedder, *, upto: int | None = None, maze: str = "the_ville",
+    store: Store,
+    setting: Setting,
+    embedder: Embedder,
+    *,
+    upto: int | None = None,
+    maze: str = "the_ville",
     saved: Save | None = None,
-) -> Save:  # fmt: skip
+) -> Save:
     """Return a town as a saved simulation.
 
     Args:
@@ -47,10 +52,15 @@ async def save_of_town(
     history = await read_history(store, upto)
     step = history.step
     meta = SaveMeta(
-        fork_sim_code=setting.name, start_date=datetime.fromtimestamp(setting.start, UTC).strftime(DATE),
-        curr_time=clock_of(setting, step + 1), sec_per_step=setting.profile.step_s, maze_name=maze,
-        persona_names=tuple(setting.people), step=step + 1, extra={},
-    )  # fmt: skip
+        fork_sim_code=setting.name,
+        start_date=datetime.fromtimestamp(setting.start, UTC).strftime(DATE),
+        curr_time=clock_of(setting, step + 1),
+        sec_per_step=setting.profile.step_s,
+        maze_name=maze,
+        persona_names=tuple(setting.people),
+        step=step + 1,
+        extra={},
+    )
     personas = {}
     for name, person in setting.people.items():
         state = history.state(name, max(step, 0))
@@ -85,9 +95,13 @@ def _keep_unchanged(save: Save, saved: Save, history: History, first: int) -> Sa
 def _without_description(records: Sequence[Record], scratch: Scratch) -> list[Record]:
     """Leave out the notes that say what the scratch says of a resident: who reads it in has them again."""
     who = Person(
-        name=scratch.name, learned=scratch.learned, currently=scratch.currently, lifestyle=scratch.lifestyle,
-        routine=scratch.daily_plan_req, home=scratch.living_area,
-    )  # fmt: skip
+        name=scratch.name,
+        learned=scratch.learned,
+        currently=scratch.currently,
+        lifestyle=scratch.lifestyle,
+        routine=scratch.daily_plan_req,
+        home=scratch.living_area,
+    )
     said, needed = {each.text for each in who.first_memories()}, {id_ for record in records for id_ in record.evidence}
     return [each for each in records if each.kind != "note" or each.text not in said or each.id in needed]
 

@@ -81,12 +81,17 @@ def news_of(node: ConceptNode, evidence: tuple[str, ...]) -> list[RecordDraft]:
     if importance != node.poignancy or isinstance(node.poignancy, bool):
         data["poignancy"] = node.poignancy
     new = RecordDraft(
-        text=node.description.strip() or node.embedding_key.strip() or "nothing", kind=KINDS[node.type],
-        by=node.subject, importance=importance,
-        about=Triple(node.subject, node.predicate or "", node.object or ""), keywords=node.keywords, evidence=evidence,
+        text=node.description.strip() or node.embedding_key.strip() or "nothing",
+        kind=KINDS[node.type],
+        by=node.subject,
+        importance=importance,
+        about=Triple(node.subject, node.predicate or "", node.object or ""),
+        keywords=node.keywords,
+        evidence=evidence,
         depth=None if node.type == "thought" and evidence else node.depth,
-        created=parse_stamp(node.created).replace(tzinfo=UTC).timestamp(), data=data,
-    )  # fmt: skip
+        created=parse_stamp(node.created).replace(tzinfo=UTC).timestamp(),
+        data=data,
+    )
     if node.type != "chat":
         return [new]
     said = [line for line in node.filling or () if isinstance(line, tuple) and len(line) > 1 and line[1].strip()]

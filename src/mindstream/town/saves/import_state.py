@@ -54,9 +54,13 @@ def _act(setting: Setting, scratch: Scratch, spot: Spot, step: int) -> Act:
     place, way = scratch.act_address or "", _way(setting, scratch, spot)
     what = scratch.act_description or "being idle"
     return Act(
-        what=what, place=place if place in setting.addresses else "", since=began, until=until,
-        path=write_walk([*[spot] * (step - began + 1), *way]), asleep=what.startswith(ASLEEP),
-    )  # fmt: skip
+        what=what,
+        place=place if place in setting.addresses else "",
+        since=began,
+        until=until,
+        path=write_walk([*[spot] * (step - began + 1), *way]),
+        asleep=what.startswith(ASLEEP),
+    )
 
 
 def _way(setting: Setting, scratch: Scratch, spot: Spot) -> Sequence[Spot]:

@@ -45,9 +45,12 @@ from mindstream.town.world.world import Spot, World
 Tell = Callable[[str], None]
 Value = TypeVar("Value")
 SCRATCH_KEYS = {
-    "vision": "vision_r", "attention": "att_bandwidth", "retention": "retention",
-    "reflect_at": "importance_trigger_max", "decay": "recency_decay",
-}  # fmt: skip
+    "vision": "vision_r",
+    "attention": "att_bandwidth",
+    "retention": "retention",
+    "reflect_at": "importance_trigger_max",
+    "decay": "recency_decay",
+}
 IDENTITY = 4.0
 """How important it is who somebody is: no node says it, and nobody is asked at an import."""
 BED = "bed"
@@ -61,9 +64,14 @@ def _ignore(_: str) -> None:
 
 
 def setting_of_save(
-    save: Save, world: World, *, seed: int = 0, profile: Profile | None = None,
-    whispers: Mapping[str, Iterable[str]] | None = None, tell: Tell = _ignore,
-) -> Setting:  # fmt: skip
+    save: Save,
+    world: World,
+    *,
+    seed: int = 0,
+    profile: Profile | None = None,
+    whispers: Mapping[str, Iterable[str]] | None = None,
+    tell: Tell = _ignore,
+) -> Setting:
     """Return the town that a saved simulation describes; its steps are counted as there.
 
     Args:
@@ -115,9 +123,16 @@ def profile_of_save(save: Save) -> Profile:
 
 
 async def begin_from_save(
-    data: AnyStore, save: Save, world: World, *, seed: int = 0, profile: Profile | None = None,
-    whispers: Mapping[str, Iterable[str]] | None = None, embed: Embedder | str = "wordllama", tell: Tell = _ignore,
-) -> None:  # fmt: skip
+    data: AnyStore,
+    save: Save,
+    world: World,
+    *,
+    seed: int = 0,
+    profile: Profile | None = None,
+    whispers: Mapping[str, Iterable[str]] | None = None,
+    embed: Embedder | str = "wordllama",
+    tell: Tell = _ignore,
+) -> None:
     """Write a saved simulation as a town into an empty folder: `Town.open` goes on from there.
 
     Raises:
@@ -228,12 +243,19 @@ def _person(persona: PersonaSave, names: PlaceNames, spot: Spot | None, told: It
     known = [names.find(str(place), f"{scratch.name}: spatial memory") for place in persona.places]
     bed = f"{home}:{BED}"
     return Person(
-        name=scratch.name, age=scratch.age, innate=scratch.innate, learned=scratch.learned,
-        currently=scratch.currently, lifestyle=scratch.lifestyle, routine=scratch.daily_plan_req,
-        home=home or scratch.living_area, bed=bed if names.has(bed) else "", start=spot or scratch.curr_tile,
+        name=scratch.name,
+        age=scratch.age,
+        innate=scratch.innate,
+        learned=scratch.learned,
+        currently=scratch.currently,
+        lifestyle=scratch.lifestyle,
+        routine=scratch.daily_plan_req,
+        home=home or scratch.living_area,
+        bed=bed if names.has(bed) else "",
+        start=spot or scratch.curr_tile,
         knows=tuple(dict.fromkeys(place for place in known if place)),
         memories=tuple(FirstMemory(text=each) for each in told),
-    )  # fmt: skip
+    )
 
 
 class PlaceNames:

@@ -46,9 +46,12 @@ def change_day(turn: ResidentTurn, changes: Mapping[int, SceneChange], blocks: M
             continue
         start = max(block.start, minute)
         new = Block(
-            start=start, minutes=block.end - start, what=change.becomes.strip(), fine=True,
+            start=start,
+            minutes=block.end - start,
+            what=change.becomes.strip(),
+            fine=True,
             place=_place(turn, change.place, block.place, named),
-        )  # fmt: skip
+        )
         turn.write(TasksPlanned(step=turn.step, blocks=(new,), because=why[:300]))
 
 

@@ -36,23 +36,35 @@ async def plan_scenes(turn: ResidentTurn, day: int) -> None:
     said = say_date(date)
     reply = await turn.ask(
         PlanScenes(
-            who=turn.name, identity=identity(turn), date=said, weather=weather_on(turn.setting, turn.step),
+            who=turn.name,
+            identity=identity(turn),
+            date=said,
+            weather=weather_on(turn.setting, turn.step),
             memories=show(records, [f"{datetime.fromtimestamp(each.created, UTC):%A}" for each in records]),
-            yesterday=turn.state.broad, places=shown, usual=_usual(turn, date),
+            yesterday=turn.state.broad,
+            places=shown,
+            usual=_usual(turn, date),
         )
-    )  # fmt: skip
+    )
     broad = tuple(f"{item.start} {item.what}" for item in reply.items)
     written = await turn.build(
         RecordDraft(
-            text=f"{turn.name}'s plan for {said}: {'; '.join(broad)}.", kind="note", by=turn.name,
-            importance=PLAN_IMPORTANCE, evidence=tuple(each.id for each in records), keywords=("plan",),
+            text=f"{turn.name}'s plan for {said}: {'; '.join(broad)}.",
+            kind="note",
+            by=turn.name,
+            importance=PLAN_IMPORTANCE,
+            evidence=tuple(each.id for each in records),
+            keywords=("plan",),
         )
-    )  # fmt: skip
+    )
     event = DayPlanned(
-        step=turn.step, day=day, currently=turn.state.currently or turn.person.currently, broad=broad,
+        step=turn.step,
+        day=day,
+        currently=turn.state.currently or turn.person.currently,
+        broad=broad,
         blocks=tuple(_on_opening(turn, _fine(turn, reply, list(known), day))),
         records=tuple(each.id for each in written),
-    )  # fmt: skip
+    )
     turn.write(event, written)
 
 

@@ -24,9 +24,12 @@ async def remember_deed(turn: ResidentTurn) -> None:
     importance = float(act.weight or DAILY)
     (record,) = await turn.build(
         RecordDraft(
-            text=text, kind="observation", by=turn.name, importance=importance,
+            text=text,
+            kind="observation",
+            by=turn.name,
+            importance=importance,
             keywords=(turn.name.lower(), *(each.lower() for each in seen)),
             data={"place": act.place} if act.place else {},
         )
-    )  # fmt: skip
+    )
     turn.write(Perceived(step=turn.step, seen=(), records=(record.id,), gathered=importance), (record,))

@@ -55,10 +55,12 @@ async def think_about_the_day(turn: ResidentTurn) -> None:
         return
     evening = await turn.ask(
         ReflectScenes(
-            who=turn.name, identity=identity(turn), when=turn.date_and_time,
+            who=turn.name,
+            identity=identity(turn),
+            when=turn.date_and_time,
             memories=tuple(_shown(each) for each in records),
         )
-    )  # fmt: skip
+    )
     thoughts = await turn.build(*_thoughts(turn, evening, records))
     upto = (await turn.resident.memory.columns()).ids[-1]
     told = tuple(each.id for each in thoughts)
@@ -104,9 +106,13 @@ def _thoughts(turn: ResidentTurn, evening: Evening, records: Sequence[Record]) -
         data = {key: True for key, holds in ((OWN, own), (SECRET, secret)) if holds}
         drafts.append(
             RecordDraft(
-                text=each.text.strip(), kind="thought", by=BY, importance=float(each.weight),
+                text=each.text.strip(),
+                kind="thought",
+                by=BY,
+                importance=float(each.weight),
                 keywords=tuple(dict.fromkeys((*names, *([SECRET] if secret else [])))),
-                evidence=tuple(record.id for record in evidence), data=data,
+                evidence=tuple(record.id for record in evidence),
+                data=data,
             )
-        )  # fmt: skip
+        )
     return drafts

@@ -51,12 +51,16 @@ async def converse_in_scene(first: ResidentTurn, second: ResidentTurn, near: Seq
     before = first.tokens
     scene = await first.ask(
         TalkScene(
-            sides=sides, when=first.date_and_time, weather=weather_on(first.setting, first.step), place=words_of(place),
-            near=tuple(each.name for each in near), before=last_met(first, second.name),
+            sides=sides,
+            when=first.date_and_time,
+            weather=weather_on(first.setting, first.step),
+            place=words_of(place),
+            near=tuple(each.name for each in near),
+            before=last_met(first, second.name),
             strangers=not (is_known(first, second.name) or is_known(second, first.name)),
             places=tuple(map(words_of, places)),
         )
-    )  # fmt: skip
+    )
     half = (first.tokens - before) // 2
     first.tokens, second.tokens = first.tokens - half, second.tokens + half
     talked = scene.talk and any(line.says.strip() for line in scene.lines)
@@ -103,17 +107,26 @@ async def _brief(turn: ResidentTurn, other: ResidentTurn, place: str, near: Sequ
     about = (each.text for each in recalled if "plan" not in each.keywords and each.text not in secrets)
     return await turn.ask(
         LetOn(
-            who=turn.name, identity=identity(turn), secrets=secrets, memories=tuple(about), other=other.name,
-            relation=relation_to(turn, other.name), when=turn.date_and_time, place=words_of(place),
-            near=tuple(each.name for each in near), plan=tuple(map(line_of, rest_of_day(turn))),
+            who=turn.name,
+            identity=identity(turn),
+            secrets=secrets,
+            memories=tuple(about),
+            other=other.name,
+            relation=relation_to(turn, other.name),
+            when=turn.date_and_time,
+            place=words_of(place),
+            near=tuple(each.name for each in near),
+            plan=tuple(map(line_of, rest_of_day(turn))),
         )
-    )  # fmt: skip
+    )
 
 
 def _sides(
-    both: tuple[ResidentTurn, ResidentTurn], minds: Sequence[Sequence[Record]], briefs: Sequence[Briefing | None],
+    both: tuple[ResidentTurn, ResidentTurn],
+    minds: Sequence[Sequence[Record]],
+    briefs: Sequence[Briefing | None],
     plans: Sequence[Mapping[int, Block]],
-) -> tuple[Side, Side]:  # fmt: skip
+) -> tuple[Side, Side]:
     """Return the two as the talk may show them; memories are numbered through."""
     sides, number = [], 1
     for turn, other, mind, brief, plan in zip(both, both[::-1], minds, briefs, plans, strict=True):
@@ -161,9 +174,15 @@ def _who(both: Sequence[ResidentTurn], said: str) -> str:
 
 
 async def _keep(
-    one: ResidentTurn, other: ResidentTurn, scene: Scene, lines: tuple[SpokenLine, ...], until: int,
-    theirs: Sequence[Record], places: Sequence[str], plan: Mapping[int, Block],
-) -> None:  # fmt: skip
+    one: ResidentTurn,
+    other: ResidentTurn,
+    scene: Scene,
+    lines: tuple[SpokenLine, ...],
+    until: int,
+    theirs: Sequence[Record],
+    places: Sequence[str],
+    plan: Mapping[int, Block],
+) -> None:
     """Write into one's stream what was said, what is kept of it and what was agreed on; the day changes by that."""
     kept = [each for each in scene.remember if _who((one, other), each.who) == one.name and each.text.strip()]
     weight = float(max((each.weight for each in kept), default=PASSING))
@@ -196,11 +215,15 @@ async def _keep(
     by = _who((one, other), scene.declined_by)
     one.write(
         Met(
-            step=one.step, other=other.name, outcome=outcome, by=by, records=() if lines else ids,
+            step=one.step,
+            other=other.name,
+            outcome=outcome,
+            by=by,
+            records=() if lines else ids,
             gathered=sum(each.importance or 0.0 for each in records if each.kind != "chat"),
         ),
         () if lines else records,
-    )  # fmt: skip
+    )
     _learn_places(one, scene, places)
     why = kept[0].text.strip() if kept else f"{one.name} met {other.name}"
     change_day(one, {each.number: each for each in scene.changes}, plan, why)
@@ -239,9 +262,14 @@ def _spoken(
 
 
 def taken_of(
-    one: ResidentTurn, other: ResidentTurn, scene: Scene, kept: Sequence[SceneMemory], places: Sequence[str], *,
+    one: ResidentTurn,
+    other: ResidentTurn,
+    scene: Scene,
+    kept: Sequence[SceneMemory],
+    places: Sequence[str],
+    *,
     talked: bool,
-) -> Taken:  # fmt: skip
+) -> Taken:
     """Return what one keeps of a scene, as what is kept of any talk."""
     named, agreed = by_words(places), list[Agreed]()
     for each in scene.agreed if talked else ():
@@ -249,10 +277,16 @@ def taken_of(
         address = find_place(each.place, named)
         agreed.append(
             Agreed(
-                text=f"{', '.join(who)}: {each.what}", what=each.what, who=who, comes=one.name in who,
-                place=places.index(address) + 1 if address else 0, day=each.day, start=each.start, end=each.end,
+                text=f"{', '.join(who)}: {each.what}",
+                what=each.what,
+                who=who,
+                comes=one.name in who,
+                place=places.index(address) + 1 if address else 0,
+                day=each.day,
+                start=each.start,
+                end=each.end,
             )
-        )  # fmt: skip
+        )
     memo = [Learned(text=each.text.strip()) for each in kept]
     return Taken(about=other.name, memo=memo[:6], agreed=agreed)
 

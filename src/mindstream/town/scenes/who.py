@@ -48,8 +48,9 @@ def doing(turn: ResidentTurn) -> str:
     at = f"{act.place.rpartition(':')[2]}: {act.state}" if act.state else ""
     more = (
         at if act.has_arrived(turn.step) else f"on the way: {words_of(act.place)}",
-        _is_duty(turn) and "a duty", f"until {turn.setting.when(act.until):%H:%M}",
-    )  # fmt: skip
+        _is_duty(turn) and "a duty",
+        f"until {turn.setting.when(act.until):%H:%M}",
+    )
     return f"{act.what} ({', '.join(each for each in more if each)})"
 
 

@@ -17,12 +17,8 @@ _RUN = re.compile(r"([RLDUS])(\d{1,6})|;(-?\d{1,9}),(-?\d{1,9})")
 def write_walk(tiles: Sequence[Spot]) -> str:
     """Write a walk (at least one tile); where a step is none to a neighbour, the tile itself stands."""
     (x, y), *_ = tiles
-    moves = [
-        _LETTERS.get((bx - ax, by - ay), f";{bx},{by}") for (ax, ay), (bx, by) in pairwise(tiles)
-    ]  # fmt: skip
-    runs = "".join(
-        f"{move}{len(list(run))}" if move in _STEPS else "".join(run) for move, run in groupby(moves)
-    )  # fmt: skip
+    moves = [_LETTERS.get((bx - ax, by - ay), f";{bx},{by}") for (ax, ay), (bx, by) in pairwise(tiles)]
+    runs = "".join(f"{move}{len(list(run))}" if move in _STEPS else "".join(run) for move, run in groupby(moves))
     return f"{x},{y}:{runs}"
 
 

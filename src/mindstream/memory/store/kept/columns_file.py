@@ -107,11 +107,18 @@ def keeping(columns: Columns, path: Path, erased: int) -> Generator[Callable[[],
             {"names": list(columns.names), "episodes": list(columns.episodes), "speakers": columns.speakers.state()}
         )
         meta = {
-            "version": VERSION, "stream": columns.stream, "embedder": columns.embedder, "width": columns.width,
-            "count": count, "upto": upto, "only_talk": columns.only_talk, "total": columns.lexical.total,
-            "grouped": columns.lexical.grouped, "seen": columns.vectors.seen,
+            "version": VERSION,
+            "stream": columns.stream,
+            "embedder": columns.embedder,
+            "width": columns.width,
+            "count": count,
+            "upto": upto,
+            "only_talk": columns.only_talk,
+            "total": columns.lexical.total,
+            "grouped": columns.lexical.grouped,
+            "seen": columns.vectors.seen,
             "erased": erased,
-        }  # fmt: skip
+        }
         ids: dict[str, Array] = {}
         yield columns.ids.copying(count, ids)
         arrays |= {f"ids.{name}": each for name, each in ids.items()}

@@ -157,8 +157,12 @@ def _laid_out(arrays: Mapping[str, Array | Live]) -> tuple[dict[str, dict[str, A
         rows = array.rows if isinstance(array, Live) else array
         room = len(rows) + len(rows) // SPARE + 16
         parts[name] = {
-            "dtype": rows.dtype.str, "shape": list(rows.shape), "room": room, "at": at, "bytes": rows.nbytes,
-        }  # fmt: skip
+            "dtype": rows.dtype.str,
+            "shape": list(rows.shape),
+            "room": room,
+            "at": at,
+            "bytes": rows.nbytes,
+        }
         each = rows.dtype.itemsize * int(np.prod(rows.shape[1:]))
         at += (room * each + PAGE - 1) // PAGE * PAGE
     return parts, at

@@ -140,9 +140,12 @@ class PostgresDatabase:
             self._lent = _lendings.join(url, migrations, self.clock)
         self._url, self._tenant = url, tenant
         self._writer = Writer(
-            f"writer of {self.shown}", lambda: self._lent.writing.lend(tenant), self._lent.writing.forget,
-            self._explained, self.clock,
-        )  # fmt: skip
+            f"writer of {self.shown}",
+            lambda: self._lent.writing.lend(tenant),
+            self._lent.writing.forget,
+            self._explained,
+            self.clock,
+        )
         self._closed = False
 
     async def write(self, change: Callable[[Rows], T], about: Sequence[str] = ()) -> T:

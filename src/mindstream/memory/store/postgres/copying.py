@@ -42,7 +42,7 @@ COPIED = {
     "erasures": "number, digest, whole",
     "audit": "number, at, did, door, who, tenant, about, counts",
     "retention": "tenant, kinds, after_s, owner, lease, applied",
-}  # fmt: skip
+}
 """The tables, with all columns; the one that names the stream first, where rows are a stream's."""
 OF_A_PART = ("log", "records", "checkpoints", "uniques", "streams")
 OF_NO_STREAM = ("streams", *tables.ACCOUNTS)

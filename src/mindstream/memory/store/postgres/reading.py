@@ -92,7 +92,7 @@ class PostgresIndexReader:
                 "SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true),"
                 " set_config('hnsw.ef_search', ?, true), set_config('enable_sort', 'off', true)",
                 (str(min(1000, max(200, 2 * n))),),
-            )  # fmt: skip
+            )
         sql = (NEAREST if by_graph else ALL_COMPARED).format(schema=row[0], width=len(vector))
         found = self._rows.connection.execute(sql.encode(), (stream, list(kinds), written(vector), n)).fetchall()
         self._rows.execute("SELECT set_config('enable_sort', 'on', true)")

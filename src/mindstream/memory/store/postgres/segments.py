@@ -132,8 +132,9 @@ class Indexing:
         rows = Rows(connection)
         row = rows.execute(
             "INSERT INTO segments (stream, first, last, count, words, kinds, numbers, kind, episode, sizes, said, asks)"
-            " VALUES (?, ?, ?, 0, 0, '{}', '', '', '', '', '', '') RETURNING id", (self._stream, first, last),
-        ).fetchone()  # fmt: skip
+            " VALUES (?, ?, ?, 0, 0, '{}', '', '', '', '', '', '') RETURNING id",
+            (self._stream, first, last),
+        ).fetchone()
         id_ = int(row[0]) if row else 0
         rows.execute(BEGUN)
         sql = f"SELECT number, {COLUMNS} FROM records WHERE stream = ? AND number BETWEEN ? AND ? ORDER BY number"
@@ -144,8 +145,9 @@ class Indexing:
             values = _write_postings(rows, id_, found, self._heed)
             kept = rows.execute(
                 "UPDATE segments SET ready = true, count = ?, words = ?, kinds = ?, numbers = ?, kind = ?, episode = ?,"
-                " sizes = ?, said = ?, asks = ? WHERE id = ?", (len(found), *values, id_),
-            ).rowcount  # fmt: skip
+                " sizes = ?, said = ?, asks = ? WHERE id = ?",
+                (len(found), *values, id_),
+            ).rowcount
             if not kept:
                 raise psycopg.Rollback(making)
             rows.execute("DELETE FROM postings WHERE segment = ANY(?)", (list(old),))
@@ -192,13 +194,23 @@ def _write_postings(
     rows.execute(
         "INSERT INTO postings (segment, term, count, packed)"
         " SELECT ?, * FROM unnest(?::bigint[], ?::integer[], ?::bytea[])",
-        (segment, [term for term, _ in packed.postings], [len(each) for _, each in packed.postings],
-         [each.tobytes() for _, each in packed.postings]),
-    )  # fmt: skip
+        (
+            segment,
+            [term for term, _ in packed.postings],
+            [len(each) for _, each in packed.postings],
+            [each.tobytes() for _, each in packed.postings],
+        ),
+    )
     return (
-        packed.words, packed.kinds, packed.numbers.tobytes(), packed.kind, packed.episode.tobytes(),
-        packed.sizes.tobytes(), packed.said, packed.asks,
-    )  # fmt: skip
+        packed.words,
+        packed.kinds,
+        packed.numbers.tobytes(),
+        packed.kind,
+        packed.episode.tobytes(),
+        packed.sizes.tobytes(),
+        packed.said,
+        packed.asks,
+    )
 
 
 def _with_vectors(connection: Connection) -> str:
@@ -220,7 +232,7 @@ def _put(rows: Rows, schema: str, lines: Sequence[tuple[Any, ...]]) -> None:
         " FROM unnest(?::bigint[], ?::text[], ?::text[], ?::integer[], ?::text[]) AS new(n, s, k, w, v)"
         " ON CONFLICT DO NOTHING",
         [*map(list, (number, stream, kind, width)), [written(each) for each in vectors]],
-    )  # fmt: skip
+    )
 
 
 def written(vector: Any) -> str:

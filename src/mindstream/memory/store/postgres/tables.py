@@ -87,11 +87,19 @@ STEP_6 = (
     " ON records FOR EACH ROW EXECUTE FUNCTION unindex()",
 )
 WORDS = {
-    "log": "mind by payload", "work": "mind slot owner error", "checkpoints": "stream name data",
+    "log": "mind by payload",
+    "work": "mind slot owner error",
+    "checkpoints": "stream name data",
     "records": "id stream text by episode superseded_by subject predicate object keywords evidence slot data vector",
-    "erased": "stream id", "streams": "key tenant normal looks", "uniques": "stream name", "retention": "tenant",
-    "kept": "stream name value", "segments": "stream", "postings": "term", "nearness": "stream",
-}  # fmt: skip
+    "erased": "stream id",
+    "streams": "key tenant normal looks",
+    "uniques": "stream name",
+    "retention": "tenant",
+    "kept": "stream name value",
+    "segments": "stream",
+    "postings": "term",
+    "nearness": "stream",
+}
 """The columns that hold people's words or names."""
 STEP_7 = (
     "CREATE TABLE salts (one integer PRIMARY KEY CHECK (one = 1), value text NOT NULL, turns bigint)",
@@ -272,8 +280,17 @@ def _m012_lineage(connection: Connection) -> None:
 
 
 MIGRATIONS: list[Migration] = [
-    _m001_tables, _m002_walls, _m003_kept, _m004_writers, _m005_best_held, _m006_segments, _m007_accounts,
-    _m008_no_words_in_statistics, _m009_episodes_of_talk, _m010_what_is_usual,
-    _m011_retention_policy, _m012_lineage,
-]  # fmt: skip
+    _m001_tables,
+    _m002_walls,
+    _m003_kept,
+    _m004_writers,
+    _m005_best_held,
+    _m006_segments,
+    _m007_accounts,
+    _m008_no_words_in_statistics,
+    _m009_episodes_of_talk,
+    _m010_what_is_usual,
+    _m011_retention_policy,
+    _m012_lineage,
+]
 """Append only: a database remembers how many of these it has seen."""

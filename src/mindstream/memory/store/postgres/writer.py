@@ -61,9 +61,13 @@ class Writer:
     """
 
     def __init__(
-        self, name: str, lend: Callable[[], AbstractContextManager[Connection]], forget: Callable[[], None],
-        explain: Callable[[psycopg.Error], StorageError], clock: SharedClock,
-    ) -> None:  # fmt: skip
+        self,
+        name: str,
+        lend: Callable[[], AbstractContextManager[Connection]],
+        forget: Callable[[], None],
+        explain: Callable[[psycopg.Error], StorageError],
+        clock: SharedClock,
+    ) -> None:
         self._lend, self._forget, self._explain, self._clock = lend, forget, explain, clock
         self._lent = contextlib.ExitStack()
         self._id, self._batch = chance.token(), 0

@@ -48,9 +48,15 @@ class Finder:
         self._places = Places()
 
     def find(
-        self, reader: IndexReader, stream: StreamKey, vector: Vector | None, words: Sequence[str], n: int,
-        kinds: Sequence[Kind], spans: Sequence[DateSpan] = (),
-    ) -> Candidates:  # fmt: skip
+        self,
+        reader: IndexReader,
+        stream: StreamKey,
+        vector: Vector | None,
+        words: Sequence[str],
+        n: int,
+        kinds: Sequence[Kind],
+        spans: Sequence[DateSpan] = (),
+    ) -> Candidates:
         """Return the candidates of a stream (see store.CandidateStore), and what the stream tells of them."""
         n, words = min(n, MOST), list(dict.fromkeys(words))
         held = reader.ready(stream)
@@ -77,12 +83,15 @@ class Finder:
         read = reader.records([*asked, *np.concatenate([best, near, *around]).tolist()], kinds)
         there = np.array([number for number, _ in read], np.int64)
         told = Told(
-            records=count, terms=terms, holding=dict(zip(words, scoring.holds.tolist(), strict=True)),
+            records=count,
+            terms=terms,
+            holding=dict(zip(words, scoring.holds.tolist(), strict=True)),
             groups=sum(len(place.sizes) for place in places),
             episodes=scoring.tell(places, there, [record.episode for _, record in read]),
-            written=int(np.count_nonzero(inside)), said=_joined(row[3] for row in held),
+            written=int(np.count_nonzero(inside)),
+            said=_joined(row[3] for row in held),
             sample=np.flatnonzero(np.isin(there, sample)).tolist(),
-        )  # fmt: skip
+        )
         return Candidates((record for _, record in read), told)
 
 

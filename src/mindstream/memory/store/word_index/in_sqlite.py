@@ -302,9 +302,16 @@ def put(connection: sqlite3.Connection, stream: StreamKey, built: Built) -> bool
     ).fetchone()
     connection.execute(
         "INSERT INTO places (segment, kinds, asks, sizes, kind, episode, numbers) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (segment, json.dumps(packed.kinds), packed.asks, packed.sizes.tobytes(), packed.kind,
-         packed.episode.tobytes(), packed.numbers.tobytes()),
-    )  # fmt: skip
+        (
+            segment,
+            json.dumps(packed.kinds),
+            packed.asks,
+            packed.sizes.tobytes(),
+            packed.kind,
+            packed.episode.tobytes(),
+            packed.numbers.tobytes(),
+        ),
+    )
     connection.executemany(
         "INSERT INTO postings (segment, term, packed) VALUES (?, ?, ?)",
         ((segment, term, each.tobytes()) for term, each in sorted(packed.postings, key=lambda row: row[0])),
@@ -347,9 +354,10 @@ def _take_out(connection: sqlite3.Connection, segment: int, number: int, record:
         np.frombuffer(row, each)
         for row, each in zip(
             connection.execute("SELECT numbers, episode FROM places WHERE segment = ?", (segment,)).fetchone(),
-            (np.int64, np.int32), strict=True,
+            (np.int64, np.int32),
+            strict=True,
         )
-    )  # fmt: skip
+    )
     place, said = int(np.searchsorted(numbers, number)), found_by(record)
     if place == len(numbers) or numbers[place] != number:
         return False

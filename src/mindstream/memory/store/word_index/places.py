@@ -102,9 +102,13 @@ class Places:
             for id_, numbers, kinds, kind, episode, sizes, asks in reader.places(missing):
                 asking = np.unpackbits(np.frombuffer(asks, np.uint8), count=len(kind)).view(np.bool_)
                 self._held[id_] = Place(
-                    np.frombuffer(numbers, np.int64), kinds, np.frombuffer(kind, np.uint8),
-                    np.frombuffer(episode, np.int32), np.frombuffer(sizes, np.float32), asking,
-                )  # fmt: skip
+                    np.frombuffer(numbers, np.int64),
+                    kinds,
+                    np.frombuffer(kind, np.uint8),
+                    np.frombuffer(episode, np.int32),
+                    np.frombuffer(sizes, np.float32),
+                    asking,
+                )
         for each in segments:
             self._held.move_to_end(each)
         found = [self._held[each] for each in segments]

@@ -90,9 +90,16 @@ def pack(found: Iterable[tuple[int, Record]], heed: Callable[[], None]) -> Packe
     of, terms_in = np.array(episode, np.int32), np.array(lengths, np.int64)
     sizes = np.bincount(of[of >= 0], terms_in[of >= 0], len(episodes)).astype(np.float32)
     return Packed(
-        int(terms_in.sum()), cast(list[Kind], list(kinds)), np.array(numbers, np.int64), bytes(kind), of, sizes,
-        json.dumps(talk), np.packbits(np.array(asks, np.bool_)).tobytes(), list(_postings(vocabulary, codes, terms_in)),
-    )  # fmt: skip
+        int(terms_in.sum()),
+        cast(list[Kind], list(kinds)),
+        np.array(numbers, np.int64),
+        bytes(kind),
+        of,
+        sizes,
+        json.dumps(talk),
+        np.packbits(np.array(asks, np.bool_)).tobytes(),
+        list(_postings(vocabulary, codes, terms_in)),
+    )
 
 
 class _Numbered(dict[str, int]):

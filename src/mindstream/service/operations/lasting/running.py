@@ -24,7 +24,7 @@ from mindstream.service.operations.lasting.kept import (
     KeptOperation,
     KeptOperations,
     told_forgotten,
-)  # fmt: skip
+)
 from mindstream.service.operations.lasting.shape import Note, OperationShape, State, Wanted
 from mindstream.service.operations.refusals import NotFound
 from mindstream.service.operations.who import Who
@@ -148,19 +148,38 @@ class Running:
     def shape(self) -> OperationShape:
         """Return it as doors show it."""
         return OperationShape(
-            id=self.id, operation=self.operation, user=self.user, run=self.run, state=self.state, began=self.began,
-            ended=self.ended, progress=list(self._notes), waits_for=[each.wanted for each in self._asked.values()],
-            result=self.result, problem=self.problem[:2_000],
-        )  # fmt: skip
+            id=self.id,
+            operation=self.operation,
+            user=self.user,
+            run=self.run,
+            state=self.state,
+            began=self.began,
+            ended=self.ended,
+            progress=list(self._notes),
+            waits_for=[each.wanted for each in self._asked.values()],
+            result=self.result,
+            problem=self.problem[:2_000],
+        )
 
     @classmethod
     def restored(cls, kept: KeptOperation, clock: Clock) -> Running:
         """Return one as another server, or one before this one, has written it down."""
         shape = kept.shape
         one = cls(
-            shape.id, shape.operation, kept.wall, shape.user, shape.began, clock, lambda _: None, shape.run,
-            shape.state, shape.ended, shape.result, shape.problem, reading=Reading(kept.words_read),
-        )  # fmt: skip
+            shape.id,
+            shape.operation,
+            kept.wall,
+            shape.user,
+            shape.began,
+            clock,
+            lambda _: None,
+            shape.run,
+            shape.state,
+            shape.ended,
+            shape.result,
+            shape.problem,
+            reading=Reading(kept.words_read),
+        )
         one._notes.extend(shape.progress)
         return one
 
@@ -206,9 +225,12 @@ class RunningOperations:
     """Those that go on here, or ended here within a day; those of other servers are read from the store each time."""
 
     def __init__(
-        self, clock: Clock, tell_all: Callable[[Running], None], kept: KeptOperations,
+        self,
+        clock: Clock,
+        tell_all: Callable[[Running], None],
+        kept: KeptOperations,
         stream_of: Callable[[str, str], StreamKey],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._clock, self._tell_all, self._kept, self._stream_of = clock, tell_all, kept, stream_of
         self._held: dict[str, Running] = {}
         self._written: dict[str, tuple[State, str]] = {}

@@ -176,9 +176,11 @@ async def correct(house: House, who: Who, ask: CorrectRequest) -> Corrected:
     await find(memory, ask.id)
     done = await memory.correct(ask.id, ask.text)
     return Corrected(
-        memory=show_memory(done.record, house.clock.now()), superseded=ask.id,
-        drawn=[each.id for each in done.drawn], items=[item.text for item in done.items],
-    )  # fmt: skip
+        memory=show_memory(done.record, house.clock.now()),
+        superseded=ask.id,
+        drawn=[each.id for each in done.drawn],
+        items=[item.text for item in done.items],
+    )
 
 
 @operation("memory.strength", "read", "GET /users/{user}/memories/{id}/strength")
@@ -191,13 +193,18 @@ async def strength(house: House, who: Who, ask: MemoryId) -> HowHeld:
     drawn = min(1.0, DRAWN / max(1, can_fade))
     fades = record.kind in FADING and laws is not None and not record.lasting and record.forgotten is None
     return HowHeld(
-        fades=fades, level=record.level, lasting=record.lasting, returned=record.accessed, now=now,
+        fades=fades,
+        level=record.level,
+        lasting=record.lasting,
+        returned=record.accessed,
+        now=now,
         counts_again=record.accessed + (laws.interval_s(record.level) if laws and record.level > 0 else 0.0),
         laws=Laws(**asdict(laws), lasting_level=laws.lasting_level) if laws else None,
-        rehearsals_s=rehearsals(laws) if laws else [], drawn=drawn,
+        rehearsals_s=rehearsals(laws) if laws else [],
+        drawn=drawn,
         curve=[tuple(point) for point in curve(laws, max(0, record.level), drawn=drawn)] if laws and fades else [],
         nights=[night.begun for night in await read_nights(memory) if _touched(night, record.id)],
-    )  # fmt: skip
+    )
 
 
 def _touched(night: PastNight, id_: str) -> bool:
@@ -220,12 +227,18 @@ def _show_night(night: PastNight) -> NightShape:
     fading, dream, merged = night.step("fading"), night.step("dream"), night.step("duplicates")
     steps = [step for row in night.steps.values() if isinstance(step := row.event, SleptRow)]
     return NightShape(
-        sleep=night.begun, at=night.steps["fading"].at, looked_at=fading.looked_at if fading else 0,
-        forgotten=list(fading.records) if fading else [], weakened=list(fading.weakened) if fading else [],
-        dream=dream.text if dream else "", dream_id=dream.records[0] if dream and dream.records else "",
-        dreamt_by=dream.model if dream else "", merged_into=list(merged.records) if merged else [],
-        errors=[step.error for step in steps if step.error], undone="undo" in night.steps,
-    )  # fmt: skip
+        sleep=night.begun,
+        at=night.steps["fading"].at,
+        looked_at=fading.looked_at if fading else 0,
+        forgotten=list(fading.records) if fading else [],
+        weakened=list(fading.weakened) if fading else [],
+        dream=dream.text if dream else "",
+        dream_id=dream.records[0] if dream and dream.records else "",
+        dreamt_by=dream.model if dream else "",
+        merged_into=list(merged.records) if merged else [],
+        errors=[step.error for step in steps if step.error],
+        undone="undo" in night.steps,
+    )
 
 
 @operation(
@@ -249,9 +262,11 @@ async def lineage(house: House, who: Who, ask: MemoryId) -> Lineage:
     into = await _drawn_from(memory, ask.id)
     below = await memory.store.records(memory.key, into[:MOST_LINEAGE])
     return Lineage(
-        memory=show_memory(record, now), from_=[show_memory(each.record, now) for each in drawn[:MOST_LINEAGE]],
-        into=[show_memory(each, now) for each in below], cut=max(len(drawn), len(into)) > MOST_LINEAGE,
-    )  # fmt: skip
+        memory=show_memory(record, now),
+        from_=[show_memory(each.record, now) for each in drawn[:MOST_LINEAGE]],
+        into=[show_memory(each, now) for each in below],
+        cut=max(len(drawn), len(into)) > MOST_LINEAGE,
+    )
 
 
 def _flat(drawn: Drawn) -> list[Drawn]:
@@ -276,9 +291,13 @@ async def _drawn_from(memory: Memory, id_: str) -> list[str]:
 
 
 @operation(
-    "memory.forget_about", "write", "POST /users/{user}/memories/forget", cli="memory forget", wordless=True,
+    "memory.forget_about",
+    "write",
+    "POST /users/{user}/memories/forget",
+    cli="memory forget",
+    wordless=True,
     leaves_out=("items", "left"),
-)  # fmt: skip
+)
 async def forget_about(house: House, who: Who, ask: ForgetAboutRequest) -> ForgetResult:
     """Forget for good what meets all that is named; unless `dry_run` is false, it is only said what would go."""
     memory = await house.memory(who)

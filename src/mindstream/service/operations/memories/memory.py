@@ -114,18 +114,29 @@ class MemoryList(Reply):
 
 
 @operation(
-    "memory.retain", "write", "POST /users/{user}/memories", mcp="retain", cli="memory retain", status=201,
+    "memory.retain",
+    "write",
+    "POST /users/{user}/memories",
+    mcp="retain",
+    cli="memory retain",
+    status=201,
     wordless=True,
-)  # fmt: skip
+)
 async def retain(house: House, who: Who, ask: RetainRequest) -> Retained:
     """Remember a text. No model is called; it is on disk when this is answered."""
     memory = await house.memory(who)
     taken_in = await intake.cleaned(ask.text)
     record = await memory.retain(
-        taken_in.text, ask.kind, episode=ask.session, importance=ask.importance, created=ask.created,
-        valid_from=ask.valid_from, valid_until=ask.valid_until,
-        keywords=intake.clean_within(ask.keywords), data=intake.clean_within(ask.data),
-    )  # fmt: skip
+        taken_in.text,
+        ask.kind,
+        episode=ask.session,
+        importance=ask.importance,
+        created=ask.created,
+        valid_from=ask.valid_from,
+        valid_until=ask.valid_until,
+        keywords=intake.clean_within(ask.keywords),
+        data=intake.clean_within(ask.data),
+    )
     return Retained(id=record.id, kind=record.kind, redacted=dict(taken_in.taken))
 
 
@@ -134,9 +145,16 @@ async def recall(house: House, who: Who, ask: RecallRequest) -> RecallResult:
     """Find what answers a question best, each with a receipt: why it was found, how well it is held, its source."""
     memory = await house.memory(who)
     found = await memory.recall(
-        ask.query, ask.k, kinds=ask.kinds, since=ask.since, until=ask.until, as_of=ask.as_of, floor=ask.floor,
-        where={"episode": ask.session} if ask.session else None, touch=ask.touch and who.may("memory", "write"),
-    )  # fmt: skip
+        ask.query,
+        ask.k,
+        kinds=ask.kinds,
+        since=ask.since,
+        until=ask.until,
+        as_of=ask.as_of,
+        floor=ask.floor,
+        where={"episode": ask.session} if ask.session else None,
+        touch=ask.touch and who.may("memory", "write"),
+    )
     return show_recalled(found, house.clock.now())
 
 
@@ -172,9 +190,14 @@ async def get(house: House, who: Who, ask: MemoryId) -> MemoryShape:
 
 
 @operation(
-    "memory.forget", "write", "DELETE /users/{user}/memories/{id}", mcp="forget", cli="memory forget", wordless=True,
+    "memory.forget",
+    "write",
+    "DELETE /users/{user}/memories/{id}",
+    mcp="forget",
+    cli="memory forget",
+    wordless=True,
     leaves_out=("items", "left"),
-)  # fmt: skip
+)
 async def forget(house: House, who: Who, ask: ForgetRequest) -> ForgetResult:
     """Forget a memory for good, with all that was drawn from it alone; `dry_run` only says what would go."""
     memory = await house.memory(who)
@@ -202,10 +225,15 @@ async def find(memory: Memory, id_: str) -> Record:
 def show_removal(removal: Removal, *, forgotten: bool, pending: bool = False) -> ForgetResult:
     """Return what goes, or would go, by ids."""
     return ForgetResult(
-        forgotten=forgotten, asked=_ids(removal.asked), drawn=_ids(removal.drawn), changed=_ids(removal.changed),
-        items=[item.text for item in removal.items], left=list(removal.left), similar=_ids(removal.similar),
+        forgotten=forgotten,
+        asked=_ids(removal.asked),
+        drawn=_ids(removal.drawn),
+        changed=_ids(removal.changed),
+        items=[item.text for item in removal.items],
+        left=list(removal.left),
+        similar=_ids(removal.similar),
         pending=pending,
-    )  # fmt: skip
+    )
 
 
 def _ids(records: Sequence[Record]) -> list[str]:

@@ -83,17 +83,33 @@ def show_memory(record: Record, now: Moment) -> MemoryShape:
     """Return a record as doors show it."""
     ended = record.valid_until is not None and record.valid_until <= now
     status = (
-        "superseded" if record.superseded_by and ended
-        else "forgotten" if record.forgotten is not None
-        else "ended" if ended
-        else "upcoming" if record.valid_from is not None and record.valid_from > now else "holds"
-    )  # fmt: skip
+        "superseded"
+        if record.superseded_by and ended
+        else "forgotten"
+        if record.forgotten is not None
+        else "ended"
+        if ended
+        else "upcoming"
+        if record.valid_from is not None and record.valid_from > now
+        else "holds"
+    )
     return MemoryShape(
-        id=record.id, text=record.text, kind=record.kind, created=record.created, by=record.by, session=record.episode,
-        importance=record.importance, status=status, superseded_by=record.superseded_by,
-        valid_from=record.valid_from, valid_until=record.valid_until,
-        derived_from=list(record.evidence), seq=record.seq, keywords=list(record.keywords), data=dict(record.data),
-    )  # fmt: skip
+        id=record.id,
+        text=record.text,
+        kind=record.kind,
+        created=record.created,
+        by=record.by,
+        session=record.episode,
+        importance=record.importance,
+        status=status,
+        superseded_by=record.superseded_by,
+        valid_from=record.valid_from,
+        valid_until=record.valid_until,
+        derived_from=list(record.evidence),
+        seq=record.seq,
+        keywords=list(record.keywords),
+        data=dict(record.data),
+    )
 
 
 def show_recalled(found: Recollection, now: Moment) -> RecallResult:
@@ -105,28 +121,40 @@ def show_recalled(found: Recollection, now: Moment) -> RecallResult:
             ranks[at][part] = place + 1
     memories = [
         RecalledMemory(
-            id=each.record.id, text=each.record.text, kind=each.record.kind,
-            valid_from=each.record.valid_from, valid_until=each.record.valid_until,
+            id=each.record.id,
+            text=each.record.text,
+            kind=each.record.kind,
+            valid_from=each.record.valid_from,
+            valid_until=each.record.valid_until,
             receipt=_receipt(each, place + 1, ranks[place], now),
         )
         for place, each in enumerate(found)
-    ]  # fmt: skip
+    ]
     certainty = min(1.0, max(0.0, found.certainty))
     return RecallResult(
-        memories=memories, certainty=certainty, low_confidence=found.low_confidence,
+        memories=memories,
+        certainty=certainty,
+        low_confidence=found.low_confidence,
         without_vectors=found.without_vectors,
-    )  # fmt: skip
+    )
 
 
 def _receipt(found: Recalled, rank: int, ranks: dict[str, int], now: Moment) -> Receipt:
     record = found.record
     strength = 1.0 if record.lasting else 1 - 0.5 ** max(record.level + 1, 0)
     return Receipt(
-        score=found.score, rank=rank, parts=dict(found.parts), ranks=ranks,
-        strength=strength if record.kind in FADING else None, age_s=max(0.0, now - record.created),
-        last_recalled_s=max(0.0, now - record.accessed), source=source_of(record), by=record.by,
-        session=record.episode, derived_from=list(record.evidence),
-    )  # fmt: skip
+        score=found.score,
+        rank=rank,
+        parts=dict(found.parts),
+        ranks=ranks,
+        strength=strength if record.kind in FADING else None,
+        age_s=max(0.0, now - record.created),
+        last_recalled_s=max(0.0, now - record.accessed),
+        source=source_of(record),
+        by=record.by,
+        session=record.episode,
+        derived_from=list(record.evidence),
+    )
 
 
 def source_of(record: Record) -> str:

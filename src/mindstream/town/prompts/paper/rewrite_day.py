@@ -41,6 +41,7 @@ def put_it_in(ask: RewriteDay) -> RestOfDay:
     """Stand in for a model: nothing but what was agreed on."""
     kept = [
         Stroke(start=f"{at.start:%H:%M}", what=at.what[:200], keeps=number)
-        for number, each in enumerate(ask.agreed, 1) if (at := each.appointment) is not None
-    ]  # fmt: skip
+        for number, each in enumerate(ask.agreed, 1)
+        if (at := each.appointment) is not None
+    ]
     return RestOfDay(strokes=kept or [Stroke(start=ask.when, what=ask.agreed[0].text[:200])])
