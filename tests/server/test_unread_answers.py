@@ -132,10 +132,10 @@ def test_further_requests_of_a_connection_wait_until_the_client_reads(
 
 
 def test_memory_is_released_after_clients_were_disconnected(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    protocol.release_memory()  # on any system
+    protocol.release_heap()  # on any system
     released: list[float] = []
     monkeypatch.setattr(protocol, "TELL_S", 0.3)
-    monkeypatch.setattr(protocol, "release_memory", lambda: released.append(time.monotonic()))
+    monkeypatch.setattr(protocol, "release_heap", lambda: released.append(time.monotonic()))
     monkeypatch.setattr(protocol.BoundedConnection, "_released_at", 0.0)
     for rounds in (1, 2):
         with ask(served, LISTED), ask(served, LISTED):

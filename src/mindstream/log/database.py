@@ -161,7 +161,7 @@ class Database:
                 connection.execute("VACUUM")
             connection.execute("PRAGMA optimize")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        _release_heap()
+        release_heap()
 
     async def close(self) -> None:
         """Finish what is waiting and let the file go."""
@@ -204,7 +204,7 @@ class Database:
             connection.close()
 
 
-def _release_heap() -> None:
+def release_heap() -> None:
     """Give free pages of the heap back to the operating system, where the C library can (glibc).
 
     Reading and writing in threads leaves each of their arenas half empty: 20 MB after 10,000 turns of a life.

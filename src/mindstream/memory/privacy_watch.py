@@ -1,6 +1,6 @@
-"""What another process has erased is let go of here, within LOOK_S: columns, held and kept, texts, open minds.
+"""Drops what another process has erased, within LOOK_S: columns in memory and on disk, texts, open minds.
 
-A database tells of it at once (`heeding`); whoever is not told looks now and then.
+A PostgreSQL store announces erasures at once (`heeding`); otherwise the store is polled.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from mindstream.log.names import StreamKey
 from mindstream.memory.store.kept.columns_file import delete_erased, kept_beside
 
 LOOK_S = 1.0
-"""After so long at most a process has let go of what another one erased; and after what it is at just then."""
+"""Maximum time, in seconds, until a process drops what another one erased, apart from a step that is running."""
 
 
 class TellsErasures(Protocol):
-    """What is asked of a store."""
+    """The methods of a store that the watch uses."""
 
     async def last_erasure(self) -> int:
         """Return the number of the last erasure."""
 
     async def erased_since(self, number: int) -> tuple[str, list[Erased]]:
-        """Return what digests are made with, and the erasures after a number."""
+        """Return the salt of the digests, and the erasures after a number."""
 
     def heeding(self, stream: StreamKey | None, told: Callable[[], None]) -> AbstractContextManager[None]:
-        """Call `told` when anybody has erased something."""
+        """Call `told` after each erasure by any process."""
 
 
 class ErasureWatch:
-    """How far a process has heard of a store's erasures."""
+    """Applies the erasures of a store to this process's caches, and remembers the last one that it applied."""
 
     def __init__(self, store: TellsErasures) -> None:
         self._store = store
@@ -45,15 +45,15 @@ class ErasureWatch:
         self._upto: int | None = None
 
     async def begin(self) -> int:
-        """Note how far erasures are: nobody here holds more of what was erased before, but in files that are kept."""
+        """Record the number of the last erasure: of earlier ones this process can hold data only in kept files."""
         if self._began is None:
             self._began = await self._store.last_erasure()
         return self._began
 
     async def look(self) -> list[str]:
-        """Have all that was erased since it began let go of; return whose it was, of those known here.
+        """Drop all that was erased since the watch began; return the affected streams that this process has opened.
 
-        The first look takes files, too, of which something was erased before.
+        The first look also deletes kept files of streams from which something was erased earlier.
         """
         began, upto, kept = await self.begin(), self._upto, {}
         if upto is None:

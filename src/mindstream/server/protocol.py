@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import ctypes
 import logging
 import math
 from typing import Any
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol as Connection
+
+from mindstream.log.database import release_heap
 
 LOG = logging.getLogger("mindstream.server")
 HEAD_S = 15.0
@@ -29,12 +29,6 @@ BUSY = (
     b'connection: close\r\ncontent-length: 101\r\n\r\n{"type":"urn:mindstream:problem:unavailable","title":"Too many '
     b'connections","status":503,"detail":""}'
 )
-
-
-def release_memory() -> None:
-    """Give free memory back to the system, which the C library would keep; only glibc offers this."""
-    with contextlib.suppress(AttributeError, OSError, TypeError):
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 class CountedTransport:
@@ -162,4 +156,4 @@ class BoundedConnection(Connection):
         self.transport.abort()
         if self.loop.time() >= BoundedConnection._released_at:
             BoundedConnection._released_at = self.loop.time() + TELL_S
-            self.loop.call_later(TELL_S, release_memory)
+            self.loop.call_later(TELL_S, release_heap)

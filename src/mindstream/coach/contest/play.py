@@ -1,4 +1,4 @@
-"""Playing talks: each line is heard when the one before was answered and thought about, on days as told."""
+"""Plays scripted conversations: a line is sent once the previous one is answered and reasoned about, on its day."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from mindstream.models.wrappers.meter import Metered
 COACH = "coach"
 TALKS_AT_ONCE = 4
 PATIENCE_S = 3_600.0
-"""So long an answer may take: a judge's or a person's patience is not what is measured."""
+"""Maximum time of an answer, in seconds; generous, because patience is not what is measured."""
 
 
 class DaysLater(SystemClock):
-    """The machine's time, some days on."""
+    """The system clock, shifted by a number of days."""
 
     def __init__(self) -> None:
         self.ahead_s = 0.0
@@ -39,7 +39,7 @@ class DaysLater(SystemClock):
 
 @dataclass
 class Tally:
-    """What the calls of a turn took."""
+    """Tokens of the model calls of a turn."""
 
     tokens: int = 0
     cached: int = 0
@@ -54,7 +54,7 @@ class Tally:
 
 @dataclass
 class Contest:
-    """Plays talks with both sides, and keeps what was played: whoever goes on plays what is missing.
+    """Plays conversations with both sides and stores them: a resumed run plays only the missing ones.
 
     Args:
         folder: one file a talk and a side, `ID.SIDE.json`.
@@ -75,7 +75,7 @@ class Contest:
         """Play all talks with all sides.
 
         Raises:
-            ModelError: a model cannot be had; what was played is kept.
+            ModelError: a model is not available; finished conversations are stored.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         sides = [(script, side) for script in scripts for side in (COACH, *self.against)]
@@ -134,13 +134,13 @@ class Contest:
 
 
 def _without_hours(pack: Pack) -> Pack:
-    """Return a pack that asks for no time zone: a played talk has no hour, and the machine's is not that person's."""
+    """Return the pack without time zone fields: a scripted conversation has no hour."""
     fields = {name: field for name, field in pack.fields.items() if field.type != "zone"}
     return Pack(**{**{name: getattr(pack, name) for name in Pack.model_fields}, "fields": fields})
 
 
 async def _heard(mind: Mind, text: str) -> AsyncGenerator[str]:
-    """Yield the pieces of an answer, and what follows it unasked."""
+    """Yield the text of an answer and of its follow-ups."""
     heard = 0
     async with aclosing(mind.hear(text)) as rows:
         async for row in rows:
@@ -154,7 +154,7 @@ async def _heard(mind: Mind, text: str) -> AsyncGenerator[str]:
 
 
 async def _timed(pieces: AsyncGenerator[str]) -> tuple[str, float]:
-    """Return what was said, and after how many seconds it began."""
+    """Return the text, and the seconds until its first piece."""
     clock, said, first_s = SystemClock(), "", 0.0
     began = clock.elapsed()
     async with aclosing(pieces):
