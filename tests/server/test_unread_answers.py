@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 from served import Served
 
+from mindstream.log.database import release_heap
 from mindstream.server import protocol
 
 LONG = "tea " * 7_500
@@ -132,7 +133,7 @@ def test_further_requests_of_a_connection_wait_until_the_client_reads(
 
 
 def test_memory_is_released_after_clients_were_disconnected(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    protocol.release_heap()  # on any system
+    release_heap()  # on any system
     released: list[float] = []
     monkeypatch.setattr(protocol, "TELL_S", 0.3)
     monkeypatch.setattr(protocol, "release_heap", lambda: released.append(time.monotonic()))
