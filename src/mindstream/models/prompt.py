@@ -66,7 +66,7 @@ class Prompt(BaseModel, Generic[R_co]):
     @classmethod
     def label(cls) -> str:
         """Return the prompt's name in snake case: the name of its words' file and its name in the log."""
-        return _snake_case(cls.__name__)
+        return snake_case(cls.__name__)
 
     @classmethod
     def words(cls) -> str:
@@ -239,7 +239,7 @@ def _reply_schema(prompt: type[Prompt[Any]]) -> JsonSchema | None:
 
 
 @cache
-def _snake_case(name: str) -> str:
+def snake_case(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.split("[")[0]).lower()
 
 

@@ -16,7 +16,7 @@ import mindstream
 from mindstream.coach.packs.pack import Pack, Phase
 from mindstream.errors import InputError
 from mindstream.models.model import Request
-from mindstream.models.prompt import Prompt
+from mindstream.models.prompt import Prompt, snake_case
 from mindstream.models.shorten import request_tokens, shorten
 from mindstream.models.wrappers.fit import room
 from mindstream.models.wrappers.override import LARGEST, read_words
@@ -103,13 +103,16 @@ def classes() -> list[type[Prompt[Any]]]:
 
 
 def _shipped() -> Iterator[tuple[type[Prompt[Any]], Path]]:
-    """Find each Markdown file with a module beside it that has a prompt of that name."""
-    for path in sorted(ROOT.rglob("*.md")):
-        if path.with_suffix(".py").is_file():
-            parts = path.with_suffix("").relative_to(ROOT.parent).parts
-            for value in vars(import_module(".".join(parts))).values():
-                if isinstance(value, type) and issubclass(value, Prompt) and value.label() == path.stem:
-                    yield value, path
+    """Yield each prompt that is defined in a module of a folder that holds its Markdown file."""
+    for folder in sorted({path.parent for path in ROOT.rglob("*.md")}):
+        for module in sorted(folder.glob("*.py")):
+            name = ".".join(module.with_suffix("").relative_to(ROOT.parent).parts).removesuffix(".__init__")
+            lines = module.read_text("utf-8").splitlines()
+            for class_name in [line.split("(")[0].split()[1] for line in lines if line.startswith("class ")]:
+                if (path := folder / f"{snake_case(class_name)}.md").is_file():
+                    value = getattr(import_module(name), class_name)
+                    if issubclass(value, Prompt):
+                        yield value, path
 
 
 # Which prompts fit into a model's window: each is rendered as in an ordinary talk, and with all that it can have.
