@@ -24,8 +24,7 @@ from typing import Any
 
 from mindstream import Coach, Mind
 from mindstream.clock import DAY_S, ManualClock
-from mindstream.coach.packs.load import load
-from mindstream.coach.packs.saying import phrases
+from mindstream.coach.packs.load import load, phrases
 
 QUOTED = re.compile(r"[“「](.+?)[”」]", re.DOTALL)
 NOTHING_FOUND = [text for language in ("en", "zh") for text in phrases(load("sleep"), "not_told", language)]

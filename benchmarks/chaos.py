@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from mindstream import Coach, Mind, Models, SqliteStore, Timeouts, chance
 from mindstream.coach.events import Decided
 from mindstream.coach.gates.gate import Decision, Situation
-from mindstream.coach.talk import Talk
+from mindstream.coach.talker import Talk
 from mindstream.errors import ModelUnavailable, SettingsError, StorageError
 from mindstream.log.events import Logged
 from mindstream.log.names import StreamName

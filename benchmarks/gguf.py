@@ -35,8 +35,7 @@ from mindstream.models.model import Message, Model, Piece, Request, Usage
 from mindstream.models.prompt import Prompt
 from mindstream.models.providers.address import WINDOW
 from mindstream.models.providers.gguf import LOCAL_TOKENS
-from mindstream.models.questions.choice import Choice
-from mindstream.models.questions.predicate import Predicate
+from mindstream.models.questions import Choice, Predicate
 from mindstream.models.recording import RecordedCall
 from mindstream.models.roles import Models
 from mindstream.models.wrappers.meter import Metered

@@ -26,8 +26,7 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.models.embedders.wordllama import WordLlama
-from mindstream.service.importing.forms import reader
-from mindstream.service.importing.reading import Source
+from mindstream.service.importing.reading import Source, reader
 from mindstream.service.importing.writing import Import
 
 BATCH, BEGAN = 500, 1_700_000_000

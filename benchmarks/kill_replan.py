@@ -27,12 +27,10 @@ from killed import FORK, add, lines_of
 from mindstream.memory.memory import Memory
 from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Request
-from mindstream.planning.executor import Limits
-from mindstream.planning.permission import allow
+from mindstream.planning.executor import Limits, allow
 from mindstream.planning.planner import Planner
 from mindstream.planning.solve import Strategy
-from mindstream.tools.tool import FunctionTool, tool
-from mindstream.tools.traits import Traits
+from mindstream.tools.tool import FunctionTool, Traits, tool
 
 TASK, RUN, REPLANS = "Append lines until it is enough.", "killed", 2
 PLAN = "#E1 = append_once[line=1]\n#E2 = append[line=2]\n#E3 after #E1 = append_once[line=3]\n"

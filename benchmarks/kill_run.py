@@ -27,8 +27,7 @@ from killed import FORK, books, lines_of
 from mindstream.memory.memory import Memory
 from mindstream.models.fake import FakeModel
 from mindstream.models.model import Call, Request
-from mindstream.planning.executor import Limits
-from mindstream.planning.permission import allow
+from mindstream.planning.executor import Limits, allow
 from mindstream.planning.planner import Planner
 from mindstream.planning.solve import Strategy
 

@@ -34,9 +34,8 @@ from mindstream.models.embedders.named import embedder
 from mindstream.models.model import Part, Piece, Request
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
-from mindstream.reasoners.reflect.insights import Insights
-from mindstream.reasoners.reflect.salient_questions import SalientQuestions
-from mindstream.town.journal_file import check_journal, write_journal
+from mindstream.reasoners.reflect.reflect import Insights, SalientQuestions
+from mindstream.town.journal import check_journal, write_journal
 from mindstream.town.packs.find import open_setting
 from mindstream.town.setting import Setting
 from mindstream.town.town import Town

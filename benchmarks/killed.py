@@ -9,8 +9,7 @@ from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from mindstream.tools.tool import FunctionTool, tool
-from mindstream.tools.traits import Traits
+from mindstream.tools.tool import FunctionTool, Traits, tool
 
 FORK = multiprocessing.get_context("fork")
 

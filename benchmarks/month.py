@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from mindstream import ManualClock, SqliteStore, chance
-from mindstream.cli.shell.plot import Axes, fitting_top, picture
+from mindstream.cli.shell.output import Axes, fitting_top, picture
 from mindstream.clock import DAY_S, HOUR_S
 from mindstream.memory.fading import DECAY, Strength
 from mindstream.memory.memory import Memory

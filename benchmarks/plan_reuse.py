@@ -27,7 +27,7 @@ import numpy as np
 from mindstream.memory.memory import Memory
 from mindstream.models.embedders.named import embedder
 from mindstream.models.model import Part, Piece, Request, Usage
-from mindstream.planning.formats.rewoo_text import write_plan
+from mindstream.planning.formats.rewoo import write_plan
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.planner import Planner
 from mindstream.planning.strategies.remembered import RememberedPlans

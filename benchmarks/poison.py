@@ -30,15 +30,14 @@ from mindstream.models.model import Call, Part, Piece, Request
 from mindstream.planning import run as running
 from mindstream.planning.arguments import bind
 from mindstream.planning.evidence import Evidence
+from mindstream.planning.executor import Wish, allow
 from mindstream.planning.formats.read import read
-from mindstream.planning.permission import Wish, allow
 from mindstream.planning.plan import Plan
 from mindstream.planning.planner import Planner
 from mindstream.planning.solution import Solution
 from mindstream.planning.solve import Strategy
 from mindstream.tools.ask_model import model_tool
-from mindstream.tools.tool import FunctionTool, tool
-from mindstream.tools.traits import FROM_STRANGERS, Traits
+from mindstream.tools.tool import FROM_STRANGERS, FunctionTool, Traits, tool
 
 TASK = "Where does the winner of the 2024 Australian Open come from?"
 FACTS = ("Jannik Sinner won it", "Jannik Sinner comes from Sexten")

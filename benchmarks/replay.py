@@ -24,7 +24,7 @@ from typing import Any
 
 from town_copies import copied_in_one
 
-from mindstream.studio.saved_town import write_replay
+from mindstream.studio.recorded import write_replay
 from mindstream.town.packs import open_setting
 from mindstream.town.setting import Setting
 from mindstream.town.town import Town

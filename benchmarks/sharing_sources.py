@@ -11,13 +11,17 @@ from numpy.typing import NDArray
 
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.providers.provider import provider
-from mindstream.sharing.retriever.corpus import Corpus, Pair
-from mindstream.sharing.retriever.does_it_help import Stated
-from mindstream.sharing.retriever.learned import LearnedRetriever
-from mindstream.sharing.retriever.learner import Drawn
-from mindstream.sharing.retriever.lessons import Checked
-from mindstream.sharing.retriever.likelihood import Likelihood
-from mindstream.sharing.retriever.unlikely import Basis, StandIn, Unlikely
+from mindstream.sharing.labelling import Likelihood, Stated
+from mindstream.sharing.retriever.ranking import (
+    Basis,
+    Checked,
+    Corpus,
+    Drawn,
+    LearnedRetriever,
+    Pair,
+    StandIn,
+    Unlikely,
+)
 
 SAMPLE, CANDIDATES = 12, 16
 

@@ -34,9 +34,7 @@ from tokens_data import Question, read_questions
 from tokens_play import Case, Exchange, Player, lines_of, play
 
 from mindstream.models.embedders.wordllama import token_ids
-from mindstream.planning.prompts.act_on_task import ActOnTask
-from mindstream.planning.prompts.answer_from_evidence import AnswerFromEvidence
-from mindstream.planning.prompts.make_plan import MakePlan
+from mindstream.planning.prompts import ActOnTask, AnswerFromEvidence, MakePlan
 from mindstream.planning.solve import Strategy
 from mindstream.tools.ask_model import AskModel
 

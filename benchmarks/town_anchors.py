@@ -24,12 +24,11 @@ from mindstream.town.formats.files import load_json
 from mindstream.town.formats.maps import find_map, read_tiled
 from mindstream.town.formats.matrix import MAZES, Matrix, read_matrix, world_of_matrix
 from mindstream.town.formats.nodes import plain_memory
-from mindstream.town.formats.save_clock import settle_clock
-from mindstream.town.formats.saves import read_save
+from mindstream.town.formats.saves import read_save, settle_clock
 from mindstream.town.formats.tiled import matrix_of_tiled
-from mindstream.town.formats.typed import to_plain
-from mindstream.town.world.address import ARENA, OBJECT, SECTOR
+from mindstream.town.formats.town_file import to_plain
 from mindstream.town.world.tiles import TileWorld
+from mindstream.town.world.tree import ARENA, OBJECT, SECTOR
 from mindstream.town.world.world import Spot
 
 NO_STEPS = "no step is recorded: neither movement/ nor its archive nor master_movement.json"

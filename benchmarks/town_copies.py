@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from mindstream.town.residents.person import Person, Relation
 from mindstream.town.setting import Setting
-from mindstream.town.world.address import Address
 from mindstream.town.world.rules import PlaceRules
 from mindstream.town.world.tiles import TileWorld, build_tiles
+from mindstream.town.world.tree import Address
 
 ACROSS = 4
 

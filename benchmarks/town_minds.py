@@ -22,12 +22,12 @@ from mindstream.town.compat import talk_end
 from mindstream.town.events import Perceived
 from mindstream.town.formats.nodes import STRENGTH, ConceptNode
 from mindstream.town.formats.saves import PersonaSave
-from mindstream.town.formats.typed import STAMP, parse_stamp
+from mindstream.town.formats.town_file import STAMP, parse_stamp
 from mindstream.town.residents.percept import Percept
-from mindstream.town.residents.ranking import IDLE, ByRank
+from mindstream.town.residents.person import IDLE, ByRank
 from mindstream.town.residents.reflection import is_due
 from mindstream.town.residents.sight import is_in_sight, nearest
-from mindstream.town.saves.import_memory import KINDS
+from mindstream.town.saves.importing import KINDS
 from mindstream.town.state import ResidentState, applied
 from mindstream.town.world.world import Spot
 

@@ -22,11 +22,9 @@ from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import read_all
-from mindstream.town.formats.recording import Move
-from mindstream.town.formats.saves import PersonaSave, Save
+from mindstream.town.formats.saves import Move, PersonaSave, Save
 from mindstream.town.profile import COMPAT
-from mindstream.town.saves.import_memory import RECORDED_EMBEDDER, import_memory
-from mindstream.town.saves.importing import setting_of_save
+from mindstream.town.saves.importing import RECORDED_EMBEDDER, import_memory, setting_of_save
 from mindstream.town.setting import Setting
 from mindstream.town.world.tiles import TileWorld
 from mindstream.town.world.world import Spot

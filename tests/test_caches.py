@@ -17,8 +17,8 @@ from mindstream import Coach, ManualClock, Mind, SqliteStore, caches
 from mindstream.coach.belief.belief import plan_of
 from mindstream.coach.belief.plan import CoachingPlan, PlanStep
 from mindstream.coach.packs.load import load
+from mindstream.coach.packs.pack import topics_in
 from mindstream.coach.packs.safety import find_alarm
-from mindstream.coach.packs.topics import topics_in
 from mindstream.log.events import Remembered
 from mindstream.memory.memory import Memory
 from mindstream.memory.store import erasure as carriers

@@ -156,13 +156,13 @@ FORMS = {
         "models/reply.py",
         "models/template.py",
     ),
-    *("models/providers/typed_calls.py", "models/wrappers/guard.py", "planning/prompts/answer_from_evidence.py"),
-    *("planning/formats/compiler.py", "planning/formats/numbered.py", "planning/formats/rewoo.py"),
-    "planning/formats/json_plan.py",
-    *("service/chat/page_task.py", "memory/curation/mentions.py"),
-    *("sharing/retriever/unlikely.py", "text/classifier.py", "text/words.py"),
-    *("text/links.py", "tools/algebra/formula.py", "tools/web/web.py", "tools/web/wikipedia.py"),
-    *("studio/joining.py", "town/formats/recording.py", "town/world/walk.py", "identifiers.py"),
+    *("models/providers/typed_calls.py", "models/wrappers/guard.py", "planning/prompts.py"),
+    *("planning/formats/read.py", "planning/formats/read.py", "planning/formats/rewoo.py"),
+    "planning/formats/read.py",
+    *("service/chat/companion.py", "memory/curation/mentions.py"),
+    *("sharing/retriever/ranking.py", "text/classifier.py", "text/words.py"),
+    *("text/links.py", "tools/algebra.py", "tools/web/web.py", "tools/web/search.py"),
+    *("studio/joining.py", "town/formats/saves.py", "town/world/routes.py", "identifiers.py"),
 }
 """Where they look for a written form: an address, a mark of a format, another program's error, a range of letters."""
 

@@ -26,9 +26,9 @@ from pydantic import JsonValue
 from mindstream.clock import DAY_S, ManualClock
 from mindstream.coach.belief.belief import plan_slot
 from mindstream.coach.events import Judged
+from mindstream.coach.gates.curve import BY as GATE
+from mindstream.coach.gates.curve import decision_entry
 from mindstream.coach.gates.gate import BeliefGate, Gatekeeper, Situation
-from mindstream.coach.gates.outcomes import BY as GATE
-from mindstream.coach.gates.outcomes import decision_entry
 from mindstream.coach.packs.load import load as load_pack
 from mindstream.life.life import Life, LifeConfig
 from mindstream.life.permission import Permits
@@ -64,7 +64,7 @@ from mindstream.service.demos import load_demo
 from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.events import ExemplarJudged, ExemplarOffered, RubricFrozen
 from mindstream.sharing.experiment.agents import load_cast
-from mindstream.sharing.grading.grade_pair import GradePair
+from mindstream.sharing.grading.prompts import GradePair
 from mindstream.sharing.grading.rubric import Rubric, read_rubric
 from mindstream.sharing.pool import Pool
 from mindstream.tools.calculator import calculator

@@ -12,7 +12,7 @@ from fake_endpoint import Behaviour, FakeEndpoint, Says
 from living_door import FOUND, GOAL, call, calls, finish, lives
 from running import COMMAND, PATIENCE_S, mistaken, run, terminal
 
-from mindstream.life import lives as life_log
+from mindstream.life import opened as life_log
 from mindstream.life.events import LifeBegan
 from mindstream.memory.memory import Memory
 

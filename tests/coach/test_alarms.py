@@ -16,9 +16,8 @@ from mindstream.coach.alarms import SuggestsDanger
 from mindstream.coach.coach import second_listener
 from mindstream.coach.events import Alarmed
 from mindstream.coach.packs import safety
-from mindstream.coach.packs.load import load
+from mindstream.coach.packs.load import load, phrases
 from mindstream.coach.packs.pack import Alarm, Field_, Pack, Phase
-from mindstream.coach.packs.saying import phrases
 from mindstream.log.events import Failed, FollowUp, Said
 from mindstream.models.model import Model, Part, Request
 from mindstream.models.model import Piece as Words

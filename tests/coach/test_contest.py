@@ -9,12 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mindstream.coach.contest.people import by_people
-from mindstream.coach.contest.plain_agent import OPPONENTS, PLAIN, RECENT, SUMMARY
-from mindstream.coach.contest.play import COACH
-from mindstream.coach.contest.report import interval, score
-from mindstream.coach.contest.run import Terms, estimate, run_contest
-from mindstream.coach.contest.talks import read_talks
+from mindstream.coach.contest.play import COACH, OPPONENTS, PLAIN, RECENT, SUMMARY, by_people, read_talks
+from mindstream.coach.contest.run import Terms, estimate, interval, run_contest, score
 from mindstream.coach.packs.load import load
 from mindstream.errors import InputError, SettingsError
 from mindstream.models.model import Part, Piece, Request, Usage

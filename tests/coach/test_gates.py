@@ -13,9 +13,8 @@ from spoken import turn
 from mindstream import Coach, FakeModel, Mind, Models
 from mindstream.clock import ManualClock
 from mindstream.coach.events import Decided, Judged
-from mindstream.coach.gates.curve import Turns, gate_curve, thought_turns
+from mindstream.coach.gates.curve import Turns, gate_curve, gate_report, thought_turns
 from mindstream.coach.gates.gate import BeliefGate, Decision, Situation, TalkerGate, gate_named
-from mindstream.coach.gates.report import gate_report
 from mindstream.errors import SettingsError
 from mindstream.models.model import Model, Part, Request
 from mindstream.models.rules import Rules

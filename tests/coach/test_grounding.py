@@ -22,7 +22,7 @@ from mindstream.models.model import Call, Message
 from mindstream.models.rules import Rules
 from mindstream.models.wrappers.repair import Repair
 from mindstream.reasoners.conversation import Line, Note
-from mindstream.reasoners.facts.extract_facts import ExtractFacts, Fact, Facts
+from mindstream.reasoners.facts.facts import ExtractFacts, Fact, Facts
 
 SLEEP = load("sleep")
 PLANNING = next(phase for phase in SLEEP.phases if phase.plans)

@@ -20,7 +20,7 @@ from mindstream.coach.belief.library import resource_tool
 from mindstream.coach.packs.load import load as load_pack
 from mindstream.conformance import model, reasoner, store, tenants
 from mindstream.conformance import tool as tools
-from mindstream.conformance.promise import Promise, keep
+from mindstream.conformance.samples import Promise, keep
 from mindstream.log.events import Logged
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Commit, Store

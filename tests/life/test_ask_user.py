@@ -13,9 +13,9 @@ from lives import FINISH, call, living, results, rows, script
 from mindstream.clock import ManualClock, SystemClock
 from mindstream.errors import InputError
 from mindstream.life import commands
-from mindstream.life.budget import LifeBudget
 from mindstream.life.life import Life, LifeConfig
 from mindstream.life.schedule import ActiveHours
+from mindstream.life.state import LifeBudget
 from mindstream.life.waking import Rhythm
 from mindstream.memory.memory import Memory
 from mindstream.models.fake import FakeModel

@@ -9,13 +9,12 @@ from lives import FINISH, call, living, results, script
 
 from mindstream.clock import DAY_S, ManualClock
 from mindstream.life.life import LifeConfig
-from mindstream.life.prompts.words import DREAM
+from mindstream.life.prompts import DREAM
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import is_tainted
 from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Request
-from mindstream.tools.tool import tool
-from mindstream.tools.traits import FROM_STRANGERS
+from mindstream.tools.tool import FROM_STRANGERS, tool
 
 FRAGMENTS = ("The tram squeals below the window.", "Otto bakes rye bread on Fridays.")
 LIVED: list[Line] = [[call("S")], FINISH, "ok"]

@@ -15,10 +15,10 @@ from lives import rows
 
 from mindstream.clock import DAY_S, HOUR_S, ManualClock
 from mindstream.life import commands
-from mindstream.life.budget import LifeBudget
 from mindstream.life.events import Proposed, Replied
 from mindstream.life.life import Life, LifeConfig
 from mindstream.life.schedule import ActiveHours
+from mindstream.life.state import LifeBudget
 from mindstream.life.waking import Rhythm
 from mindstream.log.events import Logged
 from mindstream.memory.memory import Memory

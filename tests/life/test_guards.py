@@ -10,9 +10,9 @@ from lives import FINISH, call, living, results, rows, script
 from mindstream.clock import DAY_S, ManualClock
 from mindstream.errors import ModelUnavailable
 from mindstream.life import commands
-from mindstream.life.budget import LifeBudget
 from mindstream.life.life import TRIES, LifeConfig
 from mindstream.life.schedule import ActiveHours
+from mindstream.life.state import LifeBudget
 from mindstream.life.waking import Rhythm
 from mindstream.models.model import Call, Request, Usage
 from mindstream.models.wrappers.meter import Metered

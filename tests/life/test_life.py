@@ -12,14 +12,13 @@ from lives import FINISH, call, living, results, rows, script
 from mindstream.clock import DAY_S, ManualClock
 from mindstream.errors import HeldElsewhere, InputError
 from mindstream.life import commands
-from mindstream.life.folding import fold
 from mindstream.life.life import Life, LifeConfig
+from mindstream.life.m2 import fold
 from mindstream.life.state import read_state
 from mindstream.memory.memory import Memory
 from mindstream.models.model import Part, Piece, Request
 from mindstream.models.roles import Models
-from mindstream.tools.tool import tool
-from mindstream.tools.traits import FROM_STRANGERS, Traits
+from mindstream.tools.tool import FROM_STRANGERS, Traits, tool
 
 
 async def test_a_task_goes_down_to_m1_and_m0_and_only_results_come_back(tmp_path: Path) -> None:

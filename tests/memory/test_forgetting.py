@@ -18,7 +18,7 @@ from mindstream.log.audit import Deed
 from mindstream.log.database import FILE
 from mindstream.log.erasure import finish_all
 from mindstream.log.events import Corrected, Failed, Heard, Said, Thought, ToolCalled
-from mindstream.log.folder import history
+from mindstream.log.files import history
 from mindstream.memory.curation.forgetting import Forgotten, Removal
 from mindstream.memory.store.record import Record, RecordDraft, Triple
 from mindstream.memory.store.redaction import MARK

@@ -20,7 +20,7 @@ from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.index_cache import IndexCache
 from mindstream.memory.store.kept.file import ROOM
 from mindstream.service.privacy.erase import erase_person
-from mindstream.text.growing_array import GrowingArray
+from mindstream.text.lexical import GrowingArray
 
 ANN = key_of("ann")
 FEW = 40

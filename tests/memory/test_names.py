@@ -18,7 +18,7 @@ from mindstream.errors import Conflict, InputError, MindstreamError
 from mindstream.location import Location
 from mindstream.log.database import FILE, open_database
 from mindstream.log.events import Failed, Remembered
-from mindstream.log.folder import history
+from mindstream.log.files import history
 from mindstream.log.names import (
     StreamKey,
     StreamKind,
@@ -41,8 +41,7 @@ from mindstream.service.doctor.damage import faults
 from mindstream.service.doctor.mending import mend
 from mindstream.service.doctor.readable import looking_into
 from mindstream.service.operations.offered import read_towns
-from mindstream.service.operations.refusals import Forbidden
-from mindstream.service.operations.who import Who
+from mindstream.service.operations.who import Forbidden, Who
 from mindstream.settings import Settings
 from mindstream.sharing.admission import Pair, lay_in
 from mindstream.sharing.pool import Pool

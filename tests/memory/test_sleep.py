@@ -11,7 +11,7 @@ from mindstream import FakeModel
 from mindstream.clock import DAY_S
 from mindstream.errors import ModelUnavailable
 from mindstream.memory.lifecycle.duplicates import alike
-from mindstream.memory.lifecycle.rate_importance import Importance
+from mindstream.memory.lifecycle.importance import Importance
 from mindstream.memory.store.record import Kind, RecordDraft
 from mindstream.memory.store.store import Revision
 

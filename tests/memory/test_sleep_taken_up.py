@@ -17,7 +17,7 @@ from world import LAWS, Words
 from mindstream import FakeModel, ManualClock
 from mindstream.errors import LeaseLost, StorageError
 from mindstream.log.events import Remembered, Slept
-from mindstream.memory.lifecycle.rate_importance import Importance
+from mindstream.memory.lifecycle.importance import Importance
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Commit, Entry, Fence, NewWork

@@ -18,8 +18,7 @@ from mindstream.reasoners.reasoner import RunContext, RunResult, Writing
 from mindstream.reasoners.write_result import conclude
 from mindstream.tools.call import ForeignText, Observation, call_tool
 from mindstream.tools.recall import recall_tool
-from mindstream.tools.tool import tool
-from mindstream.tools.traits import FROM_STRANGERS
+from mindstream.tools.tool import FROM_STRANGERS, tool
 
 PAGE = "A page says that the museum opens at nine."
 

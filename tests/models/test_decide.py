@@ -16,9 +16,7 @@ from mindstream.models.calibration import accuracy, brier_score, calibration_err
 from mindstream.models.decide import Question, decide, weigh
 from mindstream.models.model import Logprobs
 from mindstream.models.prompt import rule
-from mindstream.models.questions.choice import Choice
-from mindstream.models.questions.predicate import Predicate, YesNo
-from mindstream.models.questions.score import Score
+from mindstream.models.questions import Choice, Predicate, Score, YesNo
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.models.wrappers.meter import Metered

@@ -25,8 +25,7 @@ from mindstream.models.providers.adapter import Arrival, Arrivals, Delta
 from mindstream.models.providers.address import WINDOW, address, local_file
 from mindstream.models.providers.gathered import gathered, one_by_one
 from mindstream.models.providers.provider import Provider, provider
-from mindstream.models.questions.choice import Choice
-from mindstream.models.questions.predicate import Predicate
+from mindstream.models.questions import Choice, Predicate
 from mindstream.models.roles import Models
 from mindstream.models.wrappers.meter import Metered
 

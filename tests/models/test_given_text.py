@@ -14,7 +14,7 @@ from mindstream.errors import ModelRefused
 from mindstream.models.likelihood import text_logprobs
 from mindstream.models.providers.address import local_file
 from mindstream.models.providers.provider import provider
-from mindstream.sharing.retriever.likelihood import Likelihood, after
+from mindstream.sharing.labelling import Likelihood, after
 
 needs_model = pytest.mark.skipif(
     local_file() is None or find_spec("xllamacpp") is None,

@@ -17,7 +17,7 @@ from mindstream.coach.belief.think import Think
 from mindstream.coach.packs.load import load
 from mindstream.errors import ReplyInvalid
 from mindstream.memory.lifecycle.dream import Dream
-from mindstream.memory.lifecycle.rate_importance import RateImportance
+from mindstream.memory.lifecycle.importance import RateImportance
 from mindstream.models.ask import ask
 from mindstream.models.fake import FakeModel
 from mindstream.models.legible import legible, without_controls
@@ -26,9 +26,8 @@ from mindstream.models.prompt import Prompt
 from mindstream.models.reply import whole_json
 from mindstream.models.wrappers.repair import Repair
 from mindstream.models.wrappers.sanitizer import OutputSanitizer
-from mindstream.reasoners.facts.extract_facts import ExtractFacts
-from mindstream.reasoners.reflect.insights import Insights
-from mindstream.reasoners.reflect.salient_questions import SalientQuestions
+from mindstream.reasoners.facts.facts import ExtractFacts
+from mindstream.reasoners.reflect.reflect import Insights, SalientQuestions
 
 SLEEP = load("sleep")
 PROMPTS: list[Prompt[Any]] = [

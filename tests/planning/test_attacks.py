@@ -23,15 +23,13 @@ from mindstream.models.embedders.named import embedder
 from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Call, Part, Piece, Request
 from mindstream.planning.evidence import Evidence
-from mindstream.planning.executor import Executor, Limits
+from mindstream.planning.executor import Executor, Limits, Wish, allow
 from mindstream.planning.exemplars import find_exemplars
-from mindstream.planning.permission import Wish, allow
 from mindstream.planning.plan import Plan
 from mindstream.planning.plan_task import plan_task
 from mindstream.planning.planner import Planner
 from mindstream.planning.strategies.remembered import RememberedPlans
-from mindstream.tools.tool import FunctionTool, tool
-from mindstream.tools.traits import FROM_STRANGERS, Traits
+from mindstream.tools.tool import FROM_STRANGERS, FunctionTool, Traits, tool
 
 
 class Box:

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from question_sets import SETS, write_set
 
 from mindstream.errors import InputError
-from mindstream.planning.evaluation.questions import draw, read_questions
-from mindstream.planning.evaluation.scoring import Kind, Score, find_numbers, score, words_of
+from mindstream.planning.evaluation.questions import Kind, Score, draw, find_numbers, read_questions, score, words_of
 from mindstream.significance import mcnemar, wilson
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "rewoo"

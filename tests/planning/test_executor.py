@@ -9,11 +9,9 @@ import pytest
 from planned import Told, plan_of
 
 from mindstream.models.model import Call
-from mindstream.planning.executor import Executor, Limits
-from mindstream.planning.permission import Wish, allow
+from mindstream.planning.executor import Executor, Limits, Wish, allow
 from mindstream.planning.plan import Plan
-from mindstream.tools.tool import FunctionTool, tool
-from mindstream.tools.traits import Traits
+from mindstream.tools.tool import FunctionTool, Traits, tool
 
 
 async def run(plan: Plan, executor: Executor) -> dict[str, str]:

@@ -8,7 +8,7 @@ import pytest
 from pydantic import Field, JsonValue
 
 from mindstream.models.model import ToolSpec
-from mindstream.planning.prompts.make_plan import describe
+from mindstream.planning.prompts import describe
 from mindstream.tools.tool import tool
 
 

@@ -7,7 +7,7 @@ from plans import spec
 from pydantic import JsonValue
 
 from mindstream.planning.formats.read import open_reader, read, read_other
-from mindstream.planning.formats.rewoo_text import write_plan
+from mindstream.planning.formats.rewoo import write_plan
 
 SEARCH, LLM = spec("Search", query={"type": "string"}), spec("LLM", input={"type": "string"})
 ROUND = spec("Round", places={"type": "integer"}, number={"type": "number"}, unit={"type": "string"})

@@ -18,8 +18,7 @@ from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.planning.planner import Planner
 from mindstream.planning.solve import Strategy
 from mindstream.tools.ask_model import model_tool
-from mindstream.tools.tool import tool
-from mindstream.tools.traits import Traits
+from mindstream.tools.tool import Traits, tool
 
 
 @dataclass

@@ -23,11 +23,10 @@ from mindstream.planning.formats.read import read
 from mindstream.planning.journal import read_run
 from mindstream.planning.plan import Plan
 from mindstream.planning.planner import Planner
-from mindstream.planning.prompts.answer_from_evidence import read_answer
+from mindstream.planning.prompts import read_answer
 from mindstream.planning.solve import Strategy
 from mindstream.tools.ask_model import model_tool
-from mindstream.tools.tool import FunctionTool, tool
-from mindstream.tools.traits import Traits
+from mindstream.tools.tool import FunctionTool, Traits, tool
 
 PLAN = """Plan: find who won.
 #E1 = search[winner of the 2024 Australian Open]

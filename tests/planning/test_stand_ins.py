@@ -11,7 +11,7 @@ from mindstream.models.fake import FakeModel
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
 from mindstream.planning.planner import Planner
-from mindstream.planning.prompts.answer_from_evidence import QUOTED
+from mindstream.planning.prompts import QUOTED
 from mindstream.planning.solve import Strategy
 from mindstream.tools.named import named_tools
 

@@ -25,8 +25,7 @@ from mindstream.planning.journal import read_run, read_runs
 from mindstream.planning.plan_task import plan_task
 from mindstream.planning.planner import Planner
 from mindstream.tools.call import call_tool
-from mindstream.tools.tool import tool
-from mindstream.tools.traits import Traits
+from mindstream.tools.tool import Traits, tool
 
 REWOO = "Plan: find it.\n#E1 = search[the capital of Peru]\n#E2 = search[people in #E1]\n"
 COMPILER = '1. search("the capital of Peru")\n2. search("people in $1")\n3. join()\n'

@@ -11,8 +11,7 @@ from mindstream import FakeModel, Memory
 from mindstream.clock import ManualClock
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
-from mindstream.reasoners.facts.extract_facts import Fact, Facts
-from mindstream.reasoners.facts.facts import FactsReasoner
+from mindstream.reasoners.facts.facts import Fact, Facts, FactsReasoner
 from mindstream.reasoners.reasoner import RunContext, Utterance
 from mindstream.reasoners.write_result import make_writing
 

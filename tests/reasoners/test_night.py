@@ -11,9 +11,7 @@ from mindstream.clock import ManualClock
 from mindstream.models.rules import Rules
 from mindstream.reasoners.night import SleepReasoner
 from mindstream.reasoners.reasoner import Trigger
-from mindstream.reasoners.reflect.insights import Found, Insight
-from mindstream.reasoners.reflect.reflect import ReflectReasoner
-from mindstream.reasoners.reflect.salient_questions import Questions
+from mindstream.reasoners.reflect.reflect import Found, Insight, Questions, ReflectReasoner
 
 
 async def test_a_mind_sleeps_when_nobody_speaks_and_dreams_of_what_it_forgets(folder: Path) -> None:

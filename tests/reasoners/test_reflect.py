@@ -17,9 +17,16 @@ from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.models.model import Request
 from mindstream.models.rules import Rules
 from mindstream.reasoners.reasoner import RunContext
-from mindstream.reasoners.reflect.insights import Insight, Insights
-from mindstream.reasoners.reflect.reflect import START, ReflectReasoner, counter, reflect, reflect_if_due
-from mindstream.reasoners.reflect.salient_questions import Questions
+from mindstream.reasoners.reflect.reflect import (
+    START,
+    Insight,
+    Insights,
+    Questions,
+    ReflectReasoner,
+    counter,
+    reflect,
+    reflect_if_due,
+)
 from mindstream.reasoners.write_result import make_writing
 
 

@@ -15,11 +15,10 @@ from served import Served
 from mindstream.location import Location
 from mindstream.service.operations.house import House
 from mindstream.service.operations.offered import Offered
-from mindstream.service.operations.refusals import NotFound
 from mindstream.service.operations.shapes import CALLER
 from mindstream.service.operations.table import Operation, operations
 from mindstream.service.operations.towns import TownList
-from mindstream.service.operations.who import Who
+from mindstream.service.operations.who import NotFound, Who
 from mindstream.settings import Settings
 from mindstream.town.town import Town
 

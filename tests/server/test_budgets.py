@@ -21,9 +21,8 @@ from mindstream.models.model import Model, Part, Piece, Request, Usage
 from mindstream.models.prompt import Prompt
 from mindstream.models.wrappers.budget import Budget
 from mindstream.models.wrappers.meter import Meter
-from mindstream.server.budgets import Budgets
 from mindstream.server.issuer import Issuer
-from mindstream.server.ledger import Ledger
+from mindstream.server.ledger import Budgets, Ledger
 from mindstream.server.tokens import Token, Tokens
 from mindstream.service.operations.spending import charged
 

@@ -14,7 +14,7 @@ from fake_endpoint import Asked, Behaviour, FakeEndpoint, Says
 from served import Served
 
 from mindstream.reasoners.conversation import Line
-from mindstream.service.chat.page_task import is_page_task, split_context
+from mindstream.service.chat.companion import is_page_task, split_context
 
 RECORDED = {
     each["name"]: each

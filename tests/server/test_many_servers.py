@@ -21,9 +21,8 @@ from mindstream import ManualClock
 from mindstream.clock import DAY_S
 from mindstream.memory.opening import open_store
 from mindstream.models.model import Usage
-from mindstream.server import budgets
-from mindstream.server.budgets import Budgets
-from mindstream.server.ledger import Ledger
+from mindstream.server import ledger as budgets
+from mindstream.server.ledger import Budgets, Ledger
 from mindstream.server.limits import PORTIONS, Limits
 from mindstream.server.problems import Refusal
 from mindstream.server.tokens import Token, Tokens

@@ -38,7 +38,7 @@ from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.models.model import Request
 from mindstream.models.recording import Playback, Recorder
 from mindstream.models.wrappers.cache import Cache
-from mindstream.reasoners.facts.extract_facts import ExtractFacts
+from mindstream.reasoners.facts.facts import ExtractFacts
 from mindstream.service import backup, erasing, transfer
 from mindstream.service import prompts as words
 from mindstream.service.doctor import damage

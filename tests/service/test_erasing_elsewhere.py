@@ -20,9 +20,9 @@ from mindstream.service import erasing
 from mindstream.service.memory import open_user_memory
 from mindstream.settings import Settings
 from mindstream.sharing.admission import Pair, lay_in, offer
-from mindstream.sharing.grading.draft_rubric import DraftRubric
+from mindstream.sharing.grading.prompts import DraftRubric
 from mindstream.sharing.pool import Pool
-from mindstream.sharing.versions import NAME
+from mindstream.sharing.training import NAME
 from mindstream.tools.documents import open_documents
 
 

@@ -16,7 +16,7 @@ from mindstream import ManualClock, Memory
 from mindstream.errors import InputError, StorageError
 from mindstream.log.audit import Deed
 from mindstream.log.erasure import ROWS
-from mindstream.log.folder import history
+from mindstream.log.files import history
 from mindstream.log.kept import RESULT
 from mindstream.log.names import StreamName
 from mindstream.log.sql import Sql
@@ -24,7 +24,7 @@ from mindstream.models.ask import ask
 from mindstream.models.rules import Rules
 from mindstream.service.privacy.person import everything_of, write_archive
 from mindstream.sharing.admission import Pair, offer
-from mindstream.sharing.grading.draft_rubric import DraftRubric
+from mindstream.sharing.grading.prompts import DraftRubric
 from mindstream.sharing.pool import Pool
 
 NOBODYS = {"counters", "salts", "erasures", "audit", "retention", "mindstream_migrations", "sqlite_sequence", "writers"}

@@ -18,8 +18,7 @@ from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.store import Kept
 from mindstream.service.operations import house as houses
 from mindstream.service.operations.house import House
-from mindstream.service.operations.lasting.kept import KeptOperation
-from mindstream.service.operations.lasting.shape import OperationShape
+from mindstream.service.operations.lasting import KeptOperation, OperationShape
 from mindstream.service.operations.own import operations_of
 from mindstream.service.operations.taking_up import TakingUp
 from mindstream.service.operations.who import Who

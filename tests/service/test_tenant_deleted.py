@@ -17,7 +17,7 @@ from mindstream.clock import DAY_S
 from mindstream.errors import ErasedMeanwhile, InputError
 from mindstream.log.audit import Deed
 from mindstream.log.events import Opened, Remembered, Thought
-from mindstream.log.folder import history
+from mindstream.log.files import history
 from mindstream.log.kept import RESULT
 from mindstream.log.names import StreamName
 from mindstream.log.retention import Rule
@@ -32,7 +32,7 @@ from mindstream.service.operations.own import operations_of
 from mindstream.service.privacy.erase import delete_tenant, erase_person
 from mindstream.service.privacy.retention import set_rule
 from mindstream.sharing.admission import Pair, lay_in, offer
-from mindstream.sharing.grading.draft_rubric import DraftRubric
+from mindstream.sharing.grading.prompts import DraftRubric
 from mindstream.sharing.pool import Pool
 
 WORDS = {

@@ -15,10 +15,8 @@ from mindstream.models.rules import Rules
 from mindstream.service.pool_experiment import ExperimentSettings, Report, run_experiment
 from mindstream.settings import Settings
 from mindstream.sharing.experiment.agents import load_cast
-from mindstream.sharing.experiment.cells import Ledger
 from mindstream.sharing.experiment.run import Experiment
-from mindstream.sharing.experiment.scores import score_answers, token_match
-from mindstream.sharing.experiment.studies import Design, cells
+from mindstream.sharing.experiment.studies import Design, Ledger, cells, score_answers, token_match
 
 AGENTS = ("limerick", "wuyanlushi", "fitness")
 SMALL = Design(studies=("pools", "controls"), shots=(0, 2), forms=("composed",), tests=2)

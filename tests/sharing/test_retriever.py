@@ -9,13 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mindstream.models.embedders.embedder import unit
-from mindstream.sharing.retriever.corpus import Pair
-from mindstream.sharing.retriever.head import Head
-from mindstream.sharing.retriever.labels import Labels
-from mindstream.sharing.retriever.learned import LearnedRetriever, Recipe
-from mindstream.sharing.retriever.learner import Drawn, Vectors
-from mindstream.sharing.retriever.lessons import Checked
-from mindstream.sharing.retriever.unlikely import Basis
+from mindstream.sharing.retriever.ranking import (
+    Basis,
+    Checked,
+    Drawn,
+    Head,
+    Labels,
+    LearnedRetriever,
+    Pair,
+    Recipe,
+    Vectors,
+)
 
 WIDTH = 16
 KINDS = 4

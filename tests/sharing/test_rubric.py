@@ -14,7 +14,7 @@ from mindstream.models.fake import FakeModel
 from mindstream.models.rules import Rules
 from mindstream.models.wrappers.repair import Repair
 from mindstream.sharing.admission import Pair, offer
-from mindstream.sharing.grading.draft_rubric import DraftRubric
+from mindstream.sharing.grading.prompts import DraftRubric
 from mindstream.sharing.grading.rubric import Rubric, read_rubric
 
 

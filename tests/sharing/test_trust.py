@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mindstream.sharing.events import ExemplarJudged
-from mindstream.sharing.guarding.trust import MOST, SourceRecord
+from mindstream.sharing.guarding.orders import MAX_LOG_ODDS, SourceRecord
 
 
 def pair(fit: float | None = 0.0, **others: object) -> ExemplarJudged:
@@ -33,8 +33,8 @@ def test_a_pair_that_fits_is_served_of_a_source_that_is_mixed_and_not_of_one_tha
 
 
 def test_no_credit_can_be_saved_up_for_a_pair_that_is_foreign() -> None:
-    turned = source(*[9.0] * 400, *[-MOST] * 40)
-    assert source(*[9.0] * 40).doubt(pair(-MOST - 1), "ann") and turned.doubt(pair(0.5), "ann")
+    turned = source(*[9.0] * 400, *[-MAX_LOG_ODDS] * 40)
+    assert source(*[9.0] * 40).doubt(pair(-MAX_LOG_ODDS - 1), "ann") and turned.doubt(pair(0.5), "ann")
 
 
 def test_one_pair_that_was_misheard_as_an_order_does_not_condemn_what_nobody_measured() -> None:

@@ -12,8 +12,7 @@ from typing import Any
 from studio import Studio, run_apart
 
 from mindstream.settings import Settings
-from mindstream.studio.saved_page import write_saved_page
-from mindstream.studio.saved_studio import Reading, Saved, build_studio_page, open_reading
+from mindstream.studio.recorded import Reading, Saved, build_studio_page, open_reading, write_saved_page
 
 
 def save(settings: Settings, out: Path, make: Callable[[Reading], Awaitable[Saved]]) -> Path:

@@ -9,7 +9,7 @@ import pytest
 from studio import NPM
 
 from mindstream.studio.joining import join_modules, join_pages
-from mindstream.studio.saved_page import STATIC
+from mindstream.studio.recorded import STATIC
 
 
 def write(folder: Path, **modules: str) -> Path:

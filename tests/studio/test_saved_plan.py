@@ -15,7 +15,7 @@ from studio import HOSTILE, NARROW, WIDE, Studio, serve_studio
 
 from mindstream.errors import InputError
 from mindstream.settings import Settings
-from mindstream.studio.saved_plan import save_plan
+from mindstream.studio.recorded import save_plan
 
 OpenStudio = Callable[..., Studio]
 OTHER = "What is left of ten after three?"

@@ -15,8 +15,7 @@ from studio import HOSTILE, NARROW, WIDE, Studio, serve_studio
 
 from mindstream.errors import InputError
 from mindstream.settings import Settings
-from mindstream.studio.saved_page import STATIC
-from mindstream.studio.saved_talk import KINDS, save_talk
+from mindstream.studio.recorded import KINDS, STATIC, save_talk
 
 OpenStudio = Callable[..., Studio]
 

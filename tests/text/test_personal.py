@@ -21,8 +21,7 @@ from mindstream.memory.store.store import Commit
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.models.providers.provider import provider
 from mindstream.service.export_file import Header, read_export
-from mindstream.service.importing.forms import reader
-from mindstream.service.importing.reading import Source
+from mindstream.service.importing.reading import Source, reader
 from mindstream.service.importing.writing import Import
 from mindstream.service.memory import UserMemory
 from mindstream.service.operations.house import House

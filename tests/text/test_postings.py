@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mindstream.text.postings import Postings
+from mindstream.text.lexical import Postings
 
 
 def test_numbers_are_added_between_the_steps_of_a_copy() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mindstream.text.support import Support, complaint
+from mindstream.text.classifier import Support, complaint
 
 SAID = (
     "I lie awake until three, because of the neighbour's music.",

@@ -13,7 +13,7 @@ from mindstream.errors import ToolError
 from mindstream.models.fake import FakeModel
 from mindstream.models.model import Call
 from mindstream.models.prompt import Prompt
-from mindstream.tools import threads
+from mindstream.tools import tool as threads
 from mindstream.tools.call import LONGEST, Observation, call_tool
 from mindstream.tools.loop import AT_ONCE, CALLS, SAME, run_tool_loop
 from mindstream.tools.tool import tool

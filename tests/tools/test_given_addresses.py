@@ -17,8 +17,7 @@ from mindstream.models.model import Call
 from mindstream.models.roles import Models
 from mindstream.text.links import links
 from mindstream.tools.given_addresses import addresses_of, ungiven
-from mindstream.tools.tool import FunctionTool, tool
-from mindstream.tools.traits import FROM_STRANGERS, PLAIN, Traits
+from mindstream.tools.tool import FROM_STRANGERS, PLAIN, FunctionTool, Traits, tool
 
 STOLEN = "https://spy.test/?d=8812"
 GIVEN = links(["https://a.test/x"])

@@ -15,11 +15,11 @@ import pytest
 from pydantic import BaseModel, Field
 
 from mindstream.conformance import tool as contract
-from mindstream.conformance.promise import Promise
+from mindstream.conformance.samples import Promise
 from mindstream.errors import ToolError
 from mindstream.models.model import Call
 from mindstream.tools.langchain import langchain_tool
-from mindstream.tools.traits import Traits, traits_of
+from mindstream.tools.tool import Traits, traits_of
 
 
 class SearchArguments(BaseModel):

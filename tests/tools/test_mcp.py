@@ -19,7 +19,7 @@ import pytest
 from mcp_types import CallToolResult
 
 from mindstream.conformance import tool as contract
-from mindstream.conformance.promise import Promise
+from mindstream.conformance.samples import Promise
 from mindstream.errors import SettingsError, ToolError, UserError
 from mindstream.models.model import Call
 from mindstream.tools.call import call_tool
@@ -29,7 +29,7 @@ from mindstream.tools.mcp.pins import Changes, Definition, Pins
 from mindstream.tools.mcp.repair import repair_result
 from mindstream.tools.mcp.server import McpServer
 from mindstream.tools.mcp.session import result_text
-from mindstream.tools.traits import traits_of
+from mindstream.tools.tool import traits_of
 
 SERVERS = Path(__file__).parent / "mcp_servers"
 

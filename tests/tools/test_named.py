@@ -18,7 +18,7 @@ from mindstream.tools import named
 from mindstream.tools.ask_model import model_tool
 from mindstream.tools.named import Means, named_tools
 from mindstream.tools.recall import recall_tool
-from mindstream.tools.traits import traits_of
+from mindstream.tools.tool import traits_of
 
 
 @pytest.fixture(autouse=True)

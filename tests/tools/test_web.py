@@ -16,10 +16,8 @@ from mindstream.models.model import Call
 from mindstream.tools import read_page
 from mindstream.tools.read_page import page_tool
 from mindstream.tools.tool import FunctionTool
-from mindstream.tools.web.search import Ddgs, Tavily, search_tool
+from mindstream.tools.web.search import Ddgs, Tavily, search_tool, wikipedia_tool, wolfram_tool
 from mindstream.tools.web.web import Web, checked_url
-from mindstream.tools.web.wikipedia import wikipedia_tool
-from mindstream.tools.web.wolfram import wolfram_tool
 
 HERE = Web(allow=("127.0.0.1",), timeout_s=5)
 KEY = "tvly-0123456789abcdef"

@@ -9,7 +9,7 @@ import pytest
 
 from mindstream.errors import ToolError
 from mindstream.models.model import Call
-from mindstream.tools.traits import traits_of
+from mindstream.tools.tool import traits_of
 from mindstream.tools.write_file import write_file_tool
 
 

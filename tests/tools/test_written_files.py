@@ -9,9 +9,8 @@ import pytest
 
 from mindstream.errors import ToolError
 from mindstream.models.model import Call
-from mindstream.tools.traits import traits_of
-from mindstream.tools.write_file import write_file_tool
-from mindstream.tools.written_files import SHOWN, written_file_tools
+from mindstream.tools.tool import traits_of
+from mindstream.tools.write_file import SHOWN, write_file_tool, written_file_tools
 
 
 async def use(folder: Path, tool: str, /, **arguments: object) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mindstream.town.formats.town_file import TownFile
-from mindstream.town.inspect.drawing import draw_map
+from mindstream.town.inspect.layers import draw_map
 from mindstream.town.packs import find_pack
 from mindstream.town.world.tiles import TileWorld
 

@@ -9,17 +9,18 @@ from typing import Any
 from villages import LIUCUN, Mind, Village
 
 from mindstream.models.prompt import Prompt
-from mindstream.reasoners.reflect.insights import Insights
-from mindstream.reasoners.reflect.salient_questions import SalientQuestions
-from mindstream.town.prompts.paper.meet_person import MeetPerson
-from mindstream.town.prompts.paper.plan_hours import PlanHours
-from mindstream.town.prompts.paper.plan_strokes import PlanStrokes
-from mindstream.town.prompts.paper.plan_tasks import PlanTasks
-from mindstream.town.prompts.paper.renew_identity import RenewIdentity
-from mindstream.town.prompts.paper.rewrite_day import RewriteDay
-from mindstream.town.prompts.paper.say_next import SayNext
-from mindstream.town.prompts.paper.sum_up_relation import SumUpRelation
-from mindstream.town.prompts.take_from_talk import TakeFromTalk
+from mindstream.reasoners.reflect.reflect import Insights, SalientQuestions
+from mindstream.town.paper.prompts import (
+    MeetPerson,
+    PlanHours,
+    PlanStrokes,
+    PlanTasks,
+    RenewIdentity,
+    RewriteDay,
+    SayNext,
+    SumUpRelation,
+)
+from mindstream.town.prompts.conduct import TakeFromTalk
 from mindstream.town.setting import Setting
 
 RENEWED = "她如今常想着学唱戏。"

@@ -9,15 +9,12 @@ from typing import Any
 
 from villages import CHINESE
 
-from mindstream.memory.lifecycle.rate_importance import RateImportance
+from mindstream.memory.lifecycle.importance import RateImportance
 from mindstream.models.model import Part, Piece, Request
 from mindstream.models.prompt import Prompt
 from mindstream.town.formats.town_file import parse_town
 from mindstream.town.profile import Profile
-from mindstream.town.prompts.scenes.let_on import LetOn
-from mindstream.town.prompts.scenes.plan_scenes import PlanScenes
-from mindstream.town.prompts.scenes.reflect_scenes import ReflectScenes
-from mindstream.town.prompts.scenes.talk_scene import TalkScene
+from mindstream.town.scenes.prompts import LetOn, PlanScenes, ReflectScenes, TalkScene
 from mindstream.town.setting import Setting
 from mindstream.town.source import setting_of
 

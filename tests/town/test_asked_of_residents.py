@@ -18,13 +18,8 @@ from mindstream.models.prompt import Prompt
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.models.wrappers.fallback import Fallback
-from mindstream.town.prompts.answer_interview import AnswerInterview
-from mindstream.town.prompts.break_down import BreakDown
-from mindstream.town.prompts.plan_day import Place, PlanDay
-from mindstream.town.prompts.should_act import ShouldAct
-from mindstream.town.prompts.should_talk import ShouldTalk
-from mindstream.town.prompts.take_from_talk import TakeFromTalk
-from mindstream.town.prompts.utter import Utter
+from mindstream.town.prompts.conduct import AnswerInterview, ShouldAct, ShouldTalk, TakeFromTalk, Utter
+from mindstream.town.prompts.plans import BreakDown, Place, PlanDay
 from mindstream.town.residents.turn import StepFailed
 from mindstream.town.town import Town
 

@@ -15,11 +15,10 @@ from mindstream.log.names import StreamName
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Commit, Entry
 from mindstream.town.events import Perceived, Talked
-from mindstream.town.journal import resident_of, rows_after
+from mindstream.town.journal import Writing, resident_of, rows_after
 from mindstream.town.residents.person import DayItem
 from mindstream.town.residents.places import may_use
 from mindstream.town.town import Town
-from mindstream.town.writing import Writing
 
 NOON = 12 * 360
 

@@ -15,8 +15,8 @@ from mindstream.town.compat import NEVER, act_end, talk_end
 from mindstream.town.events import DayPlanned, Perceived
 from mindstream.town.journal import resident_of, rows_after
 from mindstream.town.profile import COMPAT, Profile
+from mindstream.town.residents.person import ByRank, policy_of
 from mindstream.town.residents.plan import plan_day
-from mindstream.town.residents.ranking import ByRank, policy_of
 from mindstream.town.residents.sight import is_in_sight
 from mindstream.town.residents.turn import ResidentTurn
 from mindstream.town.setting import Setting

@@ -13,9 +13,9 @@ from mindstream.models.rules import Rules
 from mindstream.town.events import DayPlanned
 from mindstream.town.formats.town_file import parse_town
 from mindstream.town.journal import resident_of, rows_after
-from mindstream.town.prompts.memory import Memory
-from mindstream.town.prompts.plan_day import DayPlan, PlanDay, Usual
-from mindstream.town.residents.appointment import Appointment
+from mindstream.town.prompts.context import Memory
+from mindstream.town.prompts.plans import DayPlan, PlanDay, Usual
+from mindstream.town.residents.person import Appointment
 from mindstream.town.residents.places import find_home, known_places, may_use
 from mindstream.town.source import setting_of
 from mindstream.town.town import Town

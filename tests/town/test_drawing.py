@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 from hamlet import HAMLET
 
 from mindstream.town.formats.town_file import parse_town
-from mindstream.town.inspect.drawing import draw_map
+from mindstream.town.inspect.layers import draw_map
 from mindstream.town.world.tiles import TileWorld
 
 NS = "{http://www.w3.org/2000/svg}"

@@ -19,9 +19,9 @@ from hamlet import hamlet
 from mindstream.errors import InputError, ModelError
 from mindstream.memory.store.store import read_all
 from mindstream.town.embody.access import find_beside
-from mindstream.town.embody.deeds import WAYS
 from mindstream.town.embody.embodied import Embodied as Person
 from mindstream.town.embody.embodied import visitor
+from mindstream.town.embody.living import WAYS
 from mindstream.town.events import Acted, Declined, Embodied, Released, Spoke, Talked
 from mindstream.town.inspect.history import read_history
 from mindstream.town.inspect.timeline import read_timeline

@@ -20,8 +20,7 @@ from mindstream.errors import InputError
 from mindstream.service.evaluation.ensemble import Ensemble, Wish, run_ensemble
 from mindstream.settings import Settings
 from mindstream.significance import student
-from mindstream.town.ensemble.runs import Lived, read_seeds
-from mindstream.town.ensemble.table import differences, spreads
+from mindstream.town.ensemble import Lived, differences, read_seeds, spreads
 
 MORNING, LONG = 10 * 360, 4 * 8_640
 BEGUN = 150_000

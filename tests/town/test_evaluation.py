@@ -20,15 +20,13 @@ from mindstream.models.roles import Models
 from mindstream.text.words import terms
 from mindstream.town.evaluation.estimate import count_asked
 from mindstream.town.evaluation.evaluate import Design, Evaluation, Judged, judged_by_people
-from mindstream.town.evaluation.evidence import Answer
 from mindstream.town.evaluation.files import read_person, read_verdicts, write_questions
 from mindstream.town.evaluation.pairs import SHUFFLED, Pair, pairs_of
-from mindstream.town.evaluation.questions import draw_questions, load_questions
+from mindstream.town.evaluation.prompts import CheckClaims, JudgePair
+from mindstream.town.evaluation.questions import Answer, draw_questions, load_questions
 from mindstream.town.evaluation.report import Findings, report
 from mindstream.town.inspect.history import read_history
-from mindstream.town.prompts.answer_interview import AnswerInterview
-from mindstream.town.prompts.check_claims import CheckClaims
-from mindstream.town.prompts.judge_pair import JudgePair
+from mindstream.town.prompts.conduct import AnswerInterview
 from mindstream.town.residents.interview import CONDITIONS, open_interview
 
 NOON = 8_640 + 12 * 360
@@ -272,7 +270,7 @@ def test_a_draw_counts_half_and_missing_conditions_have_no_rating() -> None:
     questions = load_questions()
 
     def answer(condition: str, at: int) -> Answer:
-        from mindstream.town.evaluation.evidence import Item
+        from mindstream.town.evaluation.questions import Item
 
         return Answer(Item("Ada Brook", questions[at]), condition, condition, condition)
 

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mindstream.significance import holm
-from mindstream.town.evaluation.ranks import chi2_above, dunn, kruskal_wallis
-from mindstream.town.evaluation.trueskill import Game, Rating, rate, rate_game
+from mindstream.town.evaluation.ranks import Game, Rating, chi2_above, dunn, kruskal_wallis, rate, rate_game
 
 TAU = 25 / 300
 A, B = Rating(29.182, 4.782), Rating(27.174, 4.922)

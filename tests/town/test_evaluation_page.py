@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 from chromium import PROGRAM, BrowserPage, browser_page
 
-from mindstream.town.evaluation.evidence import Answer, Facts, Item
 from mindstream.town.evaluation.files import read_verdicts
-from mindstream.town.evaluation.page import build_page
 from mindstream.town.evaluation.pairs import Pair
-from mindstream.town.evaluation.questions import Question
+from mindstream.town.evaluation.questions import Answer, Facts, Item, Question
+from mindstream.town.evaluation.report import build_page
 from mindstream.town.residents.interview import CONDITIONS
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(PROGRAM is None, reason="no Chromium is installed")]

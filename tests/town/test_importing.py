@@ -21,14 +21,14 @@ from mindstream.models.embedders.named import embedder
 from mindstream.town.events import Acted
 from mindstream.town.formats.maps import load_map
 from mindstream.town.formats.saves import Save, read_save, write_save
-from mindstream.town.formats.typed import parse_clock, parse_stamp
+from mindstream.town.formats.town_file import parse_clock, parse_stamp
 from mindstream.town.formats.whispers import read_whispers
 from mindstream.town.journal import rows_after
 from mindstream.town.saves.exporting import save_of_town
 from mindstream.town.saves.importing import begin_from_save, setting_of_save
 from mindstream.town.town import Town
-from mindstream.town.world.address import parse_address
 from mindstream.town.world.tiles import TileWorld, build_tiles
+from mindstream.town.world.tree import parse_address
 
 NOON, MORNING = 12 * 360, 6 * 360 + 99
 

@@ -13,7 +13,7 @@ from mindstream.errors import InputError
 from mindstream.models.model import Part, Piece, Request
 from mindstream.models.roles import Models
 from mindstream.town.inspect.history import read_history
-from mindstream.town.prompts.answer_interview import AnswerInterview
+from mindstream.town.prompts.conduct import AnswerInterview
 from mindstream.town.residents.interview import Condition, interview, open_interview
 from mindstream.town.town import Town
 

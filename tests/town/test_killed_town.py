@@ -18,8 +18,7 @@ from mindstream.log.events import Logged
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Commit
 from mindstream.town.events import TownSaved
-from mindstream.town.journal import read_town, rows_after
-from mindstream.town.journal_file import check_journal, write_journal
+from mindstream.town.journal import check_journal, read_town, rows_after, write_journal
 from mindstream.town.town import Town
 
 MORNING = 9 * 360

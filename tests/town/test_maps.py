@@ -15,10 +15,9 @@ import pytest
 from mindstream.errors import InputError
 from mindstream.town.formats.maps import load_map, read_tiled, save_map, write_tiled
 from mindstream.town.formats.matrix import read_matrix, world_of_matrix, write_matrix
-from mindstream.town.formats.tiled import TiledMap, matrix_of_tiled
-from mindstream.town.formats.tiled_xml import parse_xml
-from mindstream.town.world.address import Address, parse_address
+from mindstream.town.formats.tiled import TiledMap, matrix_of_tiled, parse_xml
 from mindstream.town.world.tiles import TileWorld, build_tiles
+from mindstream.town.world.tree import Address, parse_address
 
 SHARED = Path(__file__).parents[3] / "shared/data/town/the_ville"
 MATRIX = {

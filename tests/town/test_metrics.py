@@ -16,11 +16,9 @@ from mindstream.town.inspect.history import History, read_history
 from mindstream.town.metrics.attendance import Event, trace_attendance
 from mindstream.town.metrics.conduct import examine_conduct
 from mindstream.town.metrics.counts import count_events
-from mindstream.town.metrics.curves import curves_csv, draw_curves, hours
-from mindstream.town.metrics.diffusion import trace_fact, write_csv
-from mindstream.town.metrics.fact import find_fact
+from mindstream.town.metrics.measures import curves_csv, draw_curves, find_fact, hours, trace_fact, write_csv
 from mindstream.town.metrics.relationships import trace_acquaintance
-from mindstream.town.world.walk import read_walk
+from mindstream.town.world.routes import read_walk
 
 EVENING = "there is a reading evening at Oak Cafe"
 TWO_DAYS = 2 * 8_640 - 1

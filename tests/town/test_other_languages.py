@@ -12,10 +12,9 @@ from mindstream.models.roles import Models
 from mindstream.town.events import Acted, Talked
 from mindstream.town.inspect.history import read_history
 from mindstream.town.journal import resident_of, rows_after
-from mindstream.town.prompts.is_danger import IsDanger
-from mindstream.town.prompts.plan_day import PlanDay
-from mindstream.town.prompts.take_from_talk import TakeFromTalk
-from mindstream.town.residents.appointment import appointment_of
+from mindstream.town.prompts.conduct import IsDanger, TakeFromTalk
+from mindstream.town.prompts.plans import PlanDay
+from mindstream.town.residents.person import appointment_of
 from mindstream.town.residents.turn import StepFailed
 from mindstream.town.town import Town
 

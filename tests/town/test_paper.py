@@ -14,22 +14,17 @@ from villages import LIUCUN
 
 from mindstream.errors import BudgetSpent, ModelError
 from mindstream.log.events import Reflected
-from mindstream.memory.lifecycle.rate_importance import RateImportance
+from mindstream.memory.lifecycle.importance import RateImportance
 from mindstream.models.prompt import Prompt
 from mindstream.models.roles import Models
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.town.events import Acted, ActFinished, Decided, IdentityRenewed, Overheard, Talked, TasksPlanned
 from mindstream.town.inspect.estimate import count_calls
 from mindstream.town.inspect.history import History, read_history
-from mindstream.town.metrics.diffusion import trace_fact
-from mindstream.town.metrics.fact import find_fact
-from mindstream.town.paper.places import descend
-from mindstream.town.prompts.paper.plan_hours import PlanHours
-from mindstream.town.prompts.paper.plan_strokes import PlanStrokes
-from mindstream.town.prompts.paper.plan_tasks import PlanTasks
-from mindstream.town.prompts.paper.rewrite_day import RewriteDay
-from mindstream.town.prompts.paper.say_next import Line, SayNext
-from mindstream.town.prompts.take_from_talk import TakeFromTalk
+from mindstream.town.metrics.measures import find_fact, trace_fact
+from mindstream.town.paper.people import descend
+from mindstream.town.paper.prompts import Line, PlanHours, PlanStrokes, PlanTasks, RewriteDay, SayNext
+from mindstream.town.prompts.conduct import TakeFromTalk
 from mindstream.town.setting import Setting
 from mindstream.town.town import Town
 

@@ -7,9 +7,8 @@ from datetime import datetime
 import pytest
 
 from mindstream.errors import InputError
-from mindstream.town.world.address import parse_address
 from mindstream.town.world.rules import PlaceRule, PlaceRules, parse_days, parse_hours
-from mindstream.town.world.tree import PlaceTree, parse_tree
+from mindstream.town.world.tree import PlaceTree, parse_address, parse_tree
 
 KITCHEN = parse_address("the Ville:Lin family's house:kitchen")
 BATH = parse_address("the Ville:Lin family's house:bathroom")

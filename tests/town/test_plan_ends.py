@@ -9,11 +9,11 @@ import pytest
 from hamlet import hamlet
 from pydantic import ValidationError
 
-from mindstream.town.prompts.paper.plan_strokes import Stroke, Strokes
-from mindstream.town.prompts.plan_day import DayPlan, Item
-from mindstream.town.prompts.scenes.plan_scenes import SceneDay
+from mindstream.town.paper.prompts import Stroke, Strokes
+from mindstream.town.prompts.plans import DayPlan, Item
 from mindstream.town.residents.plan import Stretch, fill
 from mindstream.town.residents.turn import ResidentTurn
+from mindstream.town.scenes.prompts import SceneDay
 from mindstream.town.town import Town
 
 HOME, CAFE = "Hamlet:Mill House:room", "Hamlet:Oak Cafe:cafe"

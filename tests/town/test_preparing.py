@@ -16,8 +16,7 @@ from mindstream.models.model import Part, Piece, Request
 from mindstream.models.roles import Models
 from mindstream.town.formats.town_file import parse_town
 from mindstream.town.preparing import Preparing
-from mindstream.town.prompts.prepare_places import PreparePlaces
-from mindstream.town.prompts.prepare_resident import PrepareResident
+from mindstream.town.prompts.preparation import PreparePlaces, PrepareResident
 
 PROSE = WRITTEN.replace("[[residents]]", "# she bakes\n[[residents]]", 1).replace(
     'relations = [{ who = "Ben Hale", as = "husband" }]',

@@ -10,7 +10,7 @@ from mindstream.errors import InputError
 from mindstream.models.rules import Rules
 from mindstream.town.events import Acted, DayPlanned, Talked
 from mindstream.town.inspect.history import read_history
-from mindstream.town.saves.recorded import pack_world, unpack_world
+from mindstream.town.saves.importing import pack_world, unpack_world
 from mindstream.town.town import Town
 
 
@@ -48,7 +48,7 @@ async def test_what_is_packed_is_what_was_there(tmp_path: Path, monkeypatch: pyt
     packed = tmp_path / "packs"
     packed.mkdir()
     pack_world(tmp_path / "one", packed / "recorded.db.xz")
-    monkeypatch.setattr("mindstream.town.saves.recorded.__file__", str(tmp_path / "saves" / "recorded.py"))
+    monkeypatch.setattr("mindstream.town.saves.importing.__file__", str(tmp_path / "saves" / "recorded.py"))
     unpack_world("recorded", tmp_path / "two")
     async with Town.open(tmp_path / "two", models=Rules.name) as town:
         assert await town.digest() == digest

@@ -10,9 +10,7 @@ from hamlet import hamlet, live
 from mindstream.models.model import Part, Piece, Request
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
-from mindstream.reasoners.reflect.insights import Found, Insight, Insights
-from mindstream.reasoners.reflect.reflect import OWN
-from mindstream.reasoners.reflect.salient_questions import Questions, SalientQuestions
+from mindstream.reasoners.reflect.reflect import OWN, Found, Insight, Insights, Questions, SalientQuestions
 from mindstream.town.events import Talked
 from mindstream.town.inspect.history import read_history
 

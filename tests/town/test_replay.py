@@ -15,7 +15,7 @@ from hamlet import HAMLET, hamlet
 
 from mindstream.cli.app import app
 from mindstream.errors import InputError
-from mindstream.studio.saved_town import write_replay
+from mindstream.studio.recorded import write_replay
 from mindstream.town.formats.town_file import parse_town
 from mindstream.town.setting import Setting
 from mindstream.town.source import setting_of

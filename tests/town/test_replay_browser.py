@@ -9,7 +9,7 @@ import pytest
 from chromium import PROGRAM, BrowserPage, browser_page
 from hamlet import HAMLET, hamlet
 
-from mindstream.studio.saved_town import write_replay
+from mindstream.studio.recorded import write_replay
 from mindstream.town.formats.town_file import parse_town
 from mindstream.town.setting import Setting
 from mindstream.town.source import setting_of

@@ -13,9 +13,8 @@ import pytest
 
 from mindstream.errors import InputError
 from mindstream.town.formats.files import whole_folder
-from mindstream.town.formats.save_clock import settle_clock
-from mindstream.town.formats.saves import read_save, write_save
-from mindstream.town.world.address import parse_address
+from mindstream.town.formats.saves import read_save, settle_clock, write_save
+from mindstream.town.world.tree import parse_address
 
 SHARED = Path(__file__).parents[3] / "shared/data/town"
 NODE: dict[str, Any] = {

@@ -21,11 +21,8 @@ from mindstream.town.formats.town_file import parse_town
 from mindstream.town.inspect.history import read_history
 from mindstream.town.journal import resident_of, rows_after
 from mindstream.town.profile import Profile
-from mindstream.town.prompts.scenes.let_on import LetOn
-from mindstream.town.prompts.scenes.plan_scenes import PlanScenes
-from mindstream.town.prompts.scenes.reflect_scenes import ReflectScenes
-from mindstream.town.prompts.scenes.talk_scene import TalkScene
-from mindstream.town.residents.appointment import appointment_of
+from mindstream.town.residents.person import appointment_of
+from mindstream.town.scenes.prompts import LetOn, PlanScenes, ReflectScenes, TalkScene
 from mindstream.town.setting import Setting
 from mindstream.town.source import setting_of
 from mindstream.town.town import Town

@@ -16,7 +16,7 @@ from mindstream.town.missing_keys import missing_keys
 from mindstream.town.packs import find_pack, shipped_packs
 from mindstream.town.residents.person import Person
 from mindstream.town.source import setting_of
-from mindstream.town.world.address import parse_address
+from mindstream.town.world.tree import parse_address
 
 
 @pytest.fixture(scope="module")

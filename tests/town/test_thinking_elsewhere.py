@@ -16,7 +16,7 @@ from mindstream.models.ask import ask
 from mindstream.models.carried import Carried
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
-from mindstream.town.prompts.is_danger import IsDanger
+from mindstream.town.prompts.conduct import IsDanger
 
 MORNING = 10 * HOUR
 

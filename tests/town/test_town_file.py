@@ -16,8 +16,7 @@ from mindstream.location import Location
 from mindstream.service.town import begin
 from mindstream.settings import Settings
 from mindstream.town.formats.maps import save_map
-from mindstream.town.formats.town_file import load_town, parse_town
-from mindstream.town.formats.town_tables import (
+from mindstream.town.formats.town_file import (
     ConditionsTable,
     DayTable,
     MapTable,
@@ -27,14 +26,16 @@ from mindstream.town.formats.town_tables import (
     RoadTable,
     SeedTable,
     TownTable,
+    load_town,
+    parse_town,
 )
 from mindstream.town.formats.whispers import read_whispers
 from mindstream.town.missing_keys import missing_keys
 from mindstream.town.packs.find import find_pack
-from mindstream.town.residents.appointment import Appointment
+from mindstream.town.residents.person import Appointment
 from mindstream.town.source import setting_of
-from mindstream.town.world.address import parse_address
 from mindstream.town.world.tiles import TileWorld
+from mindstream.town.world.tree import parse_address
 
 TABLES = (
     TownTable, MapTable, RoadTable, PlaceTable, ConditionsTable, RelationTable, DayTable, SeedTable, ResidentTable,

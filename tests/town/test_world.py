@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mindstream.errors import InputError
-from mindstream.town.world.address import Address, parse_address
 from mindstream.town.world.graph import Road, build_places
 from mindstream.town.world.tiles import TileWorld, build_tiles
+from mindstream.town.world.tree import Address, parse_address
 from mindstream.town.world.world import Spot, World
 
 VILLE = Address(("the Ville",))

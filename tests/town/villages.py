@@ -8,20 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mindstream.memory.lifecycle.rate_importance import RateImportance
+from mindstream.memory.lifecycle.importance import RateImportance
 from mindstream.models.decide import Question
 from mindstream.models.model import Part, Piece, Request
 from mindstream.models.prompt import Prompt
 from mindstream.models.rules import Rules
 from mindstream.town.formats.town_file import parse_town
-from mindstream.town.prompts.answer_interview import AnswerInterview
-from mindstream.town.prompts.break_down import BreakDown
-from mindstream.town.prompts.is_danger import IsDanger
-from mindstream.town.prompts.plan_day import PlanDay
-from mindstream.town.prompts.see_to import SeeTo
-from mindstream.town.prompts.should_act import ShouldAct
-from mindstream.town.prompts.take_from_talk import TakeFromTalk
-from mindstream.town.prompts.utter import Utter
+from mindstream.town.prompts.conduct import AnswerInterview, IsDanger, SeeTo, ShouldAct, TakeFromTalk, Utter
+from mindstream.town.prompts.plans import BreakDown, PlanDay
 from mindstream.town.setting import Setting
 from mindstream.town.source import setting_of
 

@@ -11,10 +11,8 @@ from mindstream.cli.shell.flags import AsJson, OneUser, command, flag, group, sp
 from mindstream.cli.shell.output import print_json, print_table, say
 from mindstream.coach.belief.belief import plan_from, plan_slot
 from mindstream.coach.calibration import BINS, calibration_of
-from mindstream.coach.contest.plain_agent import OPPONENTS, PLAIN
-from mindstream.coach.contest.play import COACH
+from mindstream.coach.contest.play import COACH, OPPONENTS, PLAIN, read_talks
 from mindstream.coach.contest.run import Terms, estimate, run_contest
-from mindstream.coach.contest.talks import read_talks
 from mindstream.coach.packs.load import load
 from mindstream.errors import InputError
 from mindstream.service.memory import open_user_memory

@@ -13,9 +13,8 @@ from rich.console import Console
 from mindstream.cli.permission import Asker, server_approval
 from mindstream.cli.screens.run import PlainScreen
 from mindstream.cli.screens.talk import Screen
-from mindstream.cli.shell.asking import is_answerable
 from mindstream.cli.shell.files import InputLine, Lines
-from mindstream.cli.shell.output import complain, short
+from mindstream.cli.shell.output import complain, is_answerable, short
 from mindstream.coach.answer_log import UNAVAILABLE
 from mindstream.errors import InputError, MindstreamError, StorageError
 from mindstream.log.events import Failed, Heard, Logged, Opened, Said, Thought

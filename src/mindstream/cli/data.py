@@ -8,9 +8,8 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Annotated
 
-from mindstream.cli.shell.asking import confirm_name
 from mindstream.cli.shell.flags import MOST, AsJson, Yes, command, flag, group, switch, word
-from mindstream.cli.shell.output import print_json, print_table, say, tell
+from mindstream.cli.shell.output import confirm_name, print_json, print_table, say, tell
 from mindstream.clock import DAY_S, SystemClock, format_iso
 from mindstream.errors import InputError
 from mindstream.location import Location

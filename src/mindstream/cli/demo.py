@@ -20,19 +20,18 @@ from rich.console import Console
 from rich.text import Text
 
 from mindstream.cli.screens.life import LifeScreen
+from mindstream.cli.screens.life_lines import describe
 from mindstream.cli.screens.run import PlainScreen
 from mindstream.cli.screens.talk import PlainConsole, TextScreen
-from mindstream.cli.screens.town import describe
-from mindstream.cli.shell.asking import confirm
 from mindstream.cli.shell.flags import PLAIN, AsJson, command, flag, switch, word
-from mindstream.cli.shell.output import clean, complain, print_json, say, short
+from mindstream.cli.shell.output import clean, complain, confirm, print_json, say, short
 from mindstream.clock import STARTED
 from mindstream.log.events import Heard, Logged, Piece, Said, Thought, Waiting
 from mindstream.planning.events import RunPlanned, Solved, Solving, StepBegan, StepFound
 from mindstream.planning.evidence import Evidence
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.service.demos import Demo, load_demo
-from mindstream.service.found_models import Found, find_models
+from mindstream.service.local_model import Found, find_models
 from mindstream.settings import Settings
 from mindstream.sharing.events import ExemplarJudged, ExemplarOffered, PoolCreated, RubricFrozen
 from mindstream.town.events import Talked, TownEvent
@@ -283,7 +282,7 @@ def first_sight(settings: Settings, name: str, speed: float | None) -> int:
     """Play a recording, then talk; without a terminal say how to go on. Return the exit code."""
     from mindstream.cli.chat import hold
     from mindstream.cli.conversation import TalkOptions
-    from mindstream.cli.shell.keys import silent_keys
+    from mindstream.cli.shell.flags import silent_keys
 
     watched = sys.stdin.isatty() and sys.stdout.isatty()
     if watched:
@@ -307,7 +306,7 @@ def first_sight(settings: Settings, name: str, speed: float | None) -> int:
 
 def _offer(found: list[Found]) -> str:
     """Ask whether the best model that is found is to answer; return its name, or ""."""
-    from mindstream.cli.shell.keys import forget_typed
+    from mindstream.cli.shell.flags import forget_typed
 
     ready = [each for each in found if not each.lacks]
     if not ready:

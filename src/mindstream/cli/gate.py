@@ -6,8 +6,7 @@ import sys
 
 from mindstream.cli.shell.flags import AsJson, OneUser, command, group
 from mindstream.cli.shell.output import print_json, print_table, say
-from mindstream.coach.gates.curve import gate_curve, thought_turns
-from mindstream.coach.gates.report import gate_report
+from mindstream.coach.gates.curve import gate_curve, gate_report, thought_turns
 from mindstream.coach.packs.load import load
 from mindstream.service.memory import open_user_memory
 from mindstream.settings import Settings

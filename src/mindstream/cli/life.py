@@ -13,7 +13,8 @@ from mindstream.cli.screens.life_lines import words as words_of
 from mindstream.cli.shell.flags import AsJson, command, flag, group, word
 from mindstream.cli.shell.output import complain, print_json, tell
 from mindstream.clock import format_spoken
-from mindstream.life import commands, lives
+from mindstream.life import commands
+from mindstream.life import opened as lives
 from mindstream.life.events import Asked, Order, Replied, TurnBegan
 from mindstream.life.ledger import Task
 from mindstream.life.opened import command_of, read_opened

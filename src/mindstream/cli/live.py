@@ -26,7 +26,6 @@ from mindstream.cli.screens.life_lines import (
     words,
 )
 from mindstream.cli.screens.run import PlainScreen
-from mindstream.cli.shell.asking import is_answerable
 from mindstream.cli.shell.flags import (
     LIMITS,
     PLAIN,
@@ -43,10 +42,12 @@ from mindstream.cli.shell.flags import (
     switch,
     write_flags,
 )
+from mindstream.cli.shell.output import is_answerable
 from mindstream.cli.shell.stopping import run_until_stopped
 from mindstream.clock import Moment
 from mindstream.errors import InputError
-from mindstream.life import commands, lives
+from mindstream.life import commands
+from mindstream.life import opened as lives
 from mindstream.life.life import Life
 from mindstream.life.opened import command_of
 from mindstream.life.state import LifeState, read_state

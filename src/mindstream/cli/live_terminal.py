@@ -12,7 +12,7 @@ from prompt_toolkit.styles import Style
 
 from mindstream.cli.screens.life import Screen
 from mindstream.cli.screens.life_lines import cause, count, describe_rest, describe_spent, list_open, list_tasks, words
-from mindstream.cli.shell.keys import leaving_keys, silent_keys
+from mindstream.cli.shell.flags import leaving_keys, silent_keys
 from mindstream.errors import MindstreamError
 from mindstream.life import commands
 from mindstream.life.state import LifeState

@@ -29,7 +29,7 @@ def check(
     Exit code 2 where it cannot be used, 1 where it is thin.
     """
     from mindstream.coach.packs import check as checking
-    from mindstream.coach.packs.saying import phrase_names, phrases
+    from mindstream.coach.packs.load import phrase_names, phrases
 
     pack = load(name)
     if all_phrases:

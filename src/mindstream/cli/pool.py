@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from mindstream.cli.shell import asking, files
+from mindstream.cli.shell import files, output
 from mindstream.cli.shell.flags import AsJson, Source, Target, Yes, command, flag, group, switch, word
 from mindstream.cli.shell.output import complain, print_json, say, short, tell
 from mindstream.errors import InputError
@@ -351,7 +351,7 @@ def withdraw(
     """Withdraw exemplars, and what was drawn from them: your own, or, in your own pool, anybody's."""
     if bool(ids) == bool(writer):
         raise InputError("say what is withdrawn: ids, or --writer NAME for all of one writer's")
-    if erase and not yes and not asking.confirm("their words are deleted for good, go on?"):
+    if erase and not yes and not output.confirm("their words are deleted for good, go on?"):
         return
 
     async def run() -> int:

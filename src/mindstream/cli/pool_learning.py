@@ -11,13 +11,22 @@ from typing import Annotated, Any, Literal
 import typer
 
 from mindstream.cli.pool import ME, Name
-from mindstream.cli.shell import asking
-from mindstream.cli.shell.evaluating import run_kept
+from mindstream.cli.shell import output
 from mindstream.cli.shell.files import write_text
 from mindstream.cli.shell.flags import AsJson, Svg, Yes, command, flag, group, split_names, switch
-from mindstream.cli.shell.output import complain, print_json, print_table, say, tell
-from mindstream.cli.shell.plot import Axes, fitting_top, picture, plot
-from mindstream.cli.shell.progress import progress
+from mindstream.cli.shell.output import (
+    Axes,
+    complain,
+    fitting_top,
+    picture,
+    plot,
+    print_json,
+    print_table,
+    progress,
+    say,
+    tell,
+)
+from mindstream.cli.shell.stopping import run_kept
 from mindstream.models.asked_once import Told
 from mindstream.service import pools
 from mindstream.service.opening import answering
@@ -32,8 +41,7 @@ from mindstream.service.pool_experiment import (
 )
 from mindstream.settings import Settings
 from mindstream.sharing.events import Form, RetrieverTrained
-from mindstream.sharing.experiment.cells import STAGES
-from mindstream.sharing.experiment.studies import ALL, Design, named_studies
+from mindstream.sharing.experiment.studies import ALL, STAGES, Design, named_studies
 from mindstream.sharing.growth import SizeCurve, SizePoint, growth_curve
 from mindstream.sharing.learning import LEAST, PoolLearner
 from mindstream.sharing.why import taught_by
@@ -88,8 +96,8 @@ async def _agreed(settings: Settings, learner: PoolLearner, yes: bool) -> bool:
     basis, model = learner.labeller.key
     how = "by log-probabilities" if basis == "logprobs" else "as it states them"
     complain(f"{model} labels {count_of(cost.pairs, 'exemplar')} {how}: {expected}")
-    limited = yes or settings.budget_usd is not None or not asking.is_answerable()
-    return limited or (expected.cost_usd or 0.0) < ASKED_FROM_USD or asking.confirm("go on?")
+    limited = yes or settings.budget_usd is not None or not output.is_answerable()
+    return limited or (expected.cost_usd or 0.0) < ASKED_FROM_USD or output.confirm("go on?")
 
 
 def describe_version(row: RetrieverTrained) -> str:
@@ -160,7 +168,7 @@ def trim(
     json: AsJson = False,
 ) -> None:
     """Let go of what is least worth keeping, by grade, use and likeness; what you laid in stays."""
-    if not yes and not asking.confirm(f"{name} is trimmed to {capacity}, go on?"):
+    if not yes and not output.confirm(f"{name} is trimmed to {capacity}, go on?"):
         return
 
     async def run() -> list[str]:

@@ -16,7 +16,6 @@ from rich.text import Text
 from mindstream.chance import token
 from mindstream.cli.permission import Asker, server_approval
 from mindstream.cli.screens.run import LiveScreen, PlainScreen, QuietScreen, RunScreen
-from mindstream.cli.shell.asking import is_answerable
 from mindstream.cli.shell.files import write_text
 from mindstream.cli.shell.flags import (
     PLAIN,
@@ -35,20 +34,19 @@ from mindstream.cli.shell.flags import (
     word,
     write_flags,
 )
-from mindstream.cli.shell.output import clean, complain, print_json, print_table, short
+from mindstream.cli.shell.output import clean, complain, is_answerable, print_json, print_table, short
 from mindstream.cli.shell.stopping import run_until_stopped
 from mindstream.clock import format_iso
 from mindstream.errors import InputError, ModelError
 from mindstream.planning.check import check
 from mindstream.planning.estimate import Estimate
+from mindstream.planning.executor import Approver, RunWatcher, Unwatched, allow, refuse
 from mindstream.planning.exemplars import NONE
 from mindstream.planning.journal import RunCheckpoint
-from mindstream.planning.permission import Approver, allow, refuse
 from mindstream.planning.plan import Plan
-from mindstream.planning.prompts.answer_from_evidence import QUOTED
+from mindstream.planning.prompts import QUOTED
 from mindstream.planning.solution import Solution
 from mindstream.planning.solve import UNPLANNED, Strategy
-from mindstream.planning.watcher import RunWatcher, Unwatched
 from mindstream.service.opening import unpriced
 from mindstream.service.solving import (
     Solver,

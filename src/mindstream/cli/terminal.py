@@ -23,15 +23,13 @@ from mindstream.cli.conversation import COMMANDS, Conversation, TalkOptions, con
 from mindstream.cli.memory.care import BESIDE_TALK, WHICH, describe, describe_done, describe_session, picked
 from mindstream.cli.screens.events import describe_patch, plan_told
 from mindstream.cli.screens.talk import TextScreen
-from mindstream.cli.shell.asking import PART, Answer, read_answer
-from mindstream.cli.shell.keys import leaving_keys, silent_keys
-from mindstream.cli.shell.output import short
+from mindstream.cli.shell.flags import leaving_keys, silent_keys
+from mindstream.cli.shell.output import PART, Answer, read_answer, short
 from mindstream.coach.coach import Coach
 from mindstream.errors import MindstreamError
 from mindstream.log.audit import Deed, machine_user
 from mindstream.log.events import Logged
-from mindstream.log.files import private_file
-from mindstream.log.folder import history
+from mindstream.log.files import history, private_file
 from mindstream.memory.store.validation import MAX_UTTERANCE
 from mindstream.private_files import make_private_folder
 from mindstream.reasoners.reasoner import rows_of

@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 
 from mindstream.coach.events import Alarmed, Basis, Strength
 from mindstream.coach.gates.gate import Situation
+from mindstream.coach.packs.load import phrases
 from mindstream.coach.packs.pack import Alarm, Pack, Texts, in_language
 from mindstream.coach.packs.safety import Raised, find_alarm, find_hint, find_raised, recognises_danger
-from mindstream.coach.packs.saying import phrases
 from mindstream.coach.talker import AGENT, Talker
 from mindstream.errors import StorageError
 from mindstream.foreign_code import ForeignFailure, ForeignTask
@@ -24,7 +24,7 @@ from mindstream.memory.store.store import Entry
 from mindstream.models.decide import LETTERS, Question, decide
 from mindstream.models.model import Model
 from mindstream.models.prompt import rule
-from mindstream.models.questions.predicate import YES_NO
+from mindstream.models.questions import YES_NO
 from mindstream.text.words import Language, language_of
 
 ANSWERS = (

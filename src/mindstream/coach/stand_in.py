@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from mindstream.coach.belief.plan import MARKS
-from mindstream.coach.packs.pack import Lists, Topic, choices
+from mindstream.coach.packs.load import fresh, list_in, say
+from mindstream.coach.packs.pack import Lists, Topic, choices, topics_in
 from mindstream.coach.packs.safety import find_hint, spoke_of_danger
-from mindstream.coach.packs.saying import fresh, list_in, say
-from mindstream.coach.packs.topics import topics_in
-from mindstream.coach.talk import Talk
+from mindstream.coach.talker import Talk
 from mindstream.models.embedders.wordllama import vectors
 from mindstream.models.prompt import rule
 from mindstream.reasoners.conversation import DatedLine, Line

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import tzinfo
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import JsonValue
 
 from mindstream.clock import format_spoken
 from mindstream.coach.belief.belief import plan_of
+from mindstream.coach.belief.plan import CoachingPlan
 from mindstream.coach.briefing import briefing_of
 from mindstream.coach.events import LeftUnsaid
 from mindstream.coach.gates.gate import Situation
 from mindstream.coach.handover import Handover, without_marks
-from mindstream.coach.packs.pack import Pack, zone_in
-from mindstream.coach.packs.saying import fresh, phrases
-from mindstream.coach.talk import Talk
+from mindstream.coach.packs.load import fresh, phrases
+from mindstream.coach.packs.pack import Pack, Phase, zone_in
 from mindstream.errors import BudgetSpent, ModelError, ModelRefused, ReplyInvalid
 from mindstream.log.events import Failed, Said
 from mindstream.memory.memory import Memory
@@ -26,12 +26,77 @@ from mindstream.memory.recall.exemplars import Exemplars, find_examples
 from mindstream.memory.recall.relevance import LOW_CERTAINTY
 from mindstream.memory.store.record import Kind, Record
 from mindstream.memory.store.store import Entry
-from mindstream.models.model import Model, Request
+from mindstream.models.model import Message, Model, Request
+from mindstream.models.prompt import Prompt
 from mindstream.models.reply import legible_parts
 from mindstream.reasoners.conversation import DatedLine, Line, Note, dated_line, lines, lines_of_talks, note
+from mindstream.reasoners.reasoner import Briefing
 from mindstream.text.context import Part, fit
 from mindstream.text.links import links, pieces_without_links
 from mindstream.text.words import language_of
+
+
+class Talk(Prompt[str]):
+    """Answer the utterance now.
+
+    `decides`: the reply begins with who answers (see coach/handover). `late`: a Reasoner is still at it; say nothing
+    that is its to say. `thought`: it has thought about this utterance. `one_answer`: nothing can follow.
+    `called_for`: what a sign for a doctor, or of a danger, calls for, to be said in the answer's own words;
+    `before`: what an alarm of the pack says ahead of the answer; `asked_after`: what is asked because of a hint of one,
+    after the answer, which then asks nothing.
+    """
+
+    role: ClassVar[str] = "talker"
+
+    pack: Pack
+    phase: Phase
+    belief: dict[str, JsonValue]
+    plan: CoachingPlan
+    briefing: Briefing = Briefing()
+    notes: tuple[Note, ...]
+    recalled: tuple[Note, ...]
+    talks: tuple[DatedLine, ...] = ()
+    """Lines of earlier talks."""
+    exemplars: tuple[str, ...] = ()
+    """How others answered like questions: data, of which nothing is about this user; rules make nothing of them."""
+    history: tuple[Line, ...]
+    earlier: int = 0
+    """How many older lines of this talk are not shown."""
+    utterance: str
+    decides: bool = False
+    late: bool = False
+    thought: bool = False
+    one_answer: bool = False
+    unsaid: str = ""
+    """What the Reasoner would have added to the last answer, where nothing could follow it."""
+    called_for: str = ""
+    before: str = ""
+    asked_after: str = ""
+    now: str = ""
+    """The hour and the day where they live, if that is known."""
+
+    def texts(self) -> Iterator[str]:
+        """Yield the texts whose links an answer may name: what was said, noted and planned, and the pack's resources.
+
+        Exemplars are third-party content: a link that only they contain is not named.
+        """
+        yield from self.own_texts()
+        yield from (step.full() for step in self.plan.steps)
+        yield from (note.text for note in (*self.notes, *self.recalled))
+        yield self.briefing.offer
+
+    def own_texts(self) -> Iterator[str]:
+        """Yield the texts whose addresses a page may load by itself (images): the conversation and the pack.
+
+        Notes and recalled memories may be based on third-party content.
+        """
+        yield from (line.text for line in (*self.history, *self.talks))
+        yield from (self.utterance, self.before)
+        yield from (resource.link for resource in self.pack.resources if resource.link)
+
+    def dialogue(self) -> Sequence[Message]:
+        return [line.message for line in self.history]
+
 
 AGENT = "coach"
 """Signs what the Talker says."""

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mindstream.conformance.promise import Factory, Promise, expect, expect_error
-from mindstream.conformance.samples import ANN, BOB, NOW, THEN, build_record, build_writing
+from mindstream.conformance.samples import (
+    ANN,
+    BOB,
+    NOW,
+    THEN,
+    Factory,
+    Promise,
+    build_record,
+    build_writing,
+    expect,
+    expect_error,
+)
 from mindstream.errors import InputError, LeaseLost
 from mindstream.log.events import Heard, Thought
 from mindstream.log.work import Work

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 
-from mindstream.conformance.promise import Factory, Promise, expect
+from mindstream.conformance.samples import Factory, Promise, expect
 from mindstream.errors import ModelError
 from mindstream.models.model import Call, Model, Part, Piece, Request, Usage
 from mindstream.models.prompt import Prompt, rule

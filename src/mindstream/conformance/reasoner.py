@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from mindstream.conformance.promise import Factory, Promise, expect
+from mindstream.conformance.samples import Factory, Promise, expect
 from mindstream.foreign_code import GRACE_S
 from mindstream.log.events import Heard, Thought
 from mindstream.memory.memory import Memory

@@ -11,17 +11,20 @@ from dataclasses import replace
 import numpy as np
 
 from mindstream.conformance.leases import LEASE_PROMISES, hear
-from mindstream.conformance.promise import Factory, Promise, expect, expect_error
 from mindstream.conformance.samples import (
     ANN,
     BOB,
     LATER,
     NOW,
     THEN,
+    Factory,
+    Promise,
     build_event,
     build_record,
     build_version,
     build_writing,
+    expect,
+    expect_error,
 )
 from mindstream.errors import Conflict, ErasedMeanwhile, InputError
 from mindstream.log.audit import Deed

@@ -10,8 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
-from mindstream.conformance.promise import Factory, Promise, expect, expect_error
-from mindstream.conformance.samples import NOW, THEN, build_event, build_record
+from mindstream.conformance.samples import NOW, THEN, Factory, Promise, build_event, build_record, expect, expect_error
 from mindstream.errors import InputError, LeaseLost, MindstreamError
 from mindstream.log.names import StreamKey, StreamName
 from mindstream.memory.store.checkpoints import Checkpoint

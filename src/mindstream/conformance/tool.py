@@ -10,7 +10,7 @@ import json
 import re
 from dataclasses import dataclass
 
-from mindstream.conformance.promise import Factory, Promise, expect, expect_error
+from mindstream.conformance.samples import Factory, Promise, expect, expect_error
 from mindstream.errors import ToolError
 from mindstream.models.model import Call
 from mindstream.models.schema import find_faults

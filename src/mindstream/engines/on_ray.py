@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mindstream.engines.worker import carry_out
+from mindstream.engines.processes import carry_out
 from mindstream.errors import SettingsError, WorkerLost
 
 R = TypeVar("R")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mindstream import intake
 from mindstream.errors import InputError
-from mindstream.life import lives
+from mindstream.life import opened
 from mindstream.life.events import (
     Answered,
     Commanded,
@@ -76,7 +76,7 @@ async def give_goal(stream: Memory, goal: str, orders: Sequence[str] = ()) -> No
     left = [task.text for task in state.ledger.tasks.values() if task.standing in ("open", "waiting")]
     is_there = goal == state.goal or words in left
     begun = LifeBegan(goal=goal, language=language_of(goal), orders=orders)
-    await lives.begin(stream, begun, *([] if is_there else [state.ledger.add(goal)]))
+    await opened.begin(stream, begun, *([] if is_there else [state.ledger.add(goal)]))
 
 
 async def say(stream: Memory, text: str) -> None:

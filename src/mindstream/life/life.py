@@ -13,20 +13,18 @@ from functools import partial
 
 from mindstream.clock import DAY_S, Moment
 from mindstream.errors import BudgetSpent, InputError, ModelError
-from mindstream.life import lives, stand_in  # noqa: F401 (registers the stand-ins)
+from mindstream.life import opened as lives
+from mindstream.life import stand_in  # noqa: F401 (registers the stand-ins)
 from mindstream.life.billed_model import BilledModel
-from mindstream.life.budget import LifeBudget
 from mindstream.life.commands import give_goal
 from mindstream.life.events import SLOT, Beat, Rested, TurnBegan, TurnEnded
-from mindstream.life.folding import fold, turns_to_fold
 from mindstream.life.inbox import Inbox, SimulatedUser
-from mindstream.life.looking import look_for_work
-from mindstream.life.m2 import M2
+from mindstream.life.m2 import M2, fold, look_for_work, turns_to_fold
 from mindstream.life.opened import require_models, write_opened
 from mindstream.life.permission import Permits
-from mindstream.life.prompts.is_worth_turn import IsWorthTurn
+from mindstream.life.prompts import IsWorthTurn
 from mindstream.life.roles import Roles
-from mindstream.life.state import LifeState, read_state
+from mindstream.life.state import LifeBudget, LifeState, read_state
 from mindstream.life.steps import Halted, Steps
 from mindstream.life.tools.ask_user import ask_tool
 from mindstream.life.tools.ledger_tools import LedgerTools

@@ -1,21 +1,29 @@
-"""A turn of M2, a life's orchestrator: it looks at the ledger, calls its tools, and ends the turn with a word."""
+"""A turn of M2, a life's orchestrator: it looks at the ledger, calls its tools, and ends the turn with a word.
+
+One call a look. What is found goes into the ledger; where nothing is, the next beat costs nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import tzinfo
+from datetime import UTC, datetime, tzinfo
 
 from mindstream.clock import format_spoken
-from mindstream.errors import BudgetSpent, ModelError, ReplyInvalid
+from mindstream.errors import BudgetSpent, InputError, ModelError, ReplyInvalid
 from mindstream.life.agent import StepCalls, StepModel
-from mindstream.life.events import Replied, TurnEnded
-from mindstream.life.prompts.live import Live
+from mindstream.life.events import Folded, Proposed, Replied, TurnEnded
+from mindstream.life.ledger import Task
+from mindstream.life.prompts import MOST, FoldTurns, Live, ProposeWork, WorkFound
+from mindstream.life.state import LifeState, Turn
 from mindstream.life.steps import Steps
-from mindstream.life.tools.own_tools import LifeTool
-from mindstream.models.fence import fenced, listed
+from mindstream.life.tools.memory_tools import MARK, memory
+from mindstream.life.tools.own_tools import LifeTool, Where
+from mindstream.memory.store.record import is_tainted
+from mindstream.models.fence import cut, fenced, listed
 from mindstream.models.model import Message, Model, Request
-from mindstream.models.shorten import shorten
+from mindstream.models.shorten import estimate_tokens, shorten
+from mindstream.text.times import read_moment
 from mindstream.tools.loop import run_loop
 
 STEPS = 12
@@ -102,3 +110,130 @@ class M2:
 
     def _news(self) -> str:
         return fenced(listed(news.line for news in self.steps.state.unread), "news")
+
+
+FULL, KEPT = 0.75, 0.4
+"""At such a share of the limit the oldest turns are folded, until so much is left."""
+LONGEST = 3_000
+"""How long a fold may be, in characters."""
+
+
+def turns_to_fold(state: LifeState, tokens: int, limit: int) -> list[Turn]:
+    """Return the oldest turns, so many that the others fit well; none where there is room.
+
+    Args:
+        tokens: how long M2's prompt is now.
+    """
+    if tokens <= FULL * limit or len(state.turns) < 2:
+        return []
+    over, oldest = tokens - KEPT * limit, []
+    for turn in state.turns[:-1]:
+        if over <= 0:
+            break
+        over -= sum(map(_tokens, turn.messages))
+        oldest.append(turn)
+    return oldest
+
+
+async def fold(steps: Steps, model: Model, turns: list[Turn]) -> None:
+    """Let turns become a memory in M2's words; where it gives none they stay, and the next turn asks again."""
+    state = steps.state
+    ask = FoldTurns(goal=state.goal, turns=tuple(map(write_turn, turns)), language=state.language)
+    id_ = f"fold-{turns[-1].number}-{state.turn}"
+    replied = await steps.reply(id_, "M2", model, Request(ask, "M2"))
+    try:
+        text = ask.parse(replied.text)
+    except ReplyInvalid:
+        return
+    where = Where(f"{turns[-1].number}", "M2", any(turn.tainted for turn in turns))
+    record = (await steps.memory.build_records([memory(cut(text, LONGEST), where)]))[0]
+    folded = Folded(since=turns[0].number, upto=turns[-1].number, text=record.text, record=record.id, model=model.name)
+    state.apply(folded, steps.memory.clock.now())
+    for known in (state.asked, state.replies):
+        known.pop(id_, None)
+    steps.note_applied(folded.model_copy(update={"state": state.model_dump_json()}), [record])
+    await steps.flush()
+
+
+def write_turn(turn: Turn) -> str:
+    """Write a turn as text: what woke it, what was said, called and given."""
+    lines = [f"Turn {turn.number}"]
+    for message in turn.messages:
+        lines += [message.text] if message.text else []
+        lines += [f"-> {call.tool}({call.arguments})" for call in message.calls]
+    return "\n".join(lines)
+
+
+def _tokens(message: Message) -> int:
+    return 4 + estimate_tokens(message.text) + sum(estimate_tokens(call.arguments) for call in message.calls)
+
+
+REMEMBERED, RESULT, LINE = 10, 300, 600
+"""So many memories are looked at; so much of a result, and of a memory, in characters."""
+
+
+async def look_for_work(steps: Steps, model: Model, zone: tzinfo) -> None:
+    """Have M2 propose work, and put it into the ledger.
+
+    Raises:
+        BudgetSpent: nothing is left for it today.
+        Halted: a person paused or stopped this life.
+    """
+    state, now = steps.state, steps.memory.clock.now()
+    ask = await _question(steps, zone)
+    id_ = f"look-{state.turn}-{state.looked:.0f}"
+    replied = await steps.reply(id_, "M2", model, Request(ask, "M2"))
+    try:
+        if replied.error:
+            raise ReplyInvalid(replied.error)
+        work = ask.parse(replied.text)
+    except ReplyInvalid as error:
+        work = WorkFound(because=str(error))
+    for known in (state.asked, state.replies):
+        known.pop(id_, None)
+    found = [text for text in work.tasks[:MOST] if not _is_known(steps, text)]
+    until = read_moment(work.until, now, zone) if work.until and not found else None
+    steps.note(Proposed(tasks=tuple(found), because=cut(work.because, LINE), until=until))
+    for text in found:
+        steps.note(state.ledger.add(text))
+    await steps.flush()
+
+
+def _is_known(steps: Steps, text: str) -> bool:
+    """Tell whether a task says nothing, or what stands in the ledger already, done or not."""
+    try:
+        added = steps.state.ledger.add(text)
+    except InputError:
+        return True
+    return any(task.text == added.text for task in steps.state.ledger.tasks.values())
+
+
+async def _question(steps: Steps, zone: tzinfo) -> ProposeWork:
+    """Gather what M2 looks at; words of strangers give it no tasks."""
+    state, now = steps.state, steps.memory.clock.now()
+    recalled = await steps.memory.recall(
+        state.goal, REMEMBERED, kinds=("note", "dream"), where=MARK, touch=False, rerank=False
+    )
+    tasks = state.ledger.ordered()
+    return ProposeWork(
+        goal=state.goal,
+        orders=state.orders,
+        language=state.language,
+        now=format_spoken(now, zone),
+        earlier=tuple(fold.text for fold in state.folds[-1:] if not fold.tainted),
+        memories=tuple(
+            _day(each.record.created) + cut(each.record.text, LINE) for each in recalled if not is_tainted(each.record)
+        ),
+        over=tuple(map(_over, (task for task in tasks if task.standing in ("done", "stopped")))),
+        waiting=tuple(state.ledger.lines(now, zone)),
+        room=steps.budget.room_today(state.spent, now),
+    )
+
+
+def _over(task: Task) -> str:
+    ended = "done" if task.standing == "done" else "given up"
+    return f"{task.text} ({ended})" + (f": {cut(' '.join(task.result.split()), RESULT)}" if task.result else "")
+
+
+def _day(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d: ")

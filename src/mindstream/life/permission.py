@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from mindstream.life.events import PermissionAsked
 from mindstream.life.state import LifeState
 from mindstream.models.model import Call
-from mindstream.tools.tool import Tool
-from mindstream.tools.traits import traits_of
+from mindstream.tools.tool import Tool, traits_of
 
 
 @dataclass(frozen=True, slots=True)

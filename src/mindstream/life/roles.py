@@ -8,9 +8,7 @@ from dataclasses import dataclass, replace
 from mindstream.errors import BudgetSpent, ModelUnavailable, ReplyInvalid
 from mindstream.foreign_code import ForeignFailure, ForeignTask
 from mindstream.life.agent import work
-from mindstream.life.prompts.carry_out import CarryOut
-from mindstream.life.prompts.think_deeply import ThinkDeeply
-from mindstream.life.prompts.words import DREAM, spec_of
+from mindstream.life.prompts import DREAM, CarryOut, ThinkDeeply, spec_of
 from mindstream.life.steps import Done, Steps
 from mindstream.life.tools.memory_tools import RETURNED, recall_tool, retain_tool
 from mindstream.life.tools.outside import OutsideTools

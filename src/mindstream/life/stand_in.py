@@ -13,11 +13,7 @@ from typing import TypeAlias
 
 from mindstream.life.guards import AT_ONCE
 from mindstream.life.ledger import Task
-from mindstream.life.prompts.carry_out import CarryOut
-from mindstream.life.prompts.fold_turns import FoldTurns
-from mindstream.life.prompts.is_worth_turn import IsWorthTurn
-from mindstream.life.prompts.live import Live
-from mindstream.life.prompts.words import NOT_YET
+from mindstream.life.prompts import NOT_YET, CarryOut, FoldTurns, IsWorthTurn, Live
 from mindstream.life.state import ANSWERED, LEAVE, SAID
 from mindstream.life.tools.outside import HELD
 from mindstream.life.waking import known_orders

@@ -1,4 +1,4 @@
-"""What a life is made of, read from its rows of the log: applied as they are written, and again when it is opened.
+"""State of a life: its turns, spending, and what its models see.
 
 `Folded` carries all of it, so that a long life is read from its last fold on.
 """
@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pydantic import BaseModel, Field
 
 from mindstream.clock import Moment
-from mindstream.life.context import Fold, LifeSpent, News, Opened, Turn
+from mindstream.errors import BudgetSpent
 from mindstream.life.events import (
     SLOT,
     Answered,
@@ -32,14 +33,61 @@ from mindstream.life.events import (
     TurnBegan,
     TurnEnded,
 )
-from mindstream.life.ledger import Ledger
-from mindstream.life.prompts.words import NOT_YET
+from mindstream.life.ledger import Ledger, Task
+from mindstream.life.prompts import NOT_YET
 from mindstream.log.events import Event, Heard, Logged, Observed, ToolCalled
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.redaction import MARK
 from mindstream.models.fence import cut, fenced
 from mindstream.models.model import Call, Message
 from mindstream.text.words import count_words
+
+
+class Turn(BaseModel):
+    """A turn in M2's context."""
+
+    number: int
+    because: str = ""
+    messages: list[Message] = Field(default_factory=list)
+    tainted: bool = False
+    """Words of strangers stand in it."""
+
+
+class News(BaseModel):
+    """Something that others did: the row of the log where it stands, a line, and whether the user did it."""
+
+    row: int
+    line: str
+    by_user: bool = True
+
+
+class Fold(BaseModel):
+    """What became of older turns."""
+
+    text: str
+    tainted: bool = False
+
+
+class Opened(BaseModel):
+    """How it stood when the newest turn began, the same at each of its steps; and what was told of others in it."""
+
+    at: Moment = 0.0
+    tasks: list[Task] = Field(default_factory=list)
+    news: list[str] = Field(default_factory=list)
+
+
+class LifeSpent(BaseModel):
+    """What a life has spent so far: all in all, and on the day of the last call."""
+
+    calls: int = 0
+    tokens: int = 0
+    usd: float = 0.0
+    day: str = ""
+    usd_today: float = 0.0
+    tokens_today: int = 0
+    words_today: int = 0
+    """Words that it said unasked."""
+
 
 KINDS = (
     "life_began", "turn_began", "asked", "replied", "turn_ended", "folded", "task_changed", "questioned", "answered",
@@ -326,3 +374,54 @@ def _apply_rows(state: LifeState, rows: list[Logged]) -> None:
         state.apply(row.event, row.at, row.seq)
         if row.event.kind in FROM_OUTSIDE and not row.system:
             state.seen = max(state.seen, row.seq)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LifeBudget:
+    """Limits over the whole life, exceeded by one call at most; None: no limit.
+
+    Attributes:
+        calls, tokens, usd: of models; a call whose price is not known adds nothing to the money.
+        usd_per_day, tokens_per_day: on one day (UTC).
+        words_per_day: words that it may say unasked on one day (the tool I).
+    """
+
+    calls: int | None = None
+    tokens: int | None = None
+    usd: float | None = None
+    usd_per_day: float | None = None
+    tokens_per_day: int | None = None
+    words_per_day: int | None = None
+
+    def check(self, spent: LifeSpent, now: Moment) -> None:
+        """Raise BudgetSpent where nothing is left for a call of a model."""
+        for what, allowed, so_far in (*self._of_life(spent), *self._of_day(spent, now)):
+            if allowed is not None and so_far >= allowed:
+                raise BudgetSpent(f"{so_far:g} of the {allowed:g} {what} that were allowed are spent")
+
+    def is_over(self, spent: LifeSpent) -> bool:
+        """Tell whether no day will give it more: a limit of the whole life is reached."""
+        return any(allowed is not None and so_far >= allowed for _, allowed, so_far in self._of_life(spent))
+
+    def room_today(self, spent: LifeSpent, now: Moment) -> str:
+        """Say what is left for today, in words; "" where no limit of the day is set."""
+        left = ((what, allowed, so_far) for what, allowed, so_far in self._of_day(spent, now) if allowed is not None)
+        return ", ".join(f"{allowed - so_far:g} {what.removesuffix(' a day')}" for what, allowed, so_far in left)
+
+    def _of_life(self, spent: LifeSpent) -> tuple[tuple[str, float | None, float], ...]:
+        return (
+            ("calls", self.calls, spent.calls),
+            ("tokens", self.tokens, spent.tokens),
+            ("US dollars", self.usd, spent.usd),
+        )
+
+    def _of_day(self, spent: LifeSpent, now: Moment) -> tuple[tuple[str, float | None, float], ...]:
+        is_today = spent.day == datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d")
+        usd, tokens = (spent.usd_today, spent.tokens_today) if is_today else (0.0, 0)
+        return ("US dollars a day", self.usd_per_day, usd), ("tokens a day", self.tokens_per_day, tokens)
+
+    def may_speak(self, spent: LifeSpent, words: int, now: Moment) -> bool:
+        """Tell whether so many words may be said unasked now."""
+        day = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d")
+        said = spent.words_today if spent.day == day else 0
+        return self.words_per_day is None or said + words <= self.words_per_day

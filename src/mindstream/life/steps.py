@@ -12,10 +12,9 @@ from dataclasses import dataclass, field, replace
 
 from mindstream.errors import BudgetSpent, ModelError
 from mindstream.foreign_code import describe
-from mindstream.life.budget import LifeBudget
 from mindstream.life.events import SLOT, Asked, Replied, WishedCall
 from mindstream.life.inbox import Inbox
-from mindstream.life.state import LifeState
+from mindstream.life.state import LifeBudget, LifeState
 from mindstream.log.events import Event, Logged, Observed, ToolCalled
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.touch import Touch

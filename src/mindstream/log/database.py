@@ -25,9 +25,8 @@ from mindstream import chance
 from mindstream.clock import SystemClock
 from mindstream.errors import StorageError
 from mindstream.log import free_space
-from mindstream.log.files import private_database, private_folder
+from mindstream.log.files import BUSY_S, MEND, explain_errors, is_busy, private_database, private_folder
 from mindstream.log.reader_threads import Pending, Readers, Snapshot, of_one_moment, readable_text
-from mindstream.log.sqlite_errors import BUSY_S, MEND, explain_errors, is_busy
 
 T = TypeVar("T")
 Migration = Callable[[sqlite3.Connection], None]

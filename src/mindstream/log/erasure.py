@@ -25,10 +25,18 @@ from mindstream.clock import Moment
 from mindstream.errors import InputError, StorageError
 from mindstream.log import erasures, free_space
 from mindstream.log.database import FILE, overwrite_deleted
-from mindstream.log.files import check_plain, private_file
-from mindstream.log.folder import COPIES, GATES, KEPT_COLUMNS, UNFINISHED_GATES, history
+from mindstream.log.files import (
+    BUSY_S,
+    COPIES,
+    GATES,
+    KEPT_COLUMNS,
+    UNFINISHED_GATES,
+    check_plain,
+    explain_errors,
+    history,
+    private_file,
+)
 from mindstream.log.names import StreamKey
-from mindstream.log.sqlite_errors import BUSY_S, explain_errors
 from mindstream.paths import read_text
 
 if sys.platform != "win32":

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from mindstream.log.sqlite_errors import explain_errors
+from mindstream.log.files import explain_errors
 
 T = TypeVar("T")
 Connect = Callable[[], sqlite3.Connection]

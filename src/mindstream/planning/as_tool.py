@@ -10,8 +10,7 @@ from mindstream.models.roles import AnyModels
 from mindstream.planning.planner import Planner
 from mindstream.planning.solution import Solution
 from mindstream.planning.solve import Strategy
-from mindstream.tools.tool import FunctionTool, Tool, tool
-from mindstream.tools.traits import Traits, traits_of
+from mindstream.tools.tool import FunctionTool, Tool, Traits, tool, traits_of
 
 SECONDS = 25.0
 """A caller that waits for a tool as long as usual (30 s) gets what there is by then."""

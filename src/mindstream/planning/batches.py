@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from mindstream.foreign_code import ForeignFailure, ForeignTask
 from mindstream.models.model import Call
 from mindstream.tools.call import Observation, observe_text
-from mindstream.tools.traits import Batch
+from mindstream.tools.tool import Batch
 
 MOST = 32
 """So many calls at most are made in one."""

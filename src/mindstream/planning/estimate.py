@@ -15,10 +15,7 @@ from mindstream.models.providers.address import address
 from mindstream.models.providers.prices import price
 from mindstream.models.shorten import estimate_tokens
 from mindstream.planning.plan import Plan
-from mindstream.planning.prompts.act_on_task import ActOnTask
-from mindstream.planning.prompts.answer_alone import AnswerAlone
-from mindstream.planning.prompts.answer_from_evidence import AnswerFromEvidence
-from mindstream.planning.prompts.make_plan import MakePlan, describe
+from mindstream.planning.prompts import ActOnTask, AnswerAlone, AnswerFromEvidence, MakePlan, describe
 from mindstream.text.words import count_of
 
 STEPS, EVIDENCE, STEP, ANSWER = 4, 400, 60, 100

@@ -2,11 +2,65 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from pydantic import Field, JsonValue
 
+from mindstream.clock import SystemClock
+from mindstream.errors import BudgetSpent
 from mindstream.log.declared import NoWords, Quotes
 from mindstream.log.events import Event
-from mindstream.planning.allowance import NOTHING_SPENT, Spent
+from mindstream.models.wrappers.budget import Budget
+
+CLOCK = SystemClock()
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a run took: calls of models and of tools, tokens, US dollars where the price is known, seconds.
+
+    Attributes:
+        unpriced: calls whose price is not known; None: nobody counted them (logs of older versions).
+    """
+
+    model_calls: int = 0
+    tool_calls: int = 0
+    tokens: int = 0
+    cost_usd: float = 0.0
+    seconds: float = 0.0
+    unpriced: int | None = None
+
+
+NOTHING_SPENT = Spent()
+
+
+class Allowance:
+    """Calls of models, tokens and money, by a budget; calls of tools."""
+
+    def __init__(self, budget: Budget, tool_calls: int | None = None) -> None:
+        self.budget = budget
+        self._most, self._tool_calls = tool_calls, 0
+        self._began, self._seconds_before = CLOCK.elapsed(), 0.0
+
+    def take_up(self, run: str, before: Spent) -> None:
+        """Count what the run took before, as its log says."""
+        self._tool_calls, self._seconds_before = before.tool_calls, before.seconds
+        self.budget.take_up(run, before.model_calls, before.tokens, before.cost_usd, before.unpriced or 0)
+
+    def take_call(self, cost_usd: float) -> None:
+        """Count one call of a tool, and what it costs; raises BudgetSpent where no more is allowed."""
+        if self._most is not None and self._tool_calls >= self._most:
+            raise BudgetSpent(f"the {self._most} calls of tools that were allowed are made")
+        self.budget.check()
+        self._tool_calls += 1
+        self.budget.spent_usd += cost_usd
+
+    def spent(self) -> Spent:
+        """Return what the run took so far."""
+        budget, seconds = self.budget, self._seconds_before + CLOCK.elapsed() - self._began
+        return Spent(
+            budget.spent_calls, self._tool_calls, budget.spent_tokens, budget.spent_usd, seconds, budget.unpriced
+        )
 
 
 class RunEvent(Event):

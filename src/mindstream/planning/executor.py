@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from typing import Protocol, TypeAlias
 
 from pydantic import JsonValue
 
@@ -21,14 +22,104 @@ from mindstream.models.model import Call
 from mindstream.planning.arguments import Reference, bind, find_parts
 from mindstream.planning.batches import Batches
 from mindstream.planning.evidence import Evidence
-from mindstream.planning.permission import Approver, Wish, refusal, refuse
-from mindstream.planning.plan import PlannedStep
-from mindstream.planning.watcher import RunWatcher
+from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.text.links import links
 from mindstream.tools.call import Observation, call_tool
-from mindstream.tools.given_addresses import addresses_of, ungiven
-from mindstream.tools.tool import Tool, checked_tools
-from mindstream.tools.traits import PLAIN, Traits, traits_of
+from mindstream.tools.given_addresses import addresses_of, refusal_of, ungiven
+from mindstream.tools.tool import PLAIN, Tool, Traits, checked_tools, traits_of
+
+
+class RunWatcher(Protocol):
+    """Told of a run as it goes on. What one of them raises ends the run: a log that cannot be written must."""
+
+    async def planned(self, plan: Plan, because: str) -> None:
+        """A plan was made, or changed, because of something."""
+
+    async def missed(self, steps: Collection[str]) -> None:
+        """The answer was missing from what these steps found: the plan is about to be mended."""
+
+    async def kept(self) -> None:
+        """Nothing of the plan was mended."""
+
+    async def began(self, step: PlannedStep, arguments: str) -> None:
+        """A tool is about to be called, with these arguments as JSON: what stands here may have happened."""
+
+    async def found(self, evidence: Evidence) -> None:
+        """A step has its evidence, or failed."""
+
+
+class Unwatched:
+    """A watcher that does nothing; others inherit what they do not care about."""
+
+    async def planned(self, plan: Plan, because: str) -> None:
+        pass
+
+    async def missed(self, steps: Collection[str]) -> None:
+        pass
+
+    async def kept(self) -> None:
+        pass
+
+    async def began(self, step: PlannedStep, arguments: str) -> None:
+        pass
+
+    async def found(self, evidence: Evidence) -> None:
+        pass
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A call that changes the world, and wants leave.
+
+    Attributes:
+        arguments: what the tool would be called with, as JSON, evidence filled in.
+        foreign: words of strangers stand in the arguments.
+        address: why approval is needed for a call that only reads: nobody trusted gave this address.
+    """
+
+    step: PlannedStep
+    arguments: str
+    foreign: bool
+    address: str = ""
+
+
+Approver: TypeAlias = Callable[[Wish], Awaitable[bool]]
+"""Says whether a call may be made."""
+
+
+def refusal(wish: Wish) -> str:
+    """Say that a call was not made, and what would let it."""
+    if wish.address:
+        return refusal_of(wish.address)
+    if wish.foreign:
+        return "not called: it changes the world, words of strangers fill its arguments, and nobody gave leave for it"
+    return f"not called: it changes the world, and nobody gave leave for it (--allow {wish.step.tool} does)"
+
+
+async def refuse(_: Wish) -> bool:
+    """Give no leave: what stands in where there is nobody to ask."""
+    return False
+
+
+def allow(tools: Collection[str], otherwise: Approver = refuse) -> Approver:
+    """Give leave to these tools, except where words of strangers fill their arguments; ask `otherwise` for the rest."""
+
+    async def leave(wish: Wish) -> bool:
+        return (wish.step.tool in tools and not wish.foreign) or await otherwise(wish)
+
+    return leave
+
+
+def one_at_a_time(leave: Approver) -> Approver:
+    """Ask for the next call when the one before is answered: a person reads one question at a time."""
+    asking = asyncio.Lock()
+
+    async def ask(wish: Wish) -> bool:
+        async with asking:
+            return await leave(wish)
+
+    return ask
+
 
 CLOCK = SystemClock()
 _encode = json.JSONEncoder(ensure_ascii=False).encode

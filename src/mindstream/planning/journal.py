@@ -20,14 +20,15 @@ from mindstream.log.events import Logged
 from mindstream.memory import lease
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Entry, Fence, WorkDone
-from mindstream.planning.allowance import NOTHING_SPENT, Spent
 from mindstream.planning.events import (
+    NOTHING_SPENT,
     AnswerMissing,
     PlanKept,
     RunPlanned,
     Solved,
     Solving,
     SpendingEvent,
+    Spent,
     StepBegan,
     StepFound,
 )

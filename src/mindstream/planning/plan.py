@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Annotated, Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, JsonValue, ValidationError
 
@@ -13,7 +15,51 @@ from mindstream.models.legible import without_controls
 from mindstream.models.prompt import complaints
 from mindstream.models.reply import DECODER, DEEP, DEEPEST
 from mindstream.planning.arguments import STEP_ID, find_references, parse_part
-from mindstream.planning.difference import Change, compare
+
+MARKS = {"added": "+", "removed": "-", "changed": "~", "kept": " "}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What becomes of a step; `before` is None where it is added, `after` where it is removed."""
+
+    kind: Literal["added", "removed", "changed", "kept"]
+    before: PlannedStep | None
+    after: PlannedStep | None
+
+    @property
+    def step(self) -> str:
+        """The step's id."""
+        return (self.after or self.before).id  # type: ignore[union-attr]  # one of the two is there
+
+    def __str__(self) -> str:
+        """Write the change in a line; of a step that is changed, what it was and is."""
+        if self.kind != "changed" or not self.before or not self.after:
+            return f"{MARKS[self.kind]} {_describe(self.after or self.before)}"
+        before, after = dict(self.before), dict(self.after)
+        names = (name for name in after if after[name] != before[name])
+        changes = "; ".join(f"{name} {_show(before[name])} → {_show(after[name])}" for name in names)
+        return f"{MARKS[self.kind]} {self.step}: {changes}"
+
+
+def compare(old: Sequence[PlannedStep], new: Sequence[PlannedStep]) -> tuple[Change, ...]:
+    """Return what becomes of each step: first what is removed, then the new plan's steps as they stand."""
+    before, after = {step.id: step for step in old}, {step.id for step in new}
+    gone = (Change("removed", step, None) for step in old if step.id not in after)
+    return (*gone, *(_change(before.get(step.id), step) for step in new))
+
+
+def _change(old: PlannedStep | None, new: PlannedStep) -> Change:
+    return Change("added" if old is None else "kept" if old == new else "changed", old, new)
+
+
+def _describe(step: PlannedStep | None) -> str:
+    return f"{step.id} = {step.tool}[{_show(step.arguments)}]" if step else ""
+
+
+def _show(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
 
 TOOL_NAME = re.compile(r"\w[\w./:-]{0,127}")
 
@@ -110,13 +156,13 @@ class Plan(BaseModel):
 
     def mermaid(self) -> str:
         """Return the plan as a Mermaid flowchart."""
-        from mindstream.planning.drawing import draw
+        from mindstream.planning.export import draw
 
         return draw(self)
 
     def _repr_html_(self) -> str:
         from mindstream.notebook import table
-        from mindstream.planning.drawing import table_rows
+        from mindstream.planning.export import table_rows
 
         return table(self.task or "plan", ("", "tool", "with", "after", "why"), table_rows(self))
 

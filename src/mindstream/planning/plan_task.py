@@ -12,7 +12,7 @@ from mindstream.models.providers.thoughts import Thinking
 from mindstream.planning.check import LONGEST, MOST_STEPS
 from mindstream.planning.formats.read import open_reader, read_other
 from mindstream.planning.plan import Plan, PlannedStep
-from mindstream.planning.prompts.make_plan import MakePlan, describe
+from mindstream.planning.prompts import MakePlan, describe
 from mindstream.tools.call import ForeignText
 from mindstream.tools.tool import Tool
 

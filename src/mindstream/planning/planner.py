@@ -9,16 +9,14 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.models.roles import AnyModels
 from mindstream.models.wrappers.budget import Budget
-from mindstream.planning.executor import LIMITS, Limits
+from mindstream.planning.executor import LIMITS, Approver, Limits, RunWatcher, refuse
 from mindstream.planning.exemplars import find_exemplars
-from mindstream.planning.permission import Approver, refuse
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.plan_task import plan_task
 from mindstream.planning.run import PLANNER
 from mindstream.planning.solution import Solution
 from mindstream.planning.solve import Strategy, choose_models, solve
 from mindstream.planning.strategies.remembered import RememberedPlans
-from mindstream.planning.watcher import RunWatcher
 from mindstream.tools.tool import Tool
 from mindstream.tracing import genai, span
 

@@ -9,32 +9,29 @@ from contextlib import aclosing
 from mindstream.errors import InputError
 from mindstream.models.ask import ask
 from mindstream.models.model import Model
-from mindstream.planning.allowance import Allowance
 from mindstream.planning.check import MOST_STEPS, StepChecker, check
-from mindstream.planning.difference import Change
-from mindstream.planning.drawing import describe_arguments
+from mindstream.planning.events import Allowance
 from mindstream.planning.evidence import Evidence, still_valid
-from mindstream.planning.executor import Executor, Limits
+from mindstream.planning.executor import Approver, Executor, Limits, RunWatcher
+from mindstream.planning.export import describe_arguments
 from mindstream.planning.formats.read import read
-from mindstream.planning.formats.rewoo_text import write_plan
+from mindstream.planning.formats.rewoo import write_plan
 from mindstream.planning.journal import RunCheckpoint
-from mindstream.planning.permission import Approver
-from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.planning.plan import Change, Plan, PlannedStep
 from mindstream.planning.plan_task import is_foreign, write_steps
-from mindstream.planning.prompts.answer_from_evidence import (
+from mindstream.planning.prompts import (
     AnswerFromEvidence,
+    KnowInstead,
+    MendPlan,
     Shown,
     SolverAnswer,
+    describe,
     read_answer,
     show_steps,
+    states_of,
 )
-from mindstream.planning.prompts.know_instead import KnowInstead
-from mindstream.planning.prompts.make_plan import describe
-from mindstream.planning.prompts.mend_plan import MendPlan, states_of
 from mindstream.planning.solution import Solution
-from mindstream.planning.watcher import RunWatcher
-from mindstream.tools.tool import Tool
-from mindstream.tools.traits import traits_of
+from mindstream.tools.tool import Tool, traits_of
 from mindstream.tracing import genai, span
 
 CALL = 2_000

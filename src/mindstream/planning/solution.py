@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mindstream.planning.allowance import NOTHING_SPENT, Spent
-from mindstream.planning.difference import Change
-from mindstream.planning.drawing import table_rows
+from mindstream.planning.events import NOTHING_SPENT, Spent
 from mindstream.planning.evidence import Evidence
-from mindstream.planning.plan import Plan
-from mindstream.planning.prompts.answer_from_evidence import QUOTED
+from mindstream.planning.export import table_rows
+from mindstream.planning.plan import Change, Plan
+from mindstream.planning.prompts import QUOTED
 
 
 @dataclass(frozen=True, slots=True)

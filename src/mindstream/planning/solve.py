@@ -16,18 +16,16 @@ from mindstream.models.cause import Cause, calls_for, current_cause
 from mindstream.models.model import Model
 from mindstream.models.roles import AnyModels, open_models
 from mindstream.models.wrappers.budget import Budget, Budgeted
-from mindstream.planning.allowance import Allowance
+from mindstream.planning.events import Allowance
+from mindstream.planning.executor import one_at_a_time
 from mindstream.planning.exemplars import find_exemplars
 from mindstream.planning.journal import GIVEN, REMEMBERED, Journal, RunCheckpoint, open_journal, outlast, read_run
-from mindstream.planning.permission import one_at_a_time
 from mindstream.planning.plan import Plan
-from mindstream.planning.prompts.answer_from_evidence import QUOTED
+from mindstream.planning.prompts import QUOTED
 from mindstream.planning.run import PLANNER, PlanningRun
 from mindstream.planning.solution import Solution
-from mindstream.planning.strategies.alone import chain_of_thought, direct
-from mindstream.planning.strategies.plan_execute import plan_and_execute
+from mindstream.planning.strategies.plan_execute import chain_of_thought, direct, plan_and_execute, rewoo
 from mindstream.planning.strategies.react import react
-from mindstream.planning.strategies.rewoo import rewoo
 from mindstream.tools.tool import checked_tools
 from mindstream.tracing import genai, span
 

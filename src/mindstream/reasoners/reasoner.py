@@ -27,8 +27,7 @@ from mindstream.text.links import links
 from mindstream.tools.call import ForeignText, Observation
 from mindstream.tools.given_addresses import refusal_of, ungiven
 from mindstream.tools.loop import watched_call
-from mindstream.tools.tool import Tool
-from mindstream.tools.traits import traits_of
+from mindstream.tools.tool import Tool, traits_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,20 +18,18 @@ from mindstream.location import AnyData
 from mindstream.memory.opening import open_everyone
 from mindstream.models.roles import Models
 from mindstream.server.asgi import Receive, Scope, Send
-from mindstream.server.budgets import Budgets
 from mindstream.server.chat import add_chat
 from mindstream.server.chat.errors import OpenAIErrors
-from mindstream.server.description import describe_api
 from mindstream.server.entrance import Admission, Entrance, checked_public_url
 from mindstream.server.events import add_events
 from mindstream.server.health import Metrics, add_health
 from mindstream.server.idempotency import PATIENCE_S, Writes
-from mindstream.server.ledger import Ledger
+from mindstream.server.ledger import Budgets, Ledger
 from mindstream.server.limits import Limits
 from mindstream.server.mcp.http import add_mcp
 from mindstream.server.old_files import take_in
 from mindstream.server.problems import PROBLEMS, TYPE, Refusal, body_of, describe_mistakes, problem, problem_of
-from mindstream.server.rest import add_rest
+from mindstream.server.rest import add_rest, describe_api
 from mindstream.server.tokens import Tokens
 from mindstream.service.operations.house import AT_ONCE, House, house_of
 from mindstream.service.operations.offered import Offered

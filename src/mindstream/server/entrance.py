@@ -12,12 +12,12 @@ from urllib.parse import urlsplit
 from mindstream.clock import SystemClock
 from mindstream.errors import InputError, StorageError
 from mindstream.server.asgi import App, Message, Receive, Scope, Send
-from mindstream.server.asking import METADATA, LeftS, challenge, left_of
-from mindstream.server.budgets import Budgets
 from mindstream.server.health import Metrics
+from mindstream.server.ledger import Budgets
 from mindstream.server.limits import BoundedBody, Limits
 from mindstream.server.origins import answer_preflight, is_preflight, reading
 from mindstream.server.problems import TYPE, Refusal, body_of, problem_of
+from mindstream.server.rest import METADATA, LeftS, challenge, left_of
 from mindstream.server.tokens import PREFIX, Token, Tokens
 from mindstream.service.operations.who import LOCAL_PEOPLE, Who
 

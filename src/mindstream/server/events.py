@@ -14,8 +14,7 @@ from mindstream.errors import InputError
 from mindstream.log.events import GROUND, Logged, every_kind
 from mindstream.log.names import StreamKey
 from mindstream.rooms import registered
-from mindstream.server.asking import LeftS, left_of, unending, who_of
-from mindstream.server.rest import PREFIX, problems_of
+from mindstream.server.rest import PREFIX, LeftS, left_of, problems_of, unending, who_of
 from mindstream.server.streams import PING_S, EventStream, encode
 from mindstream.service.operations.house import House
 from mindstream.service.operations.hub import Hub, Line, Listener, Wants

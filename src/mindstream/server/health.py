@@ -10,12 +10,10 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 import mindstream as package
-from mindstream.server.asking import who_of
 from mindstream.server.problems import Refusal
-from mindstream.server.rest import problems_of
+from mindstream.server.rest import problems_of, who_of
 from mindstream.service.operations.house import House
-from mindstream.service.operations.refusals import Forbidden
-from mindstream.service.operations.who import LOCAL
+from mindstream.service.operations.who import LOCAL, Forbidden
 
 TEXT = "text/plain; version=0.0.4"
 METRICS_SCOPES = {"admin", "server.admin", "server.read"}

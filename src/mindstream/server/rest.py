@@ -3,19 +3,70 @@
 from __future__ import annotations
 
 import inspect
+import json
+import math
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
+from urllib.parse import quote
 
 from fastapi import Body, FastAPI, Path, Query, Request, Response
+from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel, ConfigDict, create_model
 from pydantic.fields import FieldInfo
 
-from mindstream.server.asking import who_of
+from mindstream.server.asgi import Scope
 from mindstream.server.idempotency import Writes
-from mindstream.server.problems import PROBLEMS
+from mindstream.server.problems import PROBLEMS, TYPE, Problem, Refusal
 from mindstream.server.streams import answer_stream, wants_stream
 from mindstream.service.operations.house import House
 from mindstream.service.operations.table import Operation, operations
+from mindstream.service.operations.who import Who
+
+LeftS: TypeAlias = Callable[[], Awaitable[float]]
+"""Says how many seconds a token still holds; none where it has ended or was revoked."""
+METADATA = "/.well-known/oauth-protected-resource"
+"""Below it stands how the MCP server is reached with a token: whoever has none must be able to read that."""
+
+
+def challenge(error: str = "", scope: Scope | None = None, wanted: str = "") -> dict[str, str]:
+    """Return the header of a 401, or of a 403 for want of a scope (`wanted`).
+
+    At the MCP server it names what says how that is reached (RFC 9728).
+    """
+    told = [f'error="{error}"'] if error else []
+    told += [f'scope="{wanted}"'] if wanted else []
+    if scope is not None and f"{scope['path']}/".startswith("/mcp/"):
+        path = quote(scope["path"], safe="/")
+        told.append(f'resource_metadata="{base_url(scope)}{METADATA}{path}"')
+    return {"WWW-Authenticate": " ".join(["Bearer", ", ".join(told)]).strip()}
+
+
+def base_url(scope: Scope) -> str:
+    """Return the URL by which the server is called: the operator's, else the request's, whose host was checked."""
+    if public := scope.get("state", {}).get("public_url"):
+        return f"{public}{scope.get('root_path', '')}"
+    host = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"host"), "localhost")
+    return f"{scope.get('scheme', 'http')}://{host}{scope.get('root_path', '')}"
+
+
+def who_of(scope: Scope) -> Who:
+    """Return whom a request is from; the entrance has said so."""
+    who = scope.get("state", {}).get("who")
+    if not isinstance(who, Who):
+        raise Refusal("unauthenticated", "send a token: Authorization: Bearer …", challenge("", scope))
+    return who
+
+
+async def unending() -> float:
+    """Say how long somebody is let in who needs no token."""
+    return math.inf
+
+
+def left_of(scope: Scope) -> LeftS:
+    """Return what says how long the token of a request still holds."""
+    left: LeftS = scope.get("state", {}).get("left_s", unending)
+    return left
+
 
 PREFIX = "/api/v1"
 ANSWERS = {
@@ -127,3 +178,64 @@ def _parameter(name: str, kind: Any) -> inspect.Parameter:
 
 
 __all__ = ["PREFIX", "Response", "add_rest", "problems_of"]
+
+
+OPENAI = "/v1/"
+"""Below this, errors have OpenAI's form (server/chat/errors)."""
+ERROR = "openai-error"
+BY_STATUS = {str(status): kind for kind, (status, _) in PROBLEMS.items()}
+
+
+def describe_api(api: FastAPI) -> None:
+    """Let an application describe itself so.
+
+    The document is encoded once: to encode it takes several milliseconds, and anybody may request it.
+    """
+    encoded: dict[str, bytes] = {}
+
+    async def answer(request: Request) -> Response:
+        root = request.scope.get("root_path", "").rstrip("/")
+        if root not in encoded:
+            encoded.clear()  # an application is mounted at one path
+            servers = {"servers": [{"url": root}]} if root else {}
+            document = {**openapi(), **servers}
+            encoded[root] = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+        return Response(encoded[root], media_type="application/json")
+
+    api.add_route("/openapi.json", answer, include_in_schema=False)
+
+    def openapi() -> dict[str, Any]:
+        if not api.openapi_schema:
+            made = get_openapi(title=api.title, version=api.version, description=api.description, routes=api.routes)
+            api.openapi_schema = _shortened(made)
+        return api.openapi_schema
+
+    api.openapi = openapi  # type: ignore[method-assign]
+
+
+def _shortened(made: dict[str, Any]) -> dict[str, Any]:
+    parts = made.setdefault("components", {})
+    parts.setdefault("schemas", {})["Problem"] = Problem.model_json_schema()
+    parts["responses"] = {
+        kind: {
+            "description": title,
+            "content": {TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        }
+        for kind, (_, title) in PROBLEMS.items()
+    }
+    parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    made["security"] = [{"token": []}, {}]
+    parts["responses"][ERROR] = {
+        "description": "It went wrong, as OpenAI's API tells it",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorBody"}}},
+    }
+    for name, path in made.get("paths", {}).items():
+        is_openai = name.startswith(OPENAI)
+        for each in path.values():
+            if is_openai:
+                each["responses"].pop("422", None)  # it is told as 400
+            for status in each.get("responses", {}):
+                if status in BY_STATUS and int(status) >= 400:
+                    told = ERROR if is_openai else BY_STATUS[status]
+                    each["responses"][status] = {"$ref": f"#/components/responses/{told}"}
+    return made

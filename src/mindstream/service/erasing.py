@@ -23,7 +23,7 @@ from mindstream.log.database import FILE
 from mindstream.log.erasure import connect_beside
 from mindstream.log.erasures import ERASURES
 from mindstream.log.events import printable, read_event
-from mindstream.log.folder import history
+from mindstream.log.files import history
 from mindstream.log.names import StreamKey, name_of, shown_name
 from mindstream.log.sql import Sql
 from mindstream.memory.curation.slot_items import texts_in

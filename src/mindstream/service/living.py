@@ -11,12 +11,10 @@ from pathlib import Path
 from mindstream.clock import MachineZone, Moment
 from mindstream.errors import InputError
 from mindstream.life.billed_model import BilledModel
-from mindstream.life.budget import LifeBudget
-from mindstream.life.context import LifeSpent
 from mindstream.life.life import Life, LifeConfig
 from mindstream.life.permission import Permits
 from mindstream.life.schedule import ActiveHours
-from mindstream.life.state import read_state
+from mindstream.life.state import LifeBudget, LifeSpent, read_state
 from mindstream.life.waking import Rhythm
 from mindstream.memory.memory import Memory
 from mindstream.memory.policy import MemoryPolicy
@@ -35,8 +33,7 @@ from mindstream.text.times import read_moment
 from mindstream.tools.mcp.pins import Approve
 from mindstream.tools.named import Means
 from mindstream.tools.tool import Tool
-from mindstream.tools.write_file import write_file_tool
-from mindstream.tools.written_files import written_file_tools
+from mindstream.tools.write_file import write_file_tool, written_file_tools
 
 PLANNER = "planner"
 """The name, among tools, of one that has a task of several steps planned and solved with the others."""

@@ -20,11 +20,17 @@ from mindstream.private_files import make_private_folder
 from mindstream.service.opening import answering
 from mindstream.settings import Settings
 from mindstream.sharing.experiment.agents import Cast, load_cast
-from mindstream.sharing.experiment.blind import write_blind
-from mindstream.sharing.experiment.cells import Cell, CellAnswer, Ledger
 from mindstream.sharing.experiment.run import Arm, Experiment
-from mindstream.sharing.experiment.scores import score_answers
-from mindstream.sharing.experiment.studies import Design, cells, rows
+from mindstream.sharing.experiment.studies import (
+    Cell,
+    CellAnswer,
+    Design,
+    Ledger,
+    cells,
+    rows,
+    score_answers,
+    write_blind,
+)
 
 RULES = "rules"
 RUBRIC_TOKENS, GRADES_TOKENS = 600, 250

@@ -20,8 +20,7 @@ from mindstream.sharing import capacity as capacity_policy
 from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.events import ExemplarJudged, Form
 from mindstream.sharing.exemplar import Exemplar
-from mindstream.sharing.grading.draft_question import DraftQuestion
-from mindstream.sharing.grading.draft_rubric import DraftRubric
+from mindstream.sharing.grading.prompts import DraftQuestion, DraftRubric
 from mindstream.sharing.grading.rubric import Rubric
 from mindstream.sharing.growth import SizeCurve, size_curve
 from mindstream.sharing.labelling import LabelCost, Labeller, find_labeller, known_labeller

@@ -19,17 +19,16 @@ from mindstream.models.rules import Rules
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.planning.check import Fault, check
 from mindstream.planning.estimate import Estimate, estimate
+from mindstream.planning.executor import Approver, RunWatcher, refuse
 from mindstream.planning.exemplars import NONE, SHIPPED, choose_exemplars, find_exemplars
-from mindstream.planning.formats.rewoo_text import write_plan
+from mindstream.planning.formats.rewoo import write_plan
 from mindstream.planning.journal import RunCheckpoint, read_runs
-from mindstream.planning.permission import Approver, refuse
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.plan_file import read_plan
 from mindstream.planning.planner import Planner
 from mindstream.planning.solution import Solution
 from mindstream.planning.solve import UNPLANNED, Strategy
 from mindstream.planning.strategies.remembered import RememberedPlans
-from mindstream.planning.watcher import RunWatcher
 from mindstream.service.memory import open_user_memory
 from mindstream.service.opening import answering, budget_of
 from mindstream.service.pools import open_member
@@ -39,8 +38,7 @@ from mindstream.sharing.offering import Offering, offered_pool
 from mindstream.tools.mcp.mcp import mcp_tools
 from mindstream.tools.mcp.pins import Approve, Pins
 from mindstream.tools.named import Means, named_tools
-from mindstream.tools.tool import Tool
-from mindstream.tools.traits import traits_of
+from mindstream.tools.tool import Tool, traits_of
 
 PINS = "mcp.json"
 """The file of the data folder in which stands what was accepted of MCP servers."""

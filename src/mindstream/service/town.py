@@ -28,7 +28,7 @@ from mindstream.service.folders import require_room_for_town, require_town
 from mindstream.service.opening import answering
 from mindstream.settings import Settings
 from mindstream.town.events import JOURNAL
-from mindstream.town.formats.key_mistakes import describe_mistake
+from mindstream.town.formats.town_file import describe_mistake
 from mindstream.town.inspect.estimate import Counting, cost_usd, count_calls
 from mindstream.town.inspect.history import step_of
 from mindstream.town.inspect.lookup import find_step
@@ -41,7 +41,7 @@ from mindstream.town.residents.places import words_of
 from mindstream.town.setting import Setting
 from mindstream.town.source import setting_of
 from mindstream.town.town import Town
-from mindstream.town.world.address import OBJECT
+from mindstream.town.world.tree import OBJECT
 
 SWITCHES = {
     "observation": "observes",

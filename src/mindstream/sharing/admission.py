@@ -24,9 +24,8 @@ from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.sharing.events import BY_RULES, ExemplarJudged
 from mindstream.sharing.exemplar import Exemplar, embedded_text, exemplar_id, pair_id
-from mindstream.sharing.grading.grade_pair import GradePair
-from mindstream.sharing.guarding.form_faults import find_faults
-from mindstream.sharing.guarding.mutual_information import MutualInformation
+from mindstream.sharing.grading.prompts import GradePair
+from mindstream.sharing.guarding.answer_fit import MutualInformation, find_faults
 from mindstream.sharing.state import PoolState
 
 if TYPE_CHECKING:

@@ -20,12 +20,9 @@ from mindstream.sharing.capacity import keeping_order
 from mindstream.sharing.events import Form
 from mindstream.sharing.learning import LEAST as LEARNING
 from mindstream.sharing.pool import Pool
-from mindstream.sharing.retriever.corpus import ALIKE
-from mindstream.sharing.retriever.head import Floats, Head
-from mindstream.sharing.retriever.unlikely import StandIn
+from mindstream.sharing.retriever.ranking import ALIKE, Floats, Head, StandIn
 from mindstream.sharing.state import PoolState
-from mindstream.sharing.training import Lesson, Lessons, Tell, Trainer, form_of, lesson_of
-from mindstream.sharing.versions import Newest
+from mindstream.sharing.training import Lesson, Lessons, Newest, Tell, Trainer, form_of, lesson_of
 
 SHOTS = 3
 LEAST, MOST = 20, 100

@@ -1,4 +1,4 @@
-"""Labels for the retriever by a model (Gao 2024, eq. 1): p(not Y | (x, y), X) of some candidates of each exemplar.
+"""Labels exemplars by how much they help a model's answer (Gao 2024, eq. 1).
 
 By log-probabilities where the model tells how likely a given text is, else as it states them. What was labelled stands
 in the pool's log: a run that is stopped, or whose model fails, goes on from there, in any process.
@@ -7,25 +7,153 @@ in the pool's log: a run that is stopped, or whose model fails, goes on from the
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
 
-from mindstream.models.model import Model
+from mindstream.errors import ModelRefused, ReplyInvalid
+from mindstream.models.ask import ask
+from mindstream.models.likelihood import text_logprobs
+from mindstream.models.model import JsonSchema, Model
+from mindstream.models.prompt import Prompt, rule
 from mindstream.models.shorten import estimate_tokens
 from mindstream.sharing.events import CandidatesLabelled
-from mindstream.sharing.retriever.corpus import Corpus
-from mindstream.sharing.retriever.does_it_help import Stated, does_it_help
-from mindstream.sharing.retriever.labels import Labels
-from mindstream.sharing.retriever.likelihood import LONGEST_ANSWER, AnswerAfterExample, Likelihood
-from mindstream.sharing.retriever.unlikely import Unlikely
+from mindstream.sharing.retriever.ranking import Basis, Corpus, Labels, Pair, Unlikely, shortened
 from mindstream.sharing.state import PoolState
 
 if TYPE_CHECKING:
     from mindstream.sharing.exemplar import Exemplar
     from mindstream.sharing.pool import Pool
+
+LONGEST_ANSWER = 400
+"""So many characters of an answer are weighed at most."""
+
+
+class AnswerAfterExample(Prompt[str]):
+    """Answer a question after an example of how another one was: the words before an answer that is weighed."""
+
+    role: ClassVar[str] = "labeller"
+    reply_tokens: ClassVar[int] = 1
+
+    example_question: str
+    example_answer: str
+    question: str
+
+
+@rule(AnswerAfterExample)
+def same_again(ask: AnswerAfterExample) -> str:
+    """Without a model nobody finds anything likely; the example's answer is said again."""
+    return ask.example_answer
+
+
+class Likelihood:
+    """1 - the geometric mean of the probabilities of Y's tokens after "x, y, X".
+
+    The tag before Y is weighed with it, and is the same after each candidate.
+    """
+
+    basis: Basis = "logprobs"
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    async def is_told(self) -> bool:
+        """Tell whether the model says how likely a given text is; it is asked once for that.
+
+        Raises:
+            ModelError: it cannot be had.
+        """
+        try:
+            await text_logprobs(
+                self._model, after("How many legs has a cow?", "Four.", "And a hen?"), answer_of("Two.")
+            )
+        except ModelRefused:
+            return False
+        return True
+
+    async def p_not(self, pair: Pair, candidates: Sequence[Pair]) -> NDArray[np.float64]:
+        found = []
+        for each in candidates:
+            prompt = after(shortened(each.query), shortened(each.answer), shortened(pair.query))
+            told = await text_logprobs(self._model, prompt, answer_of(pair.answer))
+            found.append(1 - math.exp(sum(told) / len(told)))
+        return np.array(found)
+
+
+def after(example_question: str, example_answer: str, question: str) -> AnswerAfterExample:
+    """Return the words after which an answer is weighed."""
+    return AnswerAfterExample(example_question=example_question, example_answer=example_answer, question=question)
+
+
+def answer_of(text: str) -> str:
+    """Return an answer as it would stand after those words."""
+    return f"\n<answer>\n{text[:LONGEST_ANSWER]}"
+
+
+MOST = 100
+
+
+class Helps(BaseModel):
+    """How likely the wanted answer is after each example, in percent."""
+
+    model_config = ConfigDict(frozen=True)
+
+    likely: tuple[Annotated[int, Field(ge=0, le=MOST)], ...]
+
+
+class DoesItHelp(Prompt[Helps]):
+    """How likely does each of some examples make the wanted answer?"""
+
+    role: ClassVar[str] = "labeller"
+
+    question: str
+    wanted: str
+    examples: tuple[str, ...]
+
+    def reply_schema(self) -> JsonSchema:
+        schema = super().reply_schema() or {}
+        wanted = {**schema["properties"]["likely"], "minItems": len(self.examples), "maxItems": len(self.examples)}
+        return {**schema, "properties": {"likely": wanted}}
+
+    def parse(self, text: str) -> Helps:
+        """Read a number for each example."""
+        reply = super().parse(text)
+        if len(reply.likely) != len(self.examples):
+            raise ReplyInvalid(
+                f"There are {len(self.examples)} examples, and {len(reply.likely)} numbers. Give one each."
+            )
+        return reply
+
+
+@rule(DoesItHelp)
+def not_known(ask: DoesItHelp) -> Helps:
+    """Without a model nobody has read them."""
+    return Helps(likely=(MOST // 2,) * len(ask.examples))
+
+
+class Stated:
+    """What a model says in numbers."""
+
+    basis: Basis = "stated"
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    async def p_not(self, pair: Pair, candidates: Sequence[Pair]) -> NDArray[np.float64]:
+        found = await ask(self._model, does_it_help(pair, candidates))
+        return 1 - np.array(found.likely, np.float64) / MOST
+
+
+def does_it_help(pair: Pair, candidates: Sequence[Pair]) -> DoesItHelp:
+    """Return what a model is asked of a pair's candidates."""
+    shown = tuple(f"{shortened(each.query)}\n{shortened(each.answer)}" for each in candidates)
+    return DoesItHelp(question=shortened(pair.query), wanted=shortened(pair.answer), examples=shown)
+
 
 AMONG, WEIGHED = 60, 16
 """Of so many exemplars that are most relevant by BM25, so many are weighed, spread over all of these: the nearest alone

@@ -21,10 +21,20 @@ from mindstream.sharing.events import RetrieverTrained
 from mindstream.sharing.exemplar import Exemplar
 from mindstream.sharing.labelling import LabelCost, Labeller, label, label_cost, unlabelled
 from mindstream.sharing.ranking import Retriever
-from mindstream.sharing.retriever.labels import Labels
+from mindstream.sharing.retriever.ranking import Labels
 from mindstream.sharing.state import PoolState
-from mindstream.sharing.training import Lessons, Outcome, StudyStopped, Tell, Trainer, lesson_of
-from mindstream.sharing.versions import NAME, Newest, publish, read_newest
+from mindstream.sharing.training import (
+    NAME,
+    Lessons,
+    Newest,
+    Outcome,
+    StudyStopped,
+    Tell,
+    Trainer,
+    lesson_of,
+    publish,
+    read_newest,
+)
 
 if TYPE_CHECKING:
     from mindstream.sharing.pool import Pool

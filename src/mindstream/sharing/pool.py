@@ -27,8 +27,8 @@ from mindstream.sharing import events
 from mindstream.sharing.events import EVERYONE, Form
 from mindstream.sharing.exemplar import Exemplar, pair_id, question_id
 from mindstream.sharing.grading.rubric import Rubric
+from mindstream.sharing.guarding.answer_fit import MutualInformation, mutual_information
 from mindstream.sharing.guarding.measuring import Measures, build_measures
-from mindstream.sharing.guarding.mutual_information import MutualInformation, mutual_information
 from mindstream.sharing.learning import PoolLearner
 from mindstream.sharing.ranking import Retriever
 from mindstream.sharing.serving import Served, mask_of

@@ -14,7 +14,7 @@ from mindstream.sharing.events import BY_RULES, EVERYONE
 from mindstream.sharing.exemplar import Exemplar, pair_id
 from mindstream.sharing.grading.rubric import Rubric, read_rubric
 from mindstream.sharing.guarding.answer_fit import LEAST, particulars
-from mindstream.sharing.guarding.trust import TWICE, Mentions, SourceRecord
+from mindstream.sharing.guarding.orders import TWICE, Mentions, SourceRecord
 from mindstream.sharing.utility import Helped
 
 KINDS = (

@@ -10,8 +10,7 @@ from mindstream.errors import ModelError, ToolError
 from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.models.prompt import Prompt
-from mindstream.tools.tool import FunctionTool, tool
-from mindstream.tools.traits import Traits
+from mindstream.tools.tool import FunctionTool, Traits, tool
 
 Instruction = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=40_000)]
 A_DAY_S = 86_400.0

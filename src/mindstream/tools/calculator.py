@@ -9,9 +9,19 @@ from itertools import pairwise
 from pathlib import Path
 
 from mindstream.errors import ToolError
-from mindstream.tools.algebra.formula import Apply, Name, Node, Number, read_formulas
-from mindstream.tools.algebra.linear import solve_linear
-from mindstream.tools.algebra.values import NotLinear, evaluate, is_zero, written, written_sum
+from mindstream.tools.algebra import (
+    Apply,
+    Name,
+    Node,
+    NotLinear,
+    Number,
+    evaluate,
+    is_zero,
+    read_formulas,
+    solve_linear,
+    written,
+    written_sum,
+)
 from mindstream.tools.child import run_child
 
 SECONDS, MEGABYTES = 10, 1_000

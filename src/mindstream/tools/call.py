@@ -9,8 +9,7 @@ from mindstream import intake
 from mindstream.errors import ToolError
 from mindstream.foreign_code import ForeignFailure, ForeignTask, Overdue
 from mindstream.models.model import Call
-from mindstream.tools.tool import Tool
-from mindstream.tools.traits import traits_of
+from mindstream.tools.tool import Tool, traits_of
 from mindstream.tracing import fail, genai, span, tell
 
 LONGEST = 8_000

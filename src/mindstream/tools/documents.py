@@ -27,8 +27,7 @@ from mindstream.memory.store.store import Entry, read_all
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.tools.extracts import Portion, extract
 from mindstream.tools.folder import MOST_FILES, Folder, is_parsed, passages
-from mindstream.tools.tool import FunctionTool, Words, tool
-from mindstream.tools.traits import FROM_STRANGERS
+from mindstream.tools.tool import FROM_STRANGERS, FunctionTool, Words, tool
 
 MOST_PASSAGES, AT_ONCE = 20_000, 50
 SHOWN = 5

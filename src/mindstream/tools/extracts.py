@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
 from mindstream.models.embedders.wordllama import shared_embedder
-from mindstream.text.headings import JOINT, find_headings, open_headings
+from mindstream.text.context import JOINT, find_headings, open_headings
 from mindstream.text.lexical import Lexical
 from mindstream.text.words import sentences, terms
 

@@ -16,7 +16,7 @@ from mindstream.encodings import Decoded, decode_text
 from mindstream.errors import InputError, ToolError
 from mindstream.log.database import FILE
 from mindstream.paths import read_bytes
-from mindstream.text.headings import JOINT, find_headings, open_headings
+from mindstream.text.context import JOINT, find_headings, open_headings
 from mindstream.tools.child import run_child
 
 LARGEST, LARGEST_PDF, MOST_FILES = 2_000_000, 30_000_000, 2_000

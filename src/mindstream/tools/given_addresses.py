@@ -15,8 +15,7 @@ from pydantic import JsonValue
 from mindstream.errors import ReplyInvalid
 from mindstream.models.reply import first_json
 from mindstream.text.links import bare, links
-from mindstream.tools.tool import Tool
-from mindstream.tools.traits import traits_of
+from mindstream.tools.tool import Tool, traits_of
 
 _ADDRESS = re.compile(r"\s*[a-z][a-z0-9+.\-]*:/*\S|\s*//", re.IGNORECASE)
 

@@ -12,9 +12,7 @@ from pydantic import TypeAdapter
 from mindstream.errors import ToolError
 from mindstream.foreign_code import describe
 from mindstream.models.model import Call, JsonSchema, ToolSpec
-from mindstream.tools.arguments import read_arguments
-from mindstream.tools.threads import run_in_thread
-from mindstream.tools.traits import Traits
+from mindstream.tools.tool import Traits, read_arguments, run_in_thread
 
 UNKNOWN = Traits(changes=True, foreign=True)
 """How a tool is treated of which nothing is known: it may change something, and what it gives may be a stranger's."""

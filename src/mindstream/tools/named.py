@@ -20,10 +20,8 @@ from mindstream.tools.documents import open_documents
 from mindstream.tools.read_page import page_tool
 from mindstream.tools.recall import recall_tool
 from mindstream.tools.tool import Tool, checked_tools, tool
-from mindstream.tools.web.search import Ddgs, Search, Tavily, search_tool
+from mindstream.tools.web.search import Ddgs, Search, Tavily, search_tool, wikipedia_tool, wolfram_tool
 from mindstream.tools.web.web import Web
-from mindstream.tools.web.wikipedia import wikipedia_tool
-from mindstream.tools.web.wolfram import wolfram_tool
 
 NAMES = ("calculator", "web", "wikipedia", "wolfram", "read_page", "documents:DIR", "llm", "recall")
 """What can be named; `web` is Tavily where its key is set, else ddgs."""

@@ -9,8 +9,7 @@ from pydantic import Field
 
 from mindstream.errors import ToolError
 from mindstream.tools.child import run_child
-from mindstream.tools.tool import FunctionTool, tool
-from mindstream.tools.traits import FROM_STRANGERS
+from mindstream.tools.tool import FROM_STRANGERS, FunctionTool, tool
 from mindstream.tools.web.web import Web, WebResponse
 
 PART = 6_000

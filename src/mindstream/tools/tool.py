@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import contextvars
 import inspect
+import threading
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, Protocol, TypeAlias
+from typing import Annotated, Any, Protocol, TypeAlias, TypeVar
 
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 from pydantic_core import ArgsKwargs
@@ -14,8 +19,111 @@ from pydantic_core import ArgsKwargs
 from mindstream.errors import InputError, ReplyInvalid, ToolError
 from mindstream.models.model import Call, JsonSchema, ToolSpec
 from mindstream.models.prompt import complaints, first_json
-from mindstream.tools.threads import run_in_thread
-from mindstream.tools.traits import PLAIN, Traits
+from mindstream.models.schema import find_faults
+
+Batch: TypeAlias = Callable[[Sequence[Call]], Awaitable[Sequence[str]]]
+"""Does several calls of one tool at once; gives the results in the order of the calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """How a tool wants to be treated.
+
+    Attributes:
+        changes: it changes something outside (sends, writes, pays): a person is asked before, nothing repeats it idly.
+        foreign: what it gives was written by strangers (a page, a server): it is data that no later step may obey.
+        key: the name of the argument that takes an idempotency key: calls with one key have their effect once.
+        timeout_s: how long one call may take; None: as the run says.
+        retries: so often a call that failed is made again; one that `changes` only with a `key`.
+        at_once: so many of its calls go on side by side.
+        batch: does several calls in one.
+        cost_usd: what one call costs, where that is known.
+        concludes: what it gives is drawn from what it is handed: who reads the one need not read the other.
+        finds: its results name pages that may be fetched (a search engine; see tools/given_addresses).
+        ready: whether there is anything yet to call it for; a life does not show it before. None: always.
+    """
+
+    changes: bool = False
+    foreign: bool = False
+    key: str = ""
+    timeout_s: float | None = None
+    retries: int = 0
+    at_once: int = 8
+    batch: Batch | None = None
+    cost_usd: float | None = None
+    concludes: bool = False
+    finds: bool = False
+    ready: Callable[[], bool] | None = None
+
+
+PLAIN = Traits()
+FROM_STRANGERS = Traits(foreign=True)
+"""Those of a tool that only reads what strangers wrote."""
+
+
+def traits_of(tool: object) -> Traits:
+    """Return a tool's traits; of one that says nothing, those of a function that only computes."""
+    traits = getattr(tool, "traits", PLAIN)
+    return traits if isinstance(traits, Traits) else PLAIN
+
+
+def read_arguments(call: Call, spec: ToolSpec) -> dict[str, Any]:
+    """Return the arguments of a call.
+
+    Raises:
+        ToolError: they are no JSON object, or do not fit the tool's schema.
+    """
+    try:
+        given: dict[str, Any] = first_json(call.arguments, dict) if call.arguments.strip() else {}
+    except ReplyInvalid as error:
+        raise ToolError(f"{spec.name}: {error}") from None
+    if faults := find_faults(given, spec.parameters):
+        raise ToolError(f"{spec.name}: the arguments do not fit: {'; '.join(faults)}"[:2_000])
+    return given
+
+
+T = TypeVar("T")
+
+MOST = 64
+"""So many functions may run at once, those that were given up and still go on included."""
+
+_free = threading.Semaphore(MOST)
+
+
+async def run_in_thread(function: Callable[[], T]) -> T:
+    """Return what the function returns; whoever stops waiting leaves it behind, for a thread cannot be stopped.
+
+    The thread does not hold up the end of the process.
+
+    Raises:
+        ToolError: too many are going on already.
+    """
+    if not _free.acquire(blocking=False):
+        raise ToolError(f"{MOST} functions are running and have not come back; this one is not begun")
+    done: Future[tuple[T, None] | tuple[None, BaseException]] = Future()
+    context = contextvars.copy_context()
+
+    def work() -> None:
+        came: tuple[T, None] | tuple[None, BaseException]
+        try:
+            came = context.run(function), None
+        except BaseException as error:  # noqa: BLE001 (what a function raises, SystemExit too, belongs to its caller)
+            came = None, error
+        _free.release()
+        with contextlib.suppress(RuntimeError):  # the loop of whoever waited may be gone by now
+            done.set_result(came)
+
+    done.set_running_or_notify_cancel()
+    try:
+        threading.Thread(target=work, name=getattr(function, "__name__", "tool"), daemon=True).start()
+    except RuntimeError as full:  # the machine has no room for one more
+        _free.release()
+        raise ToolError(f"no thread can be started: {full}") from None
+    result, error = await asyncio.wrap_future(done)
+    if error is not None:
+        raise error
+    return result  # type: ignore[return-value]
+
 
 Words: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=20_000)]
 """What is asked for in words: something."""

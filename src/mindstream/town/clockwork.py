@@ -14,16 +14,15 @@ from collections.abc import Collection, Coroutine, Mapping, Sequence
 
 from mindstream.log.names import StreamKey
 from mindstream.memory.store.store import Commit, Entry
-from mindstream.town.embody.deeds import Begin, Deed, Say
-from mindstream.town.embody.living import is_here, live_as
+from mindstream.town.embody.living import Begin, Deed, Say, is_here, live_as
 from mindstream.town.encounters import Encounters
 from mindstream.town.events import MENDED, Act, ObjectChanged
-from mindstream.town.paper.own_acts import finish_act
+from mindstream.town.paper.people import finish_act
 from mindstream.town.residents.perceive import is_news
 from mindstream.town.residents.percept import Percept
 from mindstream.town.residents.sight import dangers_of, look, people_seen
 from mindstream.town.residents.turn import Resident, ResidentTurn
-from mindstream.town.scenes.meeting import whom_to_meet
+from mindstream.town.scenes.day import whom_to_meet
 from mindstream.town.setting import Setting
 from mindstream.town.state import ResidentState
 from mindstream.town.ways import live

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from mindstream.town.embody.deeds import Deed, End, Leave, Say
-from mindstream.town.embody.living import leave
+from mindstream.town.embody.living import Deed, End, Leave, Say, leave
 from mindstream.town.embody.talk import approach, end_talk, hear, speak, speak_unheard
 from mindstream.town.paper.talk import Talk, overhear
 from mindstream.town.paper.talk import converse as converse_by_lines
 from mindstream.town.residents.converse import converse
 from mindstream.town.residents.sight import is_in_sight, people_seen
 from mindstream.town.residents.turn import Resident, ResidentTurn
-from mindstream.town.scenes.meeting import may_meet
+from mindstream.town.scenes.day import may_meet
 from mindstream.town.scenes.talk import converse_in_scene
 from mindstream.town.setting import Setting
 from mindstream.town.world.whereabouts import Whereabouts

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from mindstream.log.declared import NoWords, Quotes
 from mindstream.log.events import Event
 from mindstream.log.names import StreamName
-from mindstream.town.world.walk import read_walk
+from mindstream.town.world.routes import read_walk
 
 TOWN = "town"
 """By whom what belongs to no resident is."""

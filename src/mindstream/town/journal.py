@@ -2,23 +2,29 @@
 
 The rows of the log are the town. In canonical order, (step, mind, row), things last, they are the same whoever was
 quicker and however often a process died; what a process writes for itself (`OF_PROCESS`) is not among them.
+
+A file only grows: what is written again after more steps begins with what stood there. So a copy of its last checksum,
+kept elsewhere, proves every line.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import math
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from pydantic import BaseModel
 
-from mindstream.errors import InputError
+from mindstream.errors import InputError, StorageError
 from mindstream.log.events import Event, Failed, Heard, Logged, ModelCalled, Opened, Said, SetAside, Thought, Unknown
-from mindstream.log.names import StreamName, id_of
+from mindstream.log.names import StreamKey, StreamName, id_of
 from mindstream.memory.store.record import Record
-from mindstream.memory.store.store import Store, read_all
+from mindstream.memory.store.store import Commit, Fence, Store, read_all
+from mindstream.private_files import write_private
 from mindstream.town.events import (
     JOURNAL,
     ActFinished,
@@ -216,3 +222,127 @@ async def digest(store: Store, setting: Setting) -> str:
     async for line in journal(store, setting):
         found.update(line)
     return found.hexdigest()
+
+
+TAIL = 2 * DIGEST + 5
+"""So many bytes of a line are not of the row: comma, quotes, checksum, bracket and end."""
+
+
+async def write_journal(store: Store, setting: Setting, path: Path) -> int:
+    """Write a journal to a file, or go on with the one that it holds; return how many lines it has.
+
+    Raises:
+        InputError: the file holds something else, which is left as it is.
+        StorageError: it cannot be written.
+    """
+    lines = [line async for line in journal(store, setting)]
+    try:
+        _grow(path, lines)
+    except OSError as error:
+        raise StorageError(f"the journal cannot be written to {path}: {error.strerror}") from error
+    return len(lines)
+
+
+def _grow(path: Path, lines: Sequence[bytes]) -> None:
+    """Write what a file has not yet of these lines; all that it has must be among them."""
+    there, at = path.read_bytes() if path.exists() else b"", 0
+    for number, line in enumerate(lines, 1):
+        if at + len(line) > len(there) or there[at : at + len(line)] != line:
+            if not line.startswith(there[at:]):
+                raise InputError(f"line {number} of {path} is of another journal, or damaged: name another file")
+            if not path.exists():
+                write_private(path, b"")
+            with path.open("r+b") as file:
+                file.truncate(at)  # whoever wrote it was broken off
+                file.seek(at)
+                file.writelines(lines[number - 1 :])
+            return
+        at += len(line)
+    if at < len(there):
+        raise InputError(f"{path} goes on after line {len(lines)}, where the journal ends: name another file")
+
+
+def check_journal(path: Path) -> int:
+    """Check the file of a journal; return how many lines it has.
+
+    Raises:
+        InputError: it is damaged; the message names the first line that is.
+        StorageError: it cannot be read.
+    """
+    number = 0
+    try:
+        with path.open("rb") as file:
+            for number, fault in enumerate(_faults(file), 1):
+                if fault:
+                    raise InputError(f"line {number} of {path} is damaged: {fault}")
+    except OSError as error:
+        raise StorageError(f"{path} cannot be read: {error.strerror}") from error
+    return number
+
+
+def _faults(lines: Iterator[bytes]) -> Iterator[str]:
+    """Yield of each line what is wrong with it; "": nothing."""
+    chain = hashlib.blake2b(digest_size=DIGEST)
+    for line in lines:
+        row, told = line[:-TAIL] + b"]", line[-TAIL:]
+        chain.update(row)
+        if told != b',"' + chain.hexdigest().encode() + b'"]\n':
+            yield "its checksum is not that of the lines up to it" if line.endswith(b"]\n") else "it is cut off"
+        else:
+            yield "" if _is_json(row) else "it is no JSON"
+
+
+def _is_json(row: bytes) -> bool:
+    try:
+        return isinstance(json.loads(row), list)
+    except ValueError:
+        return False
+
+
+class Writing:
+    """Whole steps are written in order while the town goes on; whoever reads waits for them.
+
+    After one that could not be written nothing is any more: the town is to be opened again.
+
+    Args:
+        fence: what must still be this process's for anything to be written.
+    """
+
+    def __init__(self, store: Store, fence: Fence | None = None) -> None:
+        self.store, self.fence = store, fence
+        self._waiting: list[Commit] = []
+        self._in_flight: list[Commit] = []
+        self._task: asyncio.Task[None] | None = None
+
+    def add(self, commits: Sequence[Commit]) -> None:
+        """Let what happened in one step be written: all of it or nothing.
+
+        Raises:
+            StorageError: a step before it could not be.
+        """
+        if self._task is not None and self._task.done():
+            self._task.result()
+        self._waiting += commits
+        if self._task is None or self._task.done():
+            self._task = asyncio.ensure_future(self._write())
+
+    async def _write(self) -> None:
+        while self._waiting:
+            self._in_flight, self._waiting = self._waiting, []
+            commits = self._in_flight
+            held = [Commit(mind=self.store.key(JOURNAL), at=commits[0].at, fence=self.fence)] if self.fence else []
+            await self.store.commit(*held, *commits)
+            self._in_flight = []
+
+    async def written(self, stream: StreamKey | None = None) -> None:
+        """Return when all commits, or those to one stream, are written; cancelling this does not stop the writing.
+
+        Raises:
+            StorageError: a step could not be written.
+        """
+        task = self._task
+        if task is not None and (stream is None or task.done() or self._is_pending(stream)):
+            await asyncio.shield(task)
+
+    def _is_pending(self, stream: StreamKey) -> bool:
+        return any(commit.mind == stream for commits in (self._in_flight, self._waiting) for commit in commits)

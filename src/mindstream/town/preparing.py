@@ -17,13 +17,12 @@ from mindstream.errors import InputError, ModelError
 from mindstream.models.ask import ask
 from mindstream.models.roles import Models
 from mindstream.town.formats.town_file import TownFile, parse_town
-from mindstream.town.prompts.prepare_places import PreparePlaces, TownKeys
-from mindstream.town.prompts.prepare_resident import Dated, DayPart, PrepareResident, ResidentKeys
+from mindstream.town.prompts.preparation import Dated, DayPart, PreparePlaces, PrepareResident, ResidentKeys, TownKeys
 from mindstream.town.residents.keep_talk import find_name
 from mindstream.town.residents.person import Person
 from mindstream.town.source import setting_of
-from mindstream.town.world.address import OBJECT, sector_of
 from mindstream.town.world.hours import minute_of
+from mindstream.town.world.tree import OBJECT, sector_of
 
 
 class Preparing:

@@ -13,11 +13,9 @@ from mindstream.text.words import terms
 from mindstream.town.compat import is_unseen_edge
 from mindstream.town.profile import Profile
 from mindstream.town.residents.person import Person
-from mindstream.town.world.address import ARENA, OBJECT, Address, sector_of
-from mindstream.town.world.conditions import Conditions
 from mindstream.town.world.rules import PlaceRules
-from mindstream.town.world.weather import Weather
-from mindstream.town.world.world import Spot, World
+from mindstream.town.world.tree import ARENA, OBJECT, Address, sector_of
+from mindstream.town.world.world import Conditions, Spot, Weather, World
 
 START = datetime(2023, 2, 13, tzinfo=UTC).timestamp()
 """The morning on which the paper's town begins."""

@@ -15,12 +15,11 @@ from mindstream.town.formats.town_file import TownFile
 from mindstream.town.profile import Profile
 from mindstream.town.residents.person import Person
 from mindstream.town.setting import START, Setting
-from mindstream.town.world.address import ARENA, Address, parse_address
-from mindstream.town.world.conditions import Conditions
 from mindstream.town.world.graph import PlaceWorld, Road, build_places
 from mindstream.town.world.rules import Hours, PlaceRule, PlaceRules
 from mindstream.town.world.tiles import TileWorld
-from mindstream.town.world.weather import Weather
+from mindstream.town.world.tree import ARENA, Address, parse_address
+from mindstream.town.world.world import Conditions, Weather
 
 MOST = 64_000_000
 """So many bytes a packed map may have."""

@@ -19,7 +19,7 @@ from mindstream.log.events import Opened, Remembered
 from mindstream.log.names import StreamName, checked_name
 from mindstream.memory import lease
 from mindstream.memory.lease import LEASE_S
-from mindstream.memory.lifecycle.rate_importance import RateImportance
+from mindstream.memory.lifecycle.importance import RateImportance
 from mindstream.memory.memory import Memory
 from mindstream.memory.opening import AnyStore, opened_store
 from mindstream.memory.store.record import Record, RecordDraft
@@ -33,23 +33,19 @@ from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.models.rules import Rules
 from mindstream.town.clockwork import Clockwork
 from mindstream.town.embody.access import find_entrance
-from mindstream.town.embody.deeds import Begin, Deed, Leave
 from mindstream.town.embody.embodied import Embodied, visitor
-from mindstream.town.embody.living import is_here
+from mindstream.town.embody.living import Begin, Deed, Leave, is_here
 from mindstream.town.events import JOURNAL, MovedIn, ObjectChanged, TownBegan, TownRested, VisitorCame
-from mindstream.town.journal import TOWN, TownState, digest, journal, read_setting, read_town
-from mindstream.town.prompts.is_danger import IsDanger
+from mindstream.town.journal import TOWN, TownState, Writing, digest, journal, read_setting, read_town
+from mindstream.town.prompts.conduct import IsDanger
 from mindstream.town.residents.keep_visit import KeepVisit, finish_visit
 from mindstream.town.residents.moving_in import move_in
-from mindstream.town.residents.person import Person
+from mindstream.town.residents.person import Person, ResidentMemory, policy_of
 from mindstream.town.residents.places import words_of
-from mindstream.town.residents.ranking import policy_of
-from mindstream.town.residents.resident_memory import ResidentMemory
 from mindstream.town.residents.turn import Resident
 from mindstream.town.setting import Setting
 from mindstream.town.state import ResidentState, applied
 from mindstream.town.world.whereabouts import Condition
-from mindstream.town.writing import Writing
 
 TAKEN = "a town lives in this folder already: go on with it, or begin the new one in another folder"
 ANYBODY = "a person"

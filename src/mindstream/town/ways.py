@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mindstream.town.paper import plan as paper
-from mindstream.town.paper.own_acts import finish_act, rate_memories
+from mindstream.town.paper.people import finish_act, rate_memories
 from mindstream.town.residents.perceive import perceive
 from mindstream.town.residents.plan import next_act
 from mindstream.town.residents.react import react
@@ -13,10 +13,13 @@ from mindstream.town.residents.reflection import reflect
 from mindstream.town.residents.remedies import react_to_things
 from mindstream.town.residents.sight import people_seen
 from mindstream.town.residents.turn import Resident, ResidentTurn
-from mindstream.town.scenes.day import plan_scenes
-from mindstream.town.scenes.deeds import remember_deed
-from mindstream.town.scenes.evening import reflect_before_midnight, reflect_in_scene
-from mindstream.town.scenes.meeting import whom_to_meet
+from mindstream.town.scenes.day import (
+    plan_scenes,
+    reflect_before_midnight,
+    reflect_in_scene,
+    remember_deed,
+    whom_to_meet,
+)
 
 
 async def live(turn: ResidentTurn, ended: bool, residents: Mapping[str, Resident]) -> None:

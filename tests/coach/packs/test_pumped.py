@@ -25,9 +25,8 @@ import mindstream
 from mindstream import Coach
 from mindstream.coach.packs import safety
 from mindstream.coach.packs.load import SHIPPED, load, shipped_packs
-from mindstream.coach.packs.pack import all_texts
+from mindstream.coach.packs.pack import all_texts, topics_in
 from mindstream.coach.packs.safety import parts
-from mindstream.coach.packs.topics import topics_in
 from mindstream.errors import PackError, ToolError
 from mindstream.memory.curation import audit
 from mindstream.memory.recall.question import understood
@@ -38,7 +37,7 @@ from mindstream.text import dates
 from mindstream.text.classifier import views
 from mindstream.text.pattern import pattern
 from mindstream.text.words import sentences, terms
-from mindstream.tools.algebra.formula import read_formulas
+from mindstream.tools.algebra import read_formulas
 
 SLEEP = load("sleep")
 HANGS = "hahahahahahahahahahahahahahahahahahahahahahahahahahaha, I still cannot sleep"
@@ -56,7 +55,7 @@ AT_A_PLACE = {
     *("mindstream.models.providers.secrets._PREFIX", "mindstream.tools.given_addresses._ADDRESS"),
 }
 """What is not searched for, but matched where the text has been read to."""
-SHORT = tuple(f"mindstream.{name}." for name in ("tools.algebra.formula",))
+SHORT = tuple(f"mindstream.{name}." for name in ("tools.algebra",))
 """Modules that search in short texts only, however long the whole is: their readers are tried, below."""
 MOST = 4.0
 """The most that a reader may take here: what is not linear takes minutes. With nothing else to do it is a twentieth."""

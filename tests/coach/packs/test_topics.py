@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mindstream.coach.packs.load import load
-from mindstream.coach.packs.topics import topics_in
+from mindstream.coach.packs.pack import topics_in
 from mindstream.text.words import language_of
 
 SLEEP = load("sleep")

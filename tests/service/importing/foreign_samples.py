@@ -9,8 +9,7 @@ from mindstream import ManualClock, SqliteStore
 from mindstream.log.names import StreamName
 from mindstream.memory.store.record import Record
 from mindstream.models.embedders.wordllama import WordLlama
-from mindstream.service.importing.forms import Form, reader
-from mindstream.service.importing.reading import Source
+from mindstream.service.importing.reading import Form, Source, reader
 from mindstream.service.importing.writing import Import
 
 SAMPLES = Path(__file__).with_name("samples")

@@ -10,7 +10,7 @@ from foreign_samples import NOW, SAMPLES, held, take_in
 from mindstream import SqliteStore
 from mindstream.clock import parse_iso
 from mindstream.memory.store.record import Triple, is_tainted
-from mindstream.service.importing.forms import FORMS, Form
+from mindstream.service.importing.reading import FORMS, Form
 
 
 async def test_memories_of_mem0_keep_date_user_and_metadata(store: SqliteStore) -> None:

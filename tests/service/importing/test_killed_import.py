@@ -17,7 +17,7 @@ KILLED_AFTER = """
 import asyncio, io, os, signal, sys
 from mindstream import ManualClock, SqliteStore
 from mindstream.models.embedders.wordllama import WordLlama
-from mindstream.service.importing.forms import reader
+from mindstream.service.importing.reading import reader
 from mindstream.service.importing.reading import Source
 from mindstream.service.importing.writing import Import
 

@@ -17,9 +17,8 @@ from mindstream.errors import InputError
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.validation import MAX_TEXT
 from mindstream.models.embedders.wordllama import WordLlama
-from mindstream.service.importing.forms import FORMS, Form, reader
 from mindstream.service.importing.giving import WRITERS, Given
-from mindstream.service.importing.reading import Source
+from mindstream.service.importing.reading import FORMS, Form, Source, reader
 from mindstream.service.importing.writing import BATCH, Import, pieces
 from mindstream.service.memory import UserMemory
 

@@ -13,10 +13,20 @@ from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
-from mindstream.cli.shell.asking import ask, choose, confirm, confirm_name, is_answerable
 from mindstream.cli.shell.flags import AsJson, Id, Yes, command, flag, group, word
-from mindstream.cli.shell.output import clean, print_json, say, short, tell
-from mindstream.cli.shell.progress import progress
+from mindstream.cli.shell.output import (
+    ask,
+    choose,
+    clean,
+    confirm,
+    confirm_name,
+    is_answerable,
+    print_json,
+    progress,
+    say,
+    short,
+    tell,
+)
 from mindstream.clock import DAY_S, Moment, SystemClock, format_iso, moment_or_none
 from mindstream.errors import InputError
 from mindstream.log.names import StreamName

@@ -8,9 +8,9 @@ from typing import Annotated, cast
 
 from pydantic import JsonValue
 
-from mindstream.cli.shell.evaluating import has_leave, run_kept
 from mindstream.cli.shell.flags import AsJson, Yes, command, flag, group, split_names, switch
 from mindstream.cli.shell.output import print_json, print_table, say
+from mindstream.cli.shell.stopping import has_leave, run_kept
 from mindstream.errors import InputError
 from mindstream.memory.evaluation.arms import ARMS, Arm
 from mindstream.memory.evaluation.evaluate import AtMost

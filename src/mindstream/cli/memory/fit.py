@@ -9,9 +9,7 @@ from typing import Annotated
 from mindstream.cli.memory.policy import describe_span
 from mindstream.cli.shell.files import write_text
 from mindstream.cli.shell.flags import AsJson, Svg, command, flag, group
-from mindstream.cli.shell.output import print_json, print_table, say
-from mindstream.cli.shell.plot import Axes, picture
-from mindstream.cli.shell.progress import progress
+from mindstream.cli.shell.output import Axes, picture, print_json, print_table, progress, say
 from mindstream.memory.fading import Strength
 from mindstream.memory.lifecycle.replay import (
     LEAST_ASKED,

@@ -10,15 +10,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from mindstream.cli.shell import files
-from mindstream.cli.shell.output import clean, tell
-from mindstream.cli.shell.progress import progress
+from mindstream.cli.shell.output import clean, progress, tell
 from mindstream.clock import SystemClock
 from mindstream.errors import InputError
 from mindstream.memory.opening import is_begun
 from mindstream.service.importing import giving, writing
-from mindstream.service.importing.forms import FORMS, reader
 from mindstream.service.importing.items import shown
-from mindstream.service.importing.reading import Source
+from mindstream.service.importing.reading import FORMS, Source, reader
 from mindstream.service.memory import open_user_memory
 from mindstream.settings import Settings
 from mindstream.text.words import count_of

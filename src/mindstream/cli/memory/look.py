@@ -16,8 +16,7 @@ from mindstream.cli.memory import foreign
 from mindstream.cli.screens.events import describe_patch, plan_told
 from mindstream.cli.shell import files
 from mindstream.cli.shell.flags import AsJson, Id, Kinds, Limit, Source, Target, command, flag, group, switch, word
-from mindstream.cli.shell.output import clean, print_json, short, tell
-from mindstream.cli.shell.progress import progress
+from mindstream.cli.shell.output import clean, print_json, progress, short, tell
 from mindstream.clock import format_iso
 from mindstream.coach.belief.plan import read_coaching_plan
 from mindstream.errors import InputError

@@ -12,12 +12,22 @@ from typing import Annotated, TypeVar
 
 from pydantic import ValidationError
 
-from mindstream.cli.shell.asking import ask, is_answerable
 from mindstream.cli.shell.files import write_text
 from mindstream.cli.shell.flags import MOST, AsJson, Svg, Yes, command, flag, group, switch, word
-from mindstream.cli.shell.output import clean, print_json, say, say_lines, short, tell
-from mindstream.cli.shell.plot import Axes, picture, plot
-from mindstream.cli.shell.progress import progress
+from mindstream.cli.shell.output import (
+    Axes,
+    ask,
+    clean,
+    is_answerable,
+    picture,
+    plot,
+    print_json,
+    progress,
+    say,
+    say_lines,
+    short,
+    tell,
+)
 from mindstream.errors import InputError
 from mindstream.log.events import Logged, Slept
 from mindstream.memory.lifecycle.proposal import Proposal

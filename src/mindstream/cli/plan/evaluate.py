@@ -12,10 +12,10 @@ from rich.console import Console
 
 from mindstream.cli.permission import Asker, server_approval
 from mindstream.cli.screens.run import PlainScreen
-from mindstream.cli.shell import asking
-from mindstream.cli.shell.evaluating import has_leave, run_kept
+from mindstream.cli.shell import output
 from mindstream.cli.shell.flags import AsJson, Docs, Mcp, Trust, Yes, command, flag, group, split_names, switch
 from mindstream.cli.shell.output import print_json, print_table, say
+from mindstream.cli.shell.stopping import has_leave, run_kept
 from mindstream.cli.solve import Replans, Tools
 from mindstream.errors import InputError
 from mindstream.models.asked_once import Told
@@ -131,7 +131,7 @@ def evaluate(
 
 def _approval(trust: bool, json: bool) -> Approve | None:
     screen = PlainScreen(Console(stderr=True, highlight=False))
-    return server_approval(trust, Asker(screen) if asking.is_answerable() and not json else None, screen)
+    return server_approval(trust, Asker(screen) if output.is_answerable() and not json else None, screen)
 
 
 def _wish(data: Path, compared: Compared, means: Means) -> Wish:

@@ -16,18 +16,16 @@ from rich.text import Text
 
 from mindstream.cli import permission
 from mindstream.cli.screens.run import show_changes
-from mindstream.cli.shell.asking import is_answerable
 from mindstream.cli.shell.files import write_text
 from mindstream.cli.shell.flags import AsJson, Docs, Mcp, command, flag, group, split_names, switch, word
-from mindstream.cli.shell.output import clean, complain, print_json, say, say_lines
+from mindstream.cli.shell.output import clean, complain, is_answerable, print_json, say, say_lines
 from mindstream.cli.solve import MODEL, ROLE, Replans, SolveOptions, Tools, solve_task
 from mindstream.errors import InputError
 from mindstream.models.model import ToolSpec
 from mindstream.planning.check import check
-from mindstream.planning.drawing import outline
-from mindstream.planning.export import solved_plans, to_example, to_instruction
+from mindstream.planning.export import outline, solved_plans, to_example, to_instruction
 from mindstream.planning.formats.read import read
-from mindstream.planning.formats.rewoo_text import write_plan
+from mindstream.planning.formats.rewoo import write_plan
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.plan_file import read_named, read_plan
 from mindstream.service.solving import SolveSettings, find_faults, find_runs, find_specs, flags_for

@@ -24,7 +24,7 @@ from mindstream.life.events import (
     TurnBegan,
     TurnEnded,
 )
-from mindstream.life.prompts.words import NOT_YET
+from mindstream.life.prompts import NOT_YET
 from mindstream.log.events import Heard, Logged, ModelCalled, Observed, ToolCalled
 
 RESULT, ANSWER, WORDS = 240, 600, 2_000

@@ -32,7 +32,7 @@ def mcp(
     tools: Annotated[str, flag("A,B,…", "More tools than the usual: care, plan, pool, town.")] = "",
 ) -> None:
     """Serve one memory to a program that speaks MCP, on standard input and output."""
-    from mindstream.server.missing import require_server
+    from mindstream.server.asgi import require_server
 
     require_server()
     from mindstream.server.mcp.stdio import serve_stdio

@@ -74,7 +74,7 @@ def serve(
     """Serve REST, events, a model for chat pages and MCP, until it is told to end."""
     import gc
 
-    from mindstream.server.missing import require_server
+    from mindstream.server.asgi import require_server
 
     gc.disable()  # nothing that is loaded is garbage; the server enables it when it listens
     require_server()

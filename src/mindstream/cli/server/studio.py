@@ -12,8 +12,7 @@ from typing import Annotated
 import typer
 
 from mindstream.cli.shell.flags import PLAIN, AsJson, Docs, Mcp, bare, command, flag, split_names, switch
-from mindstream.cli.shell.output import complain, say, tell, warn_if_unpriced
-from mindstream.cli.shell.progress import progress
+from mindstream.cli.shell.output import complain, progress, say, tell, warn_if_unpriced
 from mindstream.errors import InputError
 from mindstream.settings import Settings
 
@@ -50,7 +49,7 @@ def studio(
     """
     if context.invoked_subcommand is not None:
         return
-    from mindstream.server.missing import require_server
+    from mindstream.server.asgi import require_server
 
     require_server()
 
@@ -135,13 +134,10 @@ def write_studio_page(
     settings: Settings, out: Path, talk: str, plan: str, with_calls: bool, recorded: bool, json: bool
 ) -> None:
     """Write a talk or a plan to a file."""
-    from mindstream.server.missing import require_server
+    from mindstream.server.asgi import require_server
 
     require_server()
-    from mindstream.studio.saved_page import write_saved_page
-    from mindstream.studio.saved_plan import save_plan
-    from mindstream.studio.saved_studio import build_studio_page, open_reading
-    from mindstream.studio.saved_talk import save_talk
+    from mindstream.studio.recorded import build_studio_page, open_reading, save_plan, save_talk, write_saved_page
 
     async def run() -> int:
         async with open_reading(settings, recorded=recorded) as reading:

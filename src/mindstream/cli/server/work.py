@@ -78,8 +78,7 @@ class _Teller:
 
 
 async def _work(settings: Settings, minds: int, at_once: int, teller: _Teller, limits: IssuedLimits) -> int:
-    from mindstream.server.budgets import Budgets
-    from mindstream.server.ledger import Ledger
+    from mindstream.server.ledger import Budgets, Ledger
     from mindstream.server.run import allow_connections
     from mindstream.server.tokens import Tokens
     from mindstream.service.chat.companion import NAME, Companion

@@ -7,12 +7,21 @@ affair; marks that change it from inside a text are cut out.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TextIO
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO, TypeAlias
+
+import typer
+from rich.console import Console
+
+from mindstream.errors import InputError
 
 if TYPE_CHECKING:
     from mindstream.settings import Settings
@@ -136,3 +145,187 @@ def no_more_output() -> None:
             stream.flush()
         except OSError:
             os.dup2(nowhere, stream.fileno())
+
+
+ROWS, COLUMNS = 12, 66
+COLOURS = ("#1764ab", "#c0392b", "#2e8b57", "#8e44ad", "#b8860b", "#00838f")
+WIDTH, HEIGHT = 720, 400
+"""Of a chart in a picture, in pixels."""
+
+
+@dataclass(frozen=True)
+class Axes:
+    """What stands at a plot's sides: from 0, or `first`, to `last` below, from 0 to `top` (a share) on the left."""
+
+    last: int
+    below: str = "days since it was last returned"
+    unit: str = " days"
+    first: int = 0
+    top: float = 1.0
+
+
+def fitting_top(shares: Iterable[float]) -> float:
+    """Return a share that ends an axis well: a quarter, a half, or all."""
+    highest = max(shares, default=1.0)
+    return next((top for top in (0.25, 0.5) if highest <= top), 1.0)
+
+
+def plot(curves: Mapping[str, Sequence[float]], axes: Axes) -> list[str]:
+    """Draw curves of shares, each by a mark of one character; a later one lies over an earlier."""
+    rows = [[" "] * COLUMNS for _ in range(ROWS + 1)]
+    for mark, shares in curves.items():
+        before = ROWS - round(shares[0] / axes.top * ROWS)
+        for column in range(COLUMNS):
+            share = shares[round(column / (COLUMNS - 1) * (len(shares) - 1))]
+            at = ROWS - round(share / axes.top * ROWS)
+            for down in range(min(at, before + 1), max(at, before - 1) + 1):  # a steep way leaves no gap
+                rows[down][column] = mark
+            before = at
+    lines = []
+    for at, row in enumerate(rows):
+        percent = f"{100 * axes.top * (ROWS - at) / ROWS:3.0f} %" if at % (ROWS // 4) == 0 else " " * 5
+        lines.append(f"{percent} |{''.join(row)}".rstrip())
+    first, last = str(axes.first), str(axes.last)
+    middle = str((axes.first + axes.last) // 2).center(COLUMNS - len(first) - len(last))
+    return [*lines, f"{'':5} +{'-' * COLUMNS}", f"{'':6} {first}{middle}{last}{axes.unit}"]
+
+
+def picture(charts: Mapping[str, tuple[Mapping[str, Sequence[float]], Axes]]) -> str:
+    """Draw charts of curves of shares by name, each under its title, as the text of one SVG."""
+    import leather  # here, so that commands that draw nothing start without it
+
+    grid = leather.Grid()
+    for title, (curves, axes) in charts.items():
+        chart = leather.Chart(title)
+        for (name, shares), colour in zip(curves.items(), cycle(COLOURS), strict=False):
+            step = (axes.last - axes.first) / max(1, len(shares) - 1)
+            points = [(axes.first + at * step, 100 * share) for at, share in enumerate(shares)]
+            chart.add_line(points, name=name, stroke_color=colour)
+        chart.add_x_axis(name=axes.below)
+        chart.add_y_scale(0, 100 * axes.top)
+        chart.add_y_axis(name="%")
+        grid.add_one(chart)
+    return str(grid.to_svg(width=WIDTH * len(charts), height=HEIGHT))
+
+
+EVERY_S = 10.0
+"""Without a terminal a line comes so often; short work says nothing."""
+
+
+class Progress(Protocol):
+    """Takes how much is done; and, where that is known only later, of how much; and what is being done now."""
+
+    def __call__(self, done: int, total: int | None = None, doing: str | None = None) -> None: ...
+
+
+@contextlib.contextmanager
+def progress(doing: str, total: int | None = None) -> Iterator[Progress]:
+    """Show a bar, and give what it is told by: how much is done; without a total it only shows that work goes on."""
+    if not sys.stderr.isatty():
+        with progress_lines(doing, total) as told:
+            yield told
+        return
+    from rich.progress import Progress
+
+    shared = sys.stdout.isatty()  # else what is printed must go where it was sent
+    with Progress(console=Console(stderr=True), transient=True, redirect_stdout=shared) as bar:
+        task = bar.add_task(doing, total=total)
+        yield lambda done, total=None, doing=None: bar.update(task, completed=done, total=total, description=doing)
+
+
+class _State:
+    """How far it is, as it was last told."""
+
+    def __init__(self, doing: str, total: int | None) -> None:
+        self._doing, self._total, self._done = doing, total, 0
+
+    def __call__(self, done: int, total: int | None = None, doing: str | None = None) -> None:
+        self._done, self._total, self._doing = done, total or self._total, doing or self._doing
+
+    def describe(self, seconds: float) -> str:
+        share = f", {self._done / self._total:.0%}" if self._total else ""
+        return f"{self._doing}{share}, {seconds:.0f} s so far"
+
+
+@contextlib.contextmanager
+def progress_lines(doing: str, total: int | None = None) -> Iterator[Progress]:
+    """Write a line now and then, from a thread: some work says nothing while it goes on."""
+    state, over = _State(doing, total), threading.Event()
+
+    def write() -> None:
+        seconds = 0.0
+        while not over.wait(EVERY_S):
+            seconds += EVERY_S
+            with contextlib.suppress(OSError, ValueError):  # whoever read it went away
+                complain(state.describe(seconds))
+
+    writer = threading.Thread(target=write, daemon=True)
+    writer.start()
+    try:
+        yield state
+    finally:
+        over.set()
+        writer.join(1.0)
+
+
+def confirm(question: str) -> bool:
+    """Ask for yes or no; no is the default.
+
+    Raises:
+        InputError: nobody is there to be asked.
+    """
+    _somebody_there()
+    return typer.confirm(clean(question), err=True)
+
+
+Answer: TypeAlias = Literal["y", "n", "p"]
+PART = "p: forget only the notes, thoughts and beliefs that mention it; the messages stay as they are"
+
+
+def choose(question: str, *, part: bool = False) -> Answer:
+    """Ask for yes or no, or for a part of it, until one of them is typed: there is no default.
+
+    Raises:
+        InputError: nobody is there to be asked.
+    """
+    _somebody_there()
+    while True:
+        hint = f"{question}\n{PART}\n[y/n/p]" if part else f"{question} [y/n]"
+        answer = read_answer(typer.prompt(clean(hint), err=True, default="", show_default=False), part=part)
+        if answer:
+            return answer
+
+
+def read_answer(typed: str, *, part: bool) -> Answer | None:
+    """Return what was chosen; None for anything else."""
+    answers: dict[str, Answer] = {"y": "y", "yes": "y", "n": "n", "no": "n", "p": "p"}
+    answer = answers.get(typed.strip().lower())
+    return None if answer == "p" and not part else answer
+
+
+def confirm_name(what: str, name: str) -> None:
+    """Ask for a name to be typed once more.
+
+    Raises:
+        InputError: another was typed, or nobody is there to be asked.
+    """
+    _somebody_there()
+    typed = typer.prompt(clean(f"{what}\nType {name} to go on"), err=True, default="", show_default=False)
+    if typed.strip() != name:
+        raise InputError(f"that is not {name!r}; nothing was changed")
+
+
+def ask(question: str, default: str | None = None) -> str:
+    """Ask for words; `is_answerable` says whether anybody is there."""
+    answer: str = typer.prompt(clean(question), err=True, default=default, show_default=False)
+    return answer.strip()
+
+
+def is_answerable() -> bool:
+    """Tell whether somebody is there to be asked."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _somebody_there() -> None:
+    if not is_answerable():
+        raise InputError("this cannot be undone, and nobody is there to be asked: say --yes")

@@ -11,8 +11,7 @@ from typing import Annotated
 
 from mindstream.cli.shell.files import Lines
 from mindstream.cli.shell.flags import AsJson, command, flag, group, switch, word
-from mindstream.cli.shell.output import complain
-from mindstream.cli.shell.progress import progress_lines
+from mindstream.cli.shell.output import complain, progress_lines
 from mindstream.cli.shell.stopping import run_until_stopped
 from mindstream.cli.town.group import MODEL, ROLE
 from mindstream.cli.town.living_screen import Screen

@@ -13,13 +13,11 @@ from typing import Annotated
 
 import leather
 
-from mindstream.cli.shell import asking
-from mindstream.cli.shell.evaluating import run_kept
+from mindstream.cli.shell import output
 from mindstream.cli.shell.files import write_text
 from mindstream.cli.shell.flags import AsJson, Yes, command, flag, group, split_names, switch, word
-from mindstream.cli.shell.output import complain, print_json, print_table, say
-from mindstream.cli.shell.plot import COLOURS, HEIGHT, WIDTH
-from mindstream.cli.shell.progress import progress
+from mindstream.cli.shell.output import COLOURS, HEIGHT, WIDTH, complain, print_json, print_table, progress, say
+from mindstream.cli.shell.stopping import run_kept
 from mindstream.cli.town.group import MODEL, ROLE, ProfileOf
 from mindstream.cli.town.run import Days, Hours, Span, Until
 from mindstream.errors import InputError
@@ -30,7 +28,7 @@ from mindstream.service.evaluation.ensemble import Ensemble, Wish
 from mindstream.service.evaluation.town import with_judge
 from mindstream.settings import Settings
 from mindstream.text.words import count_of
-from mindstream.town.ensemble.runs import read_seeds
+from mindstream.town.ensemble import read_seeds
 from mindstream.town.evaluation.evaluate import Design
 
 app = group()
@@ -138,7 +136,7 @@ def ensemble(
 
 def _has_leave(settings: Settings, wish: Wish) -> bool:
     """Say what all runs may cost that have not been paid yet, and ask."""
-    if not asking.is_answerable():
+    if not output.is_answerable():
         raise InputError("models are asked, and nobody is there to be asked whether they may be: say --yes")
     jobs = service.jobs_of(settings, wish)
     setting, runs = jobs[0].setting, len(jobs)
@@ -147,7 +145,7 @@ def _has_leave(settings: Settings, wish: Wish) -> bool:
     calls = round(sum(kind.calls for kind in found.counted.by_kind.values()) * found.scale)
     usd = "its price is not known" if found.usd is None else f"about {found.usd * runs:,.2f} US dollars"
     say(f"{count_of(runs, 'town')}: about {calls * runs:,} calls at most; {usd}", sys.stderr)
-    return asking.confirm("Let them live?")
+    return output.confirm("Let them live?")
 
 
 def _show(found: Ensemble, wish: Wish) -> None:

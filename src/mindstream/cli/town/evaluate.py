@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Literal, cast
 
-from mindstream.cli.shell.evaluating import has_leave, run_kept
 from mindstream.cli.shell.flags import AsJson, Yes, command, flag, group, split_names, switch
 from mindstream.cli.shell.output import complain, print_json, print_table, say
+from mindstream.cli.shell.stopping import has_leave, run_kept
 from mindstream.cli.town.group import At
 from mindstream.models.asked_once import Told
 from mindstream.service.evaluation import town as service

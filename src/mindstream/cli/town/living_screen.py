@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from mindstream.cli.screens.embodied import (
+from mindstream.cli.screens.talk import (
     lines_of,
     look_lines,
     place_lines,
@@ -15,8 +15,7 @@ from mindstream.cli.screens.embodied import (
     waiting_lines,
     who_lines,
 )
-from mindstream.cli.shell.output import complain, print_json, say_lines, short
-from mindstream.cli.shell.progress import progress_lines
+from mindstream.cli.shell.output import complain, print_json, progress_lines, say_lines, short
 from mindstream.cli.town.typed_deeds import HELP, Typed, addressee, read_typed
 from mindstream.errors import InputError
 from mindstream.town.embody.embodied import Embodied

@@ -11,8 +11,7 @@ from typing import Annotated
 import typer
 
 from mindstream.cli.shell.flags import AsJson, command, flag, group, switch, word
-from mindstream.cli.shell.output import complain, print_json, print_table, say, say_lines, short, tell
-from mindstream.cli.shell.progress import progress
+from mindstream.cli.shell.output import complain, print_json, print_table, progress, say, say_lines, short, tell
 from mindstream.cli.town.group import MODEL, ROLE, At, Name
 from mindstream.errors import InputError
 from mindstream.service import town as towns
@@ -30,7 +29,7 @@ from mindstream.town.residents.interview import Condition, day_lines, open_inter
 from mindstream.town.residents.places import is_home, with_article, words_of
 from mindstream.town.setting import Setting
 from mindstream.town.state import ResidentState
-from mindstream.town.world.address import ARENA, SECTOR
+from mindstream.town.world.tree import ARENA, SECTOR
 
 app = group()
 LEAST_WIDTH = 60

@@ -24,9 +24,16 @@ from mindstream.town.inspect.time_words import format_time
 from mindstream.town.metrics.attendance import Attendance, Event, trace_attendance
 from mindstream.town.metrics.conduct import Conduct, examine_conduct, trace_adherence
 from mindstream.town.metrics.counts import Counts, count_events
-from mindstream.town.metrics.curves import Mark, curves_csv, draw_curves, hours
-from mindstream.town.metrics.diffusion import Diffusion, trace_fact, write_csv
-from mindstream.town.metrics.fact import find_fact
+from mindstream.town.metrics.measures import (
+    Diffusion,
+    Mark,
+    curves_csv,
+    draw_curves,
+    find_fact,
+    hours,
+    trace_fact,
+    write_csv,
+)
 from mindstream.town.metrics.relationships import Acquaintance, trace_acquaintance
 from mindstream.town.residents.places import with_article, words_of
 

@@ -13,12 +13,11 @@ from typing import Annotated
 
 import typer
 
-from mindstream.cli.screens.town import describe, event_row
-from mindstream.cli.shell import asking
+from mindstream.cli.screens.life_lines import describe, event_row
+from mindstream.cli.shell import output
 from mindstream.cli.shell.files import write_text
 from mindstream.cli.shell.flags import AsJson, Yes, command, flag, group, split_names, switch, word
-from mindstream.cli.shell.output import complain, print_json, print_table, say, tell
-from mindstream.cli.shell.progress import Progress, progress
+from mindstream.cli.shell.output import Progress, complain, print_json, print_table, progress, say, tell
 from mindstream.cli.shell.stopping import run_until_stopped
 from mindstream.cli.town.group import MODEL, ROLE, ProfileOf, Seed
 from mindstream.errors import InputError, ModelError
@@ -271,14 +270,14 @@ async def _plan(settings: Settings, span: Span) -> tuple[Setting, int, int]:
 
 def _has_leave(settings: Settings, setting: Setting, steps: int) -> bool:
     """Say what it may cost, and ask."""
-    if not asking.is_answerable():
+    if not output.is_answerable():
         raise InputError("models are asked, and nobody is there to be asked whether they may be: say --yes")
     found = _estimate(settings, setting, steps)
     calls, tokens = _totals(found)
     usd = "its price is not known" if found.usd is None else f"about {found.usd:,.2f} US dollars"
     most = "" if settings.budget_usd is None else f", never more than {settings.budget_usd:g}"
     say(f"{count_of(steps, 'step')}: about {calls:,} calls and {tokens:,} tokens; {usd}{most}", sys.stderr)
-    return asking.confirm("Let it live?")
+    return output.confirm("Let it live?")
 
 
 def _estimate(settings: Settings, setting: Setting, steps: int) -> towns.Estimate:
@@ -404,7 +403,7 @@ def prepare(
     difference = "".join(difflib.unified_diff(before, after, str(file), str(out or file)))
     if not json:
         say(difference)
-    is_wanted = yes or out is not None or (asking.is_answerable() and asking.confirm(f"Write it to {file}?"))
+    is_wanted = yes or out is not None or (output.is_answerable() and output.confirm(f"Write it to {file}?"))
     if is_wanted:
         write_text(out or file, new)
     if json:

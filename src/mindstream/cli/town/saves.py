@@ -9,8 +9,7 @@ from typing import Annotated
 
 from mindstream.cli.shell import files
 from mindstream.cli.shell.flags import AsJson, command, flag, group, word
-from mindstream.cli.shell.output import complain, tell
-from mindstream.cli.shell.progress import progress
+from mindstream.cli.shell.output import complain, progress, tell
 from mindstream.cli.town.group import ProfileOf, Seed
 from mindstream.errors import InputError
 from mindstream.location import Location
@@ -18,20 +17,18 @@ from mindstream.models.embedders.named import embedder
 from mindstream.service import town as towns
 from mindstream.service.folders import require_room_for_town
 from mindstream.settings import Settings
-from mindstream.studio.saved_town import write_replay
+from mindstream.studio.recorded import write_replay
 from mindstream.text.words import count_of
 from mindstream.town import forking
 from mindstream.town.formats.files import whole_folder
 from mindstream.town.formats.maps import find_map, load_map, save_map
-from mindstream.town.formats.save_clock import settle_clock
-from mindstream.town.formats.saves import read_save, write_save
+from mindstream.town.formats.saves import read_save, settle_clock, write_save
 from mindstream.town.formats.whispers import read_whispers
 from mindstream.town.inspect.lookup import find_span
 from mindstream.town.inspect.time_words import format_time
-from mindstream.town.journal_file import write_journal
+from mindstream.town.journal import write_journal
 from mindstream.town.saves.exporting import save_of_town
-from mindstream.town.saves.importing import begin_from_save
-from mindstream.town.saves.recorded import WORLDS, unpack_world
+from mindstream.town.saves.importing import WORLDS, begin_from_save, unpack_world
 from mindstream.town.world.tiles import TileWorld
 
 app = group()

@@ -13,14 +13,13 @@ from typing import Any, overload
 
 from pydantic import JsonValue
 
-from mindstream.coach.belief.grounding import ground_patch
-from mindstream.coach.belief.think import LONGEST_PATCH, Think, compose_patches
+from mindstream.coach.belief.think import LONGEST_PATCH, Think, compose_patches, ground_patch
 from mindstream.coach.events import Believed
 from mindstream.errors import InputError, ToolError
 from mindstream.memory.belief import Belief, merged
 from mindstream.memory.store.store import Entry
 from mindstream.reasoners.reasoner import RunContext
-from mindstream.text.support import Support, complaint
+from mindstream.text.classifier import Support, complaint
 from mindstream.tools.tool import Tool, tool
 
 MOST = 12

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mindstream.coach.belief.plan import NamedResource
-from mindstream.coach.packs.pack import Pack, Resource, Step, in_language
-from mindstream.coach.packs.topics import topics_in
+from mindstream.coach.packs.pack import Pack, Resource, Step, in_language, topics_in
 from mindstream.models.embedders.wordllama import vectors
 from mindstream.text.words import Language, terms
 from mindstream.tools.tool import FunctionTool, tool

@@ -8,10 +8,9 @@ from typing import Any
 
 from mindstream.coach.belief.plan import PlanStep, StepEdit
 from mindstream.coach.belief.think import LONGEST_QUOTE, Think, Thinking
-from mindstream.coach.packs.pack import Phase, Step, Topic, all_texts, in_language
+from mindstream.coach.packs.load import phrases, say
+from mindstream.coach.packs.pack import Phase, Step, Topic, all_texts, in_language, topics_in
 from mindstream.coach.packs.safety import find_alarm, spoke_of_danger
-from mindstream.coach.packs.saying import phrases, say
-from mindstream.coach.packs.topics import topics_in
 from mindstream.models.model import Message
 from mindstream.models.prompt import rule
 from mindstream.text.words import sentences

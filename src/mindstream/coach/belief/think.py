@@ -1,30 +1,216 @@
-"""The question that a phase's mini-reasoner answers, with tools: what is believed, what is the plan, what to say?"""
+"""The question that a phase's mini-reasoner answers, with tools: what is believed, what is the plan, what to say?
+
+What is believed is held to what was said, noted and found (`ground_patch`); the rest to what was given.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
-from mindstream.coach.belief.grounding import (
-    MadeUp,
-    drop_made_up_links,
-    gather_given,
-    ground_edits,
-    ground_patch,
-)
-from mindstream.coach.belief.plan import CoachingPlan, StepEdit
-from mindstream.coach.packs.pack import Pack, Phase
+from mindstream.coach.belief.plan import CoachingPlan, NamedResource, StepEdit
+from mindstream.coach.packs.pack import Pack, Phase, Resource
 from mindstream.errors import InputError, ReplyInvalid
+from mindstream.log.events import Remembered
 from mindstream.memory.belief import Belief, merged
+from mindstream.memory.store.record import RecordDraft, Triple
+from mindstream.memory.store.store import Entry, Revision
 from mindstream.models.model import JsonSchema, Message
 from mindstream.models.prompt import Prompt
 from mindstream.reasoners.conversation import Line, Note, user_statements
-from mindstream.reasoners.reasoner import Briefing
-from mindstream.text.links import has_links
-from mindstream.text.support import Support, complaint, named
+from mindstream.reasoners.reasoner import Briefing, RunContext, Writing
+from mindstream.text.classifier import Support, complaint, named
+from mindstream.text.links import bare, has_links, links, without_links
+
+LOOKED_BACK = 400
+"""So many notes, the newest, are looked through for those that are so no longer."""
+
+
+async def notes_of(context: RunContext, by: str, before: Mapping[str, object], after: Mapping[str, object]) -> Writing:
+    """Make the notes that a change of belief asks for: new items are noted, notes of items that went are ended."""
+    had, has = dict.fromkeys(_items(before)), dict.fromkeys(_items(after))
+    new, gone = [each for each in has if each not in had], {each for each in had if each not in has}
+    stream, evidence = context.memory, tuple(utterance.record for utterance in context.utterances)
+    drafts = [
+        RecordDraft(
+            text=f"{field.replace('_', ' ')}: {item}",
+            kind="note",
+            by=by,
+            evidence=evidence,
+            depth=1,
+            about=Triple("user", slot, item),
+            created=context.utterances[-1].at,
+        )
+        for slot, item in new
+    ]
+    records = await stream.build_records(drafts)
+    instead = {slot: record.id for (slot, _), record in zip(new, records, strict=True)}
+    notes = await stream.latest("note", LOOKED_BACK) if gone else []
+    revisions = [
+        Revision(id=note.id, valid_until=stream.clock.now(), superseded_by=instead.get(note.about.predicate))
+        for note in notes
+        if note.about and (note.about.predicate, note.about.object) in gone
+    ]
+    event = Remembered(count=len(records), kinds={"note": len(records)})
+    return [Entry(event, by, tuple(records))] if records else [], revisions
+
+
+def _items(value: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    for slot, held in value.items():
+        if slot != "phase":
+            for item in held if isinstance(held, list) else [held]:
+                if item not in (None, ""):
+                    yield slot, str(item)
+
+
+SHOWN = 400
+"""How much of what was made up is named, in characters."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a thought may name.
+
+    Attributes:
+        links: those that the pack, the plan as it was, and tools gave: a resource may have them.
+        said: these, and those that stand in what was said and noted: they may be said again.
+        titles: of resources of the pack and the plan.
+        results: what tools gave, as one text.
+    """
+
+    links: frozenset[str]
+    said: frozenset[str]
+    titles: frozenset[str]
+    results: str
+
+    def has_title(self, title: str) -> bool:
+        """Tell whether somebody gave a resource of this title; its spelling does not count."""
+        plain = _letters(title)
+        return bool(plain) and (plain in self.titles or plain in self.results)
+
+
+@dataclass
+class MadeUp:
+    """What nothing gave, as it is found."""
+
+    titles: list[str] = field(default_factory=list)
+    links: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        named = [f"“{title}”" for title in dict.fromkeys(self.titles)] + list(dict.fromkeys(self.links))
+        return ", ".join(named)[:SHOWN]
+
+
+def gather_given(pack: Pack, plan: CoachingPlan, said: Iterable[str], turns: Sequence[Message]) -> Given:
+    """Gather what a thought may name; a link that the model itself put into a call is not given by its echo."""
+    known: set[str] = set()
+    own: set[str] = set()
+    results: list[str] = []
+    said = list(said)
+    for turn in turns:
+        if turn.role == "tool":
+            known |= links([turn.text]) - own
+            results.append(turn.text)
+        elif turn.role == "user":
+            said.append(turn.text)
+        own |= links(f"{call.tool} {call.arguments}" for call in turn.calls) - known
+    packs_links, packs_titles = pack.cached(("given", ""), lambda: _named(pack.resources))
+    planned_links, planned_titles = _named(resource for step in plan.steps for resource in step.resources)
+    known |= packs_links | planned_links | links(_texts(plan.model_dump(mode="json")))
+    titles = packs_titles | planned_titles
+    return Given(frozenset(known), links(said) | known, titles, _letters(" ".join(results)))
+
+
+def _named(resources: Iterable[Resource | NamedResource]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the links and the titles of resources, as they are compared."""
+    links_of, titles = set(), set()
+    for resource in resources:
+        titles.add(_letters(resource.title))
+        if resource.link:
+            links_of.add(bare(resource.link))
+    return frozenset(links_of), frozenset(titles)
+
+
+def ground_edits(edits: Sequence[StepEdit], known: Given, made_up: MadeUp) -> list[StepEdit]:
+    """Return a plan's changes without resources, and links of resources, that nothing gave."""
+
+    def kept(resource: NamedResource) -> NamedResource | None:
+        if not known.has_title(resource.title):
+            made_up.titles.append(resource.title)
+            return None
+        if resource.link and bare(resource.link) not in known.links:
+            made_up.links.append(bare(resource.link))
+            return resource.model_copy(update={"link": None})
+        return resource
+
+    return [
+        edit.model_copy(update={"resources": [each for resource in edit.resources if (each := kept(resource))]})
+        for edit in edits
+    ]
+
+
+def drop_made_up_links(value: Any, known: Given, made_up: MadeUp) -> Any:
+    """Return a value without the links in its texts that nobody gave or said."""
+    if isinstance(value, str):
+        text, gone = without_links(value, known.said)
+        made_up.links += gone
+        return text
+    if isinstance(value, list):
+        return [drop_made_up_links(item, known, made_up) for item in value]
+    if isinstance(value, dict):
+        return {key: drop_made_up_links(item, known, made_up) for key, item in value.items()}
+    return value
+
+
+def ground_patch(
+    patch: Mapping[str, JsonValue], rests_on: str, support: Support
+) -> tuple[dict[str, JsonValue], list[str]]:
+    """Return what of a patch rests on something, and what does not, as `field: text`.
+
+    Where the words that it names were said, all of it does; else each text whose own words were said.
+    """
+    if support.has_quotation(rests_on):
+        return dict(patch), []
+    gone: list[str] = []
+
+    def kept(name: str, value: JsonValue) -> bool:
+        if support.has_most_words(f"{value:g}" if isinstance(value, float) else str(value)):
+            return True
+        gone.append(f"{name}: {value}")
+        return False
+
+    left: dict[str, JsonValue] = {}
+    for name, value in patch.items():
+        if value is None or name == "phase":
+            left[name] = value
+        elif isinstance(value, dict):
+            added = value.get("add")
+            items = added if isinstance(added, list) else [] if added is None else [added]
+            left[name] = {**value, "add": [item for item in items if kept(name, item)]}
+        elif isinstance(value, list):
+            left[name] = [item for item in value if kept(name, item)]
+        elif kept(name, value):
+            left[name] = value
+    return left, gone
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _texts(item)
+
+
+def _letters(text: str) -> str:
+    """Return what counts in comparing titles; in a prompt `<` is written `&lt;`."""
+    return re.sub(r"[\W_]+", "", text.casefold().replace("&lt;", ""))
+
 
 LONGEST_WORDS, LONGEST_PATCH = 6_000, 16_000
 """So many characters words to the user, and all that changes in a belief, may have."""

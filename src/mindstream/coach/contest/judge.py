@@ -43,3 +43,25 @@ async def vote(model: Model, first: tuple[str, str], second: tuple[str, str], wh
     found = await ask(model, Judge(a=first[1], b=second[1], who=who))
     sides = {"A": first[0], "B": second[0], "same": "same"}
     return Vote(first=first[0], preferred=sides[found.preferred], why=found.why)
+
+
+POINTS = {"right": 1.0, "partly": 0.5, "wrong": 0.0}
+
+
+class Grade(BaseModel):
+    """How much of the key an answer holds."""
+
+    model_config = ConfigDict(frozen=True)
+
+    why: str = Field("", max_length=2_000)
+    grade: Literal["right", "partly", "wrong"]
+
+
+class GradeAnswer(Prompt[Grade]):
+    """Does the answer hold what a right one must?"""
+
+    role = "judge"
+
+    question: str
+    key: str
+    answer: str

@@ -5,21 +5,193 @@ from __future__ import annotations
 import asyncio
 import json
 import tempfile
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from mindstream import chance
 from mindstream.clock import DAY_S, Moment, SystemClock
 from mindstream.coach.coach import Coach
-from mindstream.coach.contest.plain_agent import OPPONENTS, PLAIN
-from mindstream.coach.contest.talks import Played, Script, Turn, passed
 from mindstream.coach.packs.pack import Pack
+from mindstream.errors import InputError
 from mindstream.log.events import FollowUp, Piece
 from mindstream.minds.mind import Mind
 from mindstream.minds.responder import Timeouts
+from mindstream.models.ask import ask, speak
+from mindstream.models.model import Message, Model
+from mindstream.models.prompt import Prompt, complaints
 from mindstream.models.roles import Models
 from mindstream.models.wrappers.meter import Metered
+from mindstream.paths import read_text
+from mindstream.reasoners.conversation import Line
+from mindstream.text.context import Part, fit
+
+MOST_BYTES = 20_000_000
+
+
+class SaidLine(BaseModel):
+    """What a person says, and in which talk: a higher number comes `days` later than the one before.
+
+    `key`: what a right answer holds, where there is one; no player sees it.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    text: str = Field(min_length=1)
+    session: int = 1
+    days: int = Field(1, ge=0)
+    key: str = ""
+
+
+class Script(BaseModel):
+    """A person's side of a talk. `who`: for whoever judges."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str = Field(pattern=r"^[\w-]{1,40}$")
+    lines: tuple[SaidLine, ...] = Field(min_length=1)
+    who: str = ""
+    language: str = ""
+
+
+class Turn(BaseModel):
+    """An utterance and what was answered to it, follow-ups included.
+
+    Attributes:
+        before: what passed since the turn before, as "the next day".
+        first_s: seconds until the first piece of the answer (fillers are none).
+        tokens: that all calls of the turn took, read and written; cached: of them, read from a cache.
+    """
+
+    before: str = ""
+    heard: str
+    said: str
+    first_s: float = 0.0
+    tokens: int = 0
+    cached: int = 0
+    cost_usd: float = 0.0
+
+
+class Played(BaseModel):
+    """A talk as one side has answered it."""
+
+    id: str
+    side: str
+    turns: list[Turn]
+
+    def written(self) -> str:
+        """Write it as it is judged."""
+        lines: list[str] = []
+        for turn in self.turns:
+            lines += [f"--- {turn.before} ---"] if turn.before else []
+            lines += [f"USER: {turn.heard}", f"COACH: {turn.said}"]
+        return "\n\n".join(lines)
+
+
+def read_talks(path: Path) -> list[Script]:
+    """Read talks from a JSON file: a list of {"id", "lines": [{"text", "session"}], "who", "language"}.
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        text = read_text(path, MOST_BYTES)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    try:
+        found = TypeAdapter(list[Script]).validate_python(json.loads(text))
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}: no JSON ({error})") from None
+    except ValidationError as error:
+        form = '{"id": …, "lines": [{"text": …, "session": 1}]}'
+        raise InputError(f"{path}: talks are a list of {form}; {complaints(error)}") from None
+    if len({each.id for each in found}) < len(found):
+        raise InputError(f"{path}: two talks have the same id")
+    return found
+
+
+def passed(before: SaidLine, line: SaidLine) -> str:
+    """Say what lies between two lines; "" where they are of one talk."""
+    if line.session == before.session:
+        return ""
+    return {0: "later that day", 1: "the next day"}.get(line.days, f"{line.days} days later")
+
+
+RECENT_TOKENS = 8_000
+"""What an agent with a window is shown of the talk."""
+
+
+class PlainAgent(Prompt[str]):
+    """Answer the utterance, as a good agent without a memory, a belief or a plan would."""
+
+    constitution: str
+    history: tuple[Line, ...]
+    utterance: str
+
+    def dialogue(self) -> Sequence[Message]:
+        return [line.message for line in (*self.history, Line(by_user=True, text=self.utterance))]
+
+
+class Summarise(Prompt[str]):
+    """What is worth keeping of a talk that is over, and of the summary of those before it?"""
+
+    role = "talker"
+
+    before: str
+    talk: tuple[Line, ...]
+
+
+class Agent:
+    """Holds a conversation; the talk is all it has.
+
+    Args:
+        window: of the talk so far it is shown the newest, as many tokens; 0: all of it.
+    """
+
+    def __init__(self, model: Model, constitution: str, window: int = 0) -> None:
+        self._model, self._constitution, self._window = model, constitution, window
+        self._said: list[Line] = []
+
+    async def note(self, text: str) -> None:
+        """Take down what passes between two talks, as "the next day"."""
+        self._said.append(Line(by_user=True, text=f"({text})"))
+
+    async def hear(self, text: str) -> AsyncGenerator[str]:
+        """Answer, piece by piece."""
+        history = tuple(self._said)
+        if self._window:
+            history = fit([Part("history", history, "last")], self._window).kept("history", history)
+        prompt, said = PlainAgent(constitution=self._constitution, history=history, utterance=text), ""
+        async with aclosing(speak(self._model, prompt, "talker")) as pieces:
+            async for piece in pieces:
+                said += piece
+                yield piece
+        self._said += [Line(by_user=True, text=text), Line(by_user=False, text=said)]
+
+
+class SummingUp(Agent):
+    """Has the talk of today, and of those before it a summary that it writes when a new one begins."""
+
+    async def note(self, text: str) -> None:
+        before = self._said[0].text if self._said and self._said[0].by == "summary" else ""
+        talk = tuple(line for line in self._said if line.by != "summary")
+        summary = await ask(self._model, Summarise(before=before, talk=talk))
+        self._said = [Line(by_user=True, text=f"(What was said before, summed up: {summary})", by="summary")]
+        await super().note(text)
+
+
+PLAIN, RECENT, SUMMARY = "plain", "recent", "summary"
+OPPONENTS: dict[str, Callable[[Model, str], Agent]] = {
+    PLAIN: Agent,
+    RECENT: lambda model, constitution: Agent(model, constitution, RECENT_TOKENS),
+    SUMMARY: SummingUp,
+}
+"""Shown the whole talk, its newest tokens, or a summary of the days before."""
+
 
 COACH = "coach"
 TALKS_AT_ONCE = 4
@@ -162,3 +334,71 @@ async def _timed(pieces: AsyncGenerator[str]) -> tuple[str, float]:
             first_s = first_s or clock.elapsed() - began
             said += piece
     return said.strip(), round(first_s, 3)
+
+
+def write_page(folder: Path, scripts: Sequence[Script], played: Sequence[Played]) -> None:
+    texts = {(each.id, each.side): each.written() for each in played}
+    sides = [side for side in dict.fromkeys(each.side for each in played) if side != COACH]
+    pairs = "".join(_pair(script, side, texts) for script in scripts for side in sides)
+    (folder / "judge.html").write_text(PAGE.replace("{{pairs}}", pairs), "utf-8")
+
+
+def _order(id_: str, side: str) -> tuple[str, str]:
+    return (COACH, side) if chance.fraction("contest", id_, side) < 0.5 else (side, COACH)
+
+
+def _hidden(side: str) -> str:
+    """Name an opponent so that whoever judges does not know which it is."""
+    return f"{chance.fraction('contest', side):.6f}"[2:]
+
+
+def _pair(script: Script, side: str, texts: dict[tuple[str, str], str]) -> str:
+    columns = "".join(
+        f"<article><h3>{name}</h3><pre>{escape(texts[script.id, each])}</pre></article>"
+        for name, each in zip("AB", _order(script.id, side), strict=True)
+    )
+    choices = "".join(
+        f'<label><input type="radio" name="{script.id}/{_hidden(side)}" value="{value}"> {label}</label>'
+        for value, label in (("A", "A"), ("same", "no difference"), ("B", "B"))
+    )
+    asked = f"<p>I would rather go back to: {choices}</p>"
+    return f"<section><p>{escape(script.who)}</p><div>{columns}</div>{asked}</section>"
+
+
+def by_people(folder: Path) -> dict[str, dict[str, list[str]]]:
+    """Read what people chose, by opponent and talk: files `people*.json` in the folder, as the page gives them."""
+    cast: dict[str, dict[str, list[str]]] = {}
+    sides = {_hidden(side): side for side in OPPONENTS}
+    for pair, chosen in _chosen(folder):
+        id_, _, hidden = pair.partition("/")
+        if side := sides.get(hidden):
+            preferred = dict(zip("AB", _order(id_, side), strict=True)).get(chosen, "same")
+            cast.setdefault(side, {}).setdefault(id_, []).append(preferred)
+    return cast
+
+
+def _chosen(folder: Path) -> Iterator[tuple[str, str]]:
+    for path in sorted(folder.glob("people*.json")):
+        try:
+            found = json.loads(path.read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path} is not what the page gave: {error}") from None
+        if not isinstance(found, dict):
+            raise InputError(f"{path} is not what the page gave: a mapping of talks to A, B or same")
+        yield from ((str(id_), str(chosen)) for id_, chosen in found.items())
+
+
+PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Which coach?</title><style>
+:root{color-scheme:light dark;--line:color-mix(in srgb,currentColor 18%,transparent)}
+body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:75rem;padding:0 1rem}
+section{border-top:1px solid var(--line);padding:1.5rem 0}div{display:flex;gap:2rem;flex-wrap:wrap}
+article{flex:1 1 22rem;min-width:0}pre{white-space:pre-wrap;overflow-wrap:anywhere;font:inherit}
+label{margin-right:1.2rem;white-space:nowrap}textarea{width:100%;height:7rem}
+</style><h1>Which coach would this person rather go back to?</h1>
+<p>The same person, two coaches. Read both, choose one for each pair. When you are done, save what stands at the end as
+people1.json beside this page.</p>
+{{pairs}}<section><h2>What you chose</h2><textarea readonly aria-label="What you chose"></textarea></section>
+<script>addEventListener("change",()=>{document.querySelector("textarea").value=JSON.stringify(
+Object.fromEntries([...document.querySelectorAll("input:checked")].map(e=>[e.name,e.value])),null,1)})</script></html>
+"""

@@ -8,10 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from mindstream.coach.packs.load import SHIPPED
+from mindstream.coach.packs.load import SHIPPED, phrase_names, phrases
 from mindstream.coach.packs.pack import Lists, Pack, Texts
 from mindstream.coach.packs.safety import find_alarm, find_hint
-from mindstream.coach.packs.saying import phrase_names, phrases
 from mindstream.errors import InputError
 from mindstream.text.pattern import pattern
 from mindstream.text.words import terms

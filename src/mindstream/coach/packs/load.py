@@ -7,17 +7,77 @@ without tags, anchors and aliases: these can make a short file huge, or circular
 from __future__ import annotations
 
 import os
-from functools import cache
+from collections.abc import Sequence
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 import yaml
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
-from mindstream.coach.packs.dangling import Where
-from mindstream.coach.packs.faults import faults
-from mindstream.coach.packs.pack import Pack
+from mindstream import chance
+from mindstream.coach.packs.pack import (
+    Alarm,
+    Fault,
+    Field_,
+    Lists,
+    Pack,
+    Phase,
+    Resource,
+    Step,
+    Topic,
+    Where,
+    choices,
+    dangling,
+    suggest,
+)
 from mindstream.errors import InputError, PackError
 from mindstream.paths import is_path, read_text
+from mindstream.text.words import Language
+
+PARTS: dict[str, type[BaseModel]] = {
+    "phases": Phase,
+    "fields": Field_,
+    "topics": Topic,
+    "steps": Step,
+    "resources": Resource,
+    "alarms": Alarm,
+}
+"""What the lists and mappings of a pack hold."""
+ADVISED = 50
+"""For so many faults it is looked for what was meant: comparing words takes its time."""
+PLAIN = {
+    "missing": "is missing",
+    "string_type": "should be a text",
+    "list_type": "should be a list (lines that start with '- ', or [a, b])",
+    "tuple_type": "should be a list (lines that start with '- ', or [a, b])",
+    "dict_type": "should be a mapping (name: …)",
+    "model_type": "should be a mapping (name: …)",
+    "bool_type": "should be true or false",
+    "bool_parsing": "should be true or false",
+}
+
+
+def faults(data: Any) -> tuple[Pack | None, list[Fault]]:
+    """Read a pack from what its files hold; return it, or what is wrong with it."""
+    unknown = list(dangling(data))
+    try:
+        pack = Pack.model_validate(data)
+    except ValidationError as error:
+        errors = [each for each in error.errors() if each["loc"] or not unknown]
+        found = [_told(each, advise=number < ADVISED) for number, each in enumerate(errors)]
+        return None, [*found, *unknown]
+    return (None, unknown) if unknown else (pack, [])
+
+
+def _told(error: ErrorDetails, *, advise: bool) -> Fault:
+    where = tuple(part for part in error["loc"] if part != "[key]")
+    if error["type"] == "extra_forbidden":
+        model = PARTS.get(str(where[0]), Pack) if len(where) > 1 else Pack
+        return where, "is not known here" + (suggest(str(where[-1]), set(model.model_fields)) if advise else "")
+    return where, PLAIN.get(error["type"]) or error["msg"].removeprefix("Value error, ")
+
 
 SHIPPED = Path(__file__).parent
 LISTS = {"topics.yaml": "topics", "steps.yaml": "steps", "resources.yaml": "resources", "safety.yaml": "alarms"}
@@ -184,3 +244,65 @@ def _line(path: Path, where: list[Any]) -> int:
             break
         node = inner
     return node.start_mark.line + 1 if node else 1
+
+
+@lru_cache(1)
+def _own() -> dict[str, Lists]:
+    raw: dict[str, Lists] = yaml.load(
+        Path(__file__).with_name("phrases.yaml").read_text("utf-8"), Loader=yaml.CSafeLoader
+    )
+    return raw
+
+
+def phrase_names() -> list[str]:
+    """Name the phrases that ship."""
+    return list(_own())
+
+
+def phrases(pack: Pack, name: str, language: Language) -> list[str]:
+    """Return the phrases of a name: the pack's own where it has some in this language, else the ones shipped."""
+    own = pack.phrases.get(name)
+    if isinstance(own, dict):
+        own = own.get(language)
+    return list(own) if own else shipped_phrases(name, language)
+
+
+def shipped_phrases(name: str, language: Language) -> list[str]:
+    """Return the phrases of a name that belong to no pack."""
+    return choices(_own().get(name, []), language)
+
+
+def say(pack: Pack, name: str, language: Language, said: Sequence[str] = (), **filled: str) -> str:
+    """Choose a phrase whose words were not said before, and fill in what its braces name."""
+    words = fresh(phrases(pack, name, language), said, name, len(said))
+    for brace, text in filled.items():
+        words = words.replace(f"{{{brace}}}", text)
+    return words
+
+
+def fresh(options: Sequence[str], said: Sequence[str], *key: object) -> str:
+    """Choose an option whose words were not said before; else the one said longest ago; "" where there is none."""
+    if not options:
+        return ""
+    new = [option for option in options if not any(_stands_in(option, text) for text in said)]
+    if new:
+        return chance.pick(new, "fresh", *key)
+    lately = {
+        option: max((n for n, text in enumerate(said) if _stands_in(option, text)), default=-1) for option in options
+    }
+    return min(options, key=lambda option: lately[option])
+
+
+def _stands_in(option: str, text: str) -> bool:
+    fixed = max(
+        option.replace("{", "\0{").replace("}", "}\0").split("\0"), key=lambda part: 0 if "{" in part else len(part)
+    )
+    return fixed.strip() in text if fixed.strip() else False
+
+
+def list_in(language: Language, items: Sequence[object]) -> str:
+    """Write items one after the other, as a language does."""
+    texts = [str(item) for item in items]
+    if language == "zh":
+        return "、".join(texts)
+    return ", ".join(texts[:-1]) + " and " + texts[-1] if len(texts) > 1 else "".join(texts)

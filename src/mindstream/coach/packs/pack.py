@@ -7,6 +7,7 @@ first language.
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping, Set
 from datetime import tzinfo
@@ -16,10 +17,48 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 
 from mindstream.clock import read_zone
-from mindstream.coach.packs.dangling import dangling
 from mindstream.errors import InputError
 from mindstream.text.pattern import pattern as read_pattern
-from mindstream.text.words import Language, count_of
+from mindstream.text.words import CJK, Language, both_ends, count_of, simplify, terms
+
+Where = tuple[str | int, ...]
+Fault = tuple[Where, str]
+"""A place in a pack, and what is wrong there."""
+
+
+def dangling(data: Any) -> Iterator[Fault]:
+    """Name what names something that is not there: a field, a topic."""
+    if not isinstance(data, dict):
+        return
+    fields = set(data.get("fields") or ()) if isinstance(data.get("fields"), dict) else set()
+    topics = {str(topic.get("id")) for topic in _mappings(data, "topics")}
+    for at, phase in enumerate(_mappings(data, "phases")):
+        for key in ("fields", "needs"):
+            yield from _missing(("phases", at, key), phase.get(key), fields, "the field", "`fields`")
+    for at, topic in enumerate(_mappings(data, "topics")):
+        yield from _missing(("topics", at, "field"), [topic.get("field") or ""], fields | {""}, "the field", "`fields`")
+    for name in ("steps", "resources"):
+        for at, item in enumerate(_mappings(data, name)):
+            for key in ("topics", "not_for"):
+                yield from _missing((name, at, key), item.get(key), topics, "the topic", "topics.yaml")
+
+
+def _mappings(data: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    items = data.get(name)
+    return [item if isinstance(item, dict) else {} for item in items] if isinstance(items, list | tuple) else []
+
+
+def _missing(where: Where, named: Any, known: set[str], what: str, of: str) -> Iterator[Fault]:
+    for name in named if isinstance(named, list | tuple) else ():
+        if isinstance(name, str) and name not in known:
+            yield where, f"names {what} {name!r}, which {of} does not have{suggest(name, known)}"
+
+
+def suggest(name: str, known: set[str]) -> str:
+    """Name what was probably meant, as the end of a message; "" where nothing is near."""
+    near = difflib.get_close_matches(name, sorted(map(str, known)), 1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
 
 T = TypeVar("T")
 MOST_SIZE = 150_000
@@ -296,3 +335,28 @@ def all_texts(texts: Lists | Texts) -> list[str]:
     """Return what a pack says, in all its languages."""
     languages = texts if isinstance(texts, dict) else [""]
     return [text for language in languages for text in choices(texts, language)]
+
+
+def topics_in(pack: Pack, text: str) -> list[str]:
+    """Return the ids of the topics that a text names, in the pack's order; of a very long one both ends are read.
+
+    What stands inside something longer is not named by itself: a light sleeper speaks of no light.
+    """
+    plain = simplify(both_ends(text)).lower()
+    said = frozenset(terms(plain))
+    found: dict[str, frozenset[str]] = {}
+    for topic, chinese, parts in pack.cached(("words", ""), lambda: list(_words(pack))):
+        stands = chinese in plain if chinese else parts <= said
+        if stands and len(parts) > len(found.get(topic, ())):
+            found[topic] = parts
+    return [topic for topic, parts in found.items() if not any(parts < other for other in found.values())]
+
+
+def _words(pack: Pack) -> Iterator[tuple[str, str, frozenset[str]]]:
+    """Give for each word of each topic the word itself where it is Chinese, and its stems or Chinese characters."""
+    for topic in pack.topics:
+        for words in topic.words.values() if isinstance(topic.words, dict) else [topic.words]:
+            for word in map(str.lower, map(simplify, words)):
+                chinese = word if CJK.search(word) else ""
+                if parts := frozenset(chinese or terms(word)):
+                    yield topic.id, chinese, parts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mindstream.life.events import Questioned
-from mindstream.life.prompts.words import NOT_YET, spec_of
+from mindstream.life.prompts import NOT_YET, spec_of
 from mindstream.life.steps import Done, Steps
 from mindstream.life.tools.own_tools import Arguments, OwnTool, Where
 from mindstream.life.waking import Rhythm

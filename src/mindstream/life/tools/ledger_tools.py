@@ -8,7 +8,7 @@ from mindstream.clock import Moment, format_spoken
 from mindstream.errors import InputError, ToolError
 from mindstream.life.events import TaskChanged
 from mindstream.life.ledger import Task, line_of
-from mindstream.life.prompts.words import spec_of
+from mindstream.life.prompts import spec_of
 from mindstream.life.steps import Done, Steps
 from mindstream.life.tools.own_tools import Arguments, OwnTool, Where
 from mindstream.text.times import read_moment

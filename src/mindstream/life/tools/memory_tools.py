@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from mindstream.errors import BudgetSpent, ModelUnavailable, ReplyInvalid, ToolError
-from mindstream.life.prompts.words import spec_of
+from mindstream.life.prompts import spec_of
 from mindstream.life.steps import Done, Steps
 from mindstream.life.tools.own_tools import Arguments, OwnTool, Where
 from mindstream.log.events import Corrected

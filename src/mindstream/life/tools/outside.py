@@ -18,8 +18,7 @@ from mindstream.models.reply import first_json
 from mindstream.tools.by_need import ToolShelf
 from mindstream.tools.call import Observation, call_tool
 from mindstream.tools.given_addresses import ungiven
-from mindstream.tools.tool import Tool
-from mindstream.tools.traits import traits_of
+from mindstream.tools.tool import Tool, traits_of
 
 TIMEOUT_S = 60.0
 HELD = (

@@ -7,22 +7,44 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from mindstream import chance
 from mindstream.clock import SystemClock
 from mindstream.errors import ReplyInvalid
 from mindstream.ledger import Ledger
-from mindstream.memory.evaluation.answer_from_memory import AnswerFromMemory
 from mindstream.memory.evaluation.arms import ARMS, Arm, TalkArms
 from mindstream.memory.evaluation.forms import AskedTalk, TalkQuestion
 from mindstream.models.ask import ask
 from mindstream.models.judge_answer import JudgeAnswer
 from mindstream.models.model import Model, Request
-from mindstream.models.prompt import Prompt
+from mindstream.models.prompt import Prompt, rule
 from mindstream.models.recording import fingerprint
 from mindstream.models.shorten import estimate_tokens
 from mindstream.text.words import terms
+
+
+class AnswerFromMemory(Prompt[str]):
+    """What is the answer, by these lines alone?
+
+    Attributes:
+        recalled: lines of the talk, in the order in which they were said.
+        asked: the day on which it is asked.
+    """
+
+    role: ClassVar[str] = "reader"
+    reply_tokens: ClassVar[int] = 300
+
+    recalled: tuple[str, ...]
+    question: str
+    asked: str = ""
+
+
+@rule(AnswerFromMemory)
+def answer_nothing(ask: AnswerFromMemory) -> str:
+    """Say that nobody can: to read wants a model."""
+    return f"No model reads here; {len(ask.recalled)} lines were recalled."
+
 
 AT_ONCE = 8
 R = TypeVar("R")

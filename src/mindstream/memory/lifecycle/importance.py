@@ -3,18 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection
-from typing import TYPE_CHECKING
+from copy import deepcopy
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
 
-from mindstream.memory.lifecycle.rate_importance import RateImportance
+from mindstream.errors import ReplyInvalid
 from mindstream.memory.store.record import FADING, Kind
 from mindstream.memory.store.store import Revision
 from mindstream.models.ask import ask
+from mindstream.models.model import JsonSchema
+from mindstream.models.prompt import Prompt, rule
 
 if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
     from mindstream.models.model import Model
+
+
+class Importance(BaseModel):
+    """A rating for each memory, in their order."""
+
+    model_config = ConfigDict(frozen=True)
+
+    ratings: list[Annotated[int, Field(ge=1, le=10)]] = Field(max_length=1_000)
+
+
+class RateImportance(Prompt[Importance]):
+    """How much do these memories matter to who has them?"""
+
+    role: ClassVar[str] = "importance"
+
+    who: str
+    memories: tuple[str, ...]
+
+    def reply_schema(self) -> JsonSchema:
+        """Return a schema of as many ratings as there are memories."""
+        schema = deepcopy(super().reply_schema() or {})
+        schema["properties"]["ratings"] |= dict.fromkeys(("minItems", "maxItems"), len(self.memories))
+        return schema
+
+    def parse(self, text: str) -> Importance:
+        reply = super().parse(text)
+        if len(reply.ratings) != len(self.memories):
+            raise ReplyInvalid(
+                f"There are {len(self.memories)} memories and {len(reply.ratings)} ratings: rate each once."
+            )
+        return reply
+
+
+MIDDLE = 4
+"""Of what nobody has weighed."""
+
+
+@rule(RateImportance)
+def rate_alike(ask: RateImportance) -> Importance:
+    """Stand in for a model: all the same, for words are not weighed without one; who knows better says so itself."""
+    return Importance(ratings=[MIDDLE] * len(ask.memories))
+
 
 RATED: frozenset[Kind] = FADING | {"chat"}
 AT_ONCE = 20

@@ -24,7 +24,7 @@ from mindstream.memory.lifecycle.dream import Dream
 from mindstream.memory.recall.touch import revision, state_in
 from mindstream.memory.store.columns import KIND_CODES, OPEN, Columns
 from mindstream.memory.store.record import FADING, TAINTED, Record, RecordDraft, common_data
-from mindstream.memory.store.store import Entry, Fence, Revision
+from mindstream.memory.store.store import Entry, Fence, Revision, read_log
 from mindstream.models.ask import ask
 from mindstream.models.rules import Rules
 
@@ -298,3 +298,26 @@ async def _expire(night: Night) -> None:
     ids = tuple(record.id for record in records if record.superseded_by is None)
     revisions = [Revision(id=id_, forgotten=now) for id_ in ids]
     await night.write(Slept(step="expiry", looked_at=len(records), changed=len(ids), records=ids), revisions=revisions)
+
+
+@dataclass(frozen=True, slots=True)
+class PastNight:
+    """A sleep that was: the row in which it began to fade, and the row of each step, in order."""
+
+    begun: int
+    steps: dict[str, Logged] = field(default_factory=dict)
+
+    def step(self, name: str) -> Slept | None:
+        """Return what was told of a step; None: it was not done."""
+        row = self.steps.get(name)
+        return row.event if row is not None and isinstance(row.event, Slept) else None
+
+
+async def read_nights(stream: Stream) -> list[PastNight]:
+    """Return all sleeps, oldest first, those that were undone too."""
+    nights: dict[int, PastNight] = {}
+    async for row in read_log(stream.store, stream.key, kinds=[Slept.kind]):
+        if isinstance(row.event, Slept):
+            begun = row.seq if row.event.step == "fading" else row.event.cause
+            nights.setdefault(begun, PastNight(begun)).steps[row.event.step] = row
+    return [night for night in nights.values() if "fading" in night.steps]

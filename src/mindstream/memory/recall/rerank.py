@@ -9,15 +9,41 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import ClassVar, Protocol
+
+from pydantic import BaseModel, ConfigDict
 
 from mindstream.errors import ModelError, SettingsError
-from mindstream.memory.recall.rank_memories import RankMemories
 from mindstream.memory.store.record import Record
 from mindstream.models.ask import ask
 from mindstream.models.cross_encoder import CrossEncoder
 from mindstream.models.model import Model
+from mindstream.models.prompt import Prompt, rule
 from mindstream.models.roles import Models
+
+
+class Ranked(BaseModel):
+    """The numbers of the memories that answer, the best first."""
+
+    model_config = ConfigDict(frozen=True)
+
+    best: list[int]
+
+
+class RankMemories(Prompt[Ranked]):
+    """Which of these memories answer the question, the best first?"""
+
+    role: ClassVar[str] = "reranker"
+
+    query: str
+    memories: tuple[str, ...]
+
+
+@rule(RankMemories)
+def leave_order(ask: RankMemories) -> Ranked:
+    """Leave them as they are."""
+    return Ranked(best=list(range(1, len(ask.memories) + 1)))
+
 
 NONE, MODEL, CROSS = "none", "model", "cross"
 FORMS = "none, model, cross:NAME-OR-FOLDER"

@@ -17,8 +17,7 @@ from mindstream.memory.recall.question import RecallQuery
 from mindstream.memory.recall.relevance import CHAT, OTHERS, TERMS_AT_ONCE, Resistance, Weights
 from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.vectors import Floats, Vectors
-from mindstream.text.growing_array import GrowingArray
-from mindstream.text.lexical import K1, Ints, Lexical, Matches, saturated, telling
+from mindstream.text.lexical import K1, GrowingArray, Ints, Lexical, Matches, saturated, telling
 
 Mask = NDArray[np.bool_]
 LONG = 20_000

@@ -26,9 +26,7 @@ from mindstream.memory.store.store import Changes, Store
 from mindstream.memory.store.validation import is_finite
 from mindstream.memory.store.vectors import Vectors
 from mindstream.text.dates import DateSpan
-from mindstream.text.growing_array import GrowingArray
-from mindstream.text.lexical import Lexical
-from mindstream.text.postings import Postings
+from mindstream.text.lexical import GrowingArray, Lexical, Postings
 from mindstream.text.words import plain_words, terms
 
 EPISODIC = frozenset({"chat", "observation"})

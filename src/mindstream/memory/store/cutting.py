@@ -9,8 +9,7 @@ from pathlib import Path
 
 from mindstream.errors import InputError
 from mindstream.log.database import FILE
-from mindstream.log.files import private_database, private_folder
-from mindstream.log.sqlite_errors import explain_errors
+from mindstream.log.files import explain_errors, private_database, private_folder
 
 
 def copy_before(source: Path, target: Path, seq: int, at: float, unrated: Iterable[str] = ()) -> None:

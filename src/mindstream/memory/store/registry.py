@@ -11,9 +11,9 @@ from typing import TypeAlias
 from mindstream.errors import Conflict, InputError
 from mindstream.identifiers import normal_name
 from mindstream.log.database import connect
+from mindstream.log.files import explain_errors
 from mindstream.log.names import StreamKey, StreamKind, StreamName, name_of
 from mindstream.log.sql import Sql
-from mindstream.log.sqlite_errors import explain_errors
 
 TypedKeys: TypeAlias = dict[tuple[str, StreamKind, str], list[StreamKey]]
 UNIQUES = {"pool_created": "created", "town_began": "began"}

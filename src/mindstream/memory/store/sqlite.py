@@ -14,9 +14,8 @@ from pathlib import Path
 from mindstream.errors import StorageError
 from mindstream.log.database import FILE, Database, connect
 from mindstream.log.erasure import delete_copies, erase_typed, overwrite_where_due
-from mindstream.log.folder import KEPT_COLUMNS
+from mindstream.log.files import KEPT_COLUMNS, explain_errors
 from mindstream.log.names import StreamKey
-from mindstream.log.sqlite_errors import explain_errors
 from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store import portions, queries, registry
 from mindstream.memory.store.erasure import Carriers

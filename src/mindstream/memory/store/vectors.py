@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mindstream.memory.store.kept.file import Live
-from mindstream.text.growing_array import GrowingArray
+from mindstream.text.lexical import GrowingArray
 
 Floats = NDArray[np.float32]
 NEIGHBOUR = np.float32(0.5)

@@ -20,8 +20,7 @@ from mindstream.models.providers.gathered import gathered
 from mindstream.models.providers.openai_chat import read_count
 from mindstream.models.providers.prices import price
 from mindstream.models.providers.wire import TOLD, Client
-from mindstream.models.questions.predicate import YES_NO
-from mindstream.models.questions.score import Score
+from mindstream.models.questions import YES_NO, Score
 
 WHOLE_BYTES = 1_000_000
 QUESTION = "question"

@@ -3,36 +3,131 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, field
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from mindstream import chance
 from mindstream.clock import SystemClock
-from mindstream.errors import ModelRefused, ReplyInvalid
+from mindstream.errors import BudgetSpent, ModelDenied, ModelError, ModelRefused, ModelUnavailable, ReplyInvalid
+from mindstream.ledger import Ledger
 from mindstream.models.asked_once import AskedOnce
 from mindstream.models.judge_answer import JudgeAnswer, Judgement
-from mindstream.models.model import Model, ToolSpec
+from mindstream.models.model import Call, Model, Part, Piece, Request, ToolSpec, Usage
+from mindstream.models.recording import fingerprint
+from mindstream.models.shorten import estimate_tokens, request_tokens
+from mindstream.models.wrappers.meter import Metered
 from mindstream.planning.evaluation.failing import with_failures
-from mindstream.planning.evaluation.kept_calls import KeptModel, RunCalls
-from mindstream.planning.evaluation.questions import Question
-from mindstream.planning.evaluation.scoring import score
+from mindstream.planning.evaluation.questions import Question, score
 from mindstream.planning.exemplars import SHIPPED_FILE, shipped_exemplars
 from mindstream.planning.planner import Planner
-from mindstream.planning.prompts.act_on_task import ActOnTask
-from mindstream.planning.prompts.answer_alone import AnswerAlone
-from mindstream.planning.prompts.answer_from_evidence import AnswerFromEvidence
-from mindstream.planning.prompts.know_instead import KnowInstead
-from mindstream.planning.prompts.make_plan import MakePlan
-from mindstream.planning.prompts.mend_plan import MendPlan
+from mindstream.planning.prompts import ActOnTask, AnswerAlone, AnswerFromEvidence, KnowInstead, MakePlan, MendPlan
 from mindstream.planning.solve import UNPLANNED, WITHOUT_TOOLS, Strategy
 from mindstream.tools.ask_model import model_tool
 from mindstream.tools.documents import open_documents
 from mindstream.tools.tool import Tool
 
 CLOCK = SystemClock()
+HALTING = (BudgetSpent, ModelDenied, ModelUnavailable)
+PARTS = TypeAdapter(list[Part])
+USED = TypeAdapter(list[Usage])
+
+
+@dataclass
+class RunCalls:
+    """What the calls of a run took.
+
+    Attributes:
+        usd: None once a price is not known.
+        before_s: seconds that calls took which were made before the run was killed.
+        halted: why the run says nothing: a model cannot be had, or nothing more may be spent.
+    """
+
+    ledger: Ledger
+    run: str
+    calls: int = 0
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = 0.0
+    before_s: float = 0.0
+    halted: ModelError | None = None
+    _asked: Counter[str] = field(default_factory=Counter)
+
+    def key(self, request: Request, name: str) -> str:
+        """Return what a call is kept under: what is asked, of whom, the how-manieth time in this run."""
+        asked = fingerprint(request, name, self.run)
+        self._asked[asked] += 1
+        return f"{asked}.{self._asked[asked]}"
+
+    def take(self, used: list[Usage]) -> None:
+        """Count what a call took, with all its attempts."""
+        self.calls += 1
+        for each in used:
+            self.input_tokens += each.input_tokens
+            self.cached_tokens += each.cached_tokens
+            self.output_tokens += each.output_tokens
+            self.usd = None if self.usd is None or each.cost_usd is None else self.usd + each.cost_usd
+
+
+class KeptModel:
+    """A model whose calls are those of a run; one that is kept is answered again from there."""
+
+    def __init__(self, model: Model, calls: RunCalls) -> None:
+        self.name = model.name
+        self._model, self._calls = model, calls
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        calls, key = self._calls, self._calls.key(request, self.name)
+        if (found := calls.ledger.find(key)) is not None:
+            calls.take(USED.validate_python(found["used"]))
+            calls.before_s += found["seconds"]
+            for part in PARTS.validate_python(found["parts"]):
+                yield part
+            return
+        began, heard, metered = CLOCK.elapsed(), list[Part](), list[Usage]()
+        try:
+            async with aclosing(self._model.reply(replace(request, on_call=_into(metered)))) as parts:
+                async for part in parts:
+                    heard.append(part)
+                    yield part
+        except HALTING as error:  # a tool that asks a model may live with it, and the run may not
+            calls.halted = error
+            raise
+        finally:
+            used = metered or [part for part in heard if isinstance(part, Usage)] or _estimated(request, heard)
+            calls.take(used)
+        row: dict[str, Any] = {
+            "row": "call",
+            "prompt": request.prompt.label(),
+            "parts": PARTS.dump_python(heard, mode="json"),
+            "used": [asdict(each) for each in used],
+            "seconds": CLOCK.elapsed() - began,
+        }
+        calls.ledger.keep(key, row)
+
+
+def _estimated(request: Request, heard: list[Part]) -> list[Usage]:
+    """Estimate what a call took that was broken off, or of which the endpoint told nothing."""
+    said = "".join(
+        part.text if isinstance(part, Piece) else part.arguments for part in heard if isinstance(part, Piece | Call)
+    )
+    return [Usage(request_tokens(request), estimate_tokens(said))] if said else []
+
+
+def _into(metered: list[Usage]) -> Any:
+    def tell(call: Metered) -> None:
+        if call.usage is not None:
+            metered.append(call.usage)
+
+    return tell
+
+
 PROMPTS = (MakePlan, MendPlan, KnowInstead, AnswerFromEvidence, ActOnTask, AnswerAlone)
 """Whose words decide what a run comes to."""
 JUDGED, EXPECTED, NAME = 4_000, 20, 80

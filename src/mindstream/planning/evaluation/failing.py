@@ -9,8 +9,7 @@ from mindstream import chance
 from mindstream.errors import InputError, ToolError
 from mindstream.models.model import Call, ToolSpec
 from mindstream.planning.formats.inputs import IN_THE_PAPER
-from mindstream.tools.tool import Tool
-from mindstream.tools.traits import Traits, traits_of
+from mindstream.tools.tool import Tool, Traits, traits_of
 
 NOTHING = "No evidence found."
 """What the paper's tools say that fail."""

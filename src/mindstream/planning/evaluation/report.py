@@ -8,8 +8,7 @@ from itertools import combinations
 from statistics import fmean
 
 from mindstream.planning.evaluation.evaluate import Outcome
-from mindstream.planning.evaluation.questions import Question
-from mindstream.planning.evaluation.scoring import Score, score
+from mindstream.planning.evaluation.questions import Question, Score, score
 from mindstream.significance import holm, mcnemar, wilson
 
 Judged = Mapping[tuple[str, str], bool]

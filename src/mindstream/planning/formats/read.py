@@ -1,22 +1,255 @@
-"""Any text read as a plan, in one of the published forms."""
+"""Any text read as a plan, in one of the published forms.
+
+A list is an order: each step comes after the one before it. Indented lines belong to the step above them.
+
+Whether `$1` is a reference or money is decided by where it stands. It refers to step 1 only where that step came
+before, and where it is an argument or an item of a list by itself, or is written `${1}`, or stands in a text with
+nothing behind it that makes an amount of it: a letter, a digit, `,000`, `.50`, "million". "Split $5 in two" after a
+step 5 stays a reference.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
-from mindstream.errors import InputError
+from mindstream.errors import InputError, ReplyInvalid
+from mindstream.models.fitting import bare_name
 from mindstream.models.model import ToolSpec
-from mindstream.planning.formats.compiler import Compiler
-from mindstream.planning.formats.inputs import find_spec
-from mindstream.planning.formats.json_plan import read_json_plan
-from mindstream.planning.formats.numbered import Numbered
-from mindstream.planning.formats.reader import LineFormat, StepReader
-from mindstream.planning.formats.rewoo import Rewoo
-from mindstream.planning.plan import Plan
+from mindstream.models.reply import whole_json
+from mindstream.planning.arguments import Reference, Text, parse_part
+from mindstream.planning.formats.inputs import (
+    INPUT,
+    find_spec,
+    main_argument,
+    properties,
+    read_input,
+    read_json,
+    read_literal,
+    read_typed,
+    scan_json,
+    split_arguments,
+)
+from mindstream.planning.formats.reader import Findings, LineFormat, StepReader
+from mindstream.planning.formats.rewoo import Rewoo, scan_text
+from mindstream.planning.plan import Plan, PlannedStep
+
+NUMBER = r"(?:[0-9]{1,4}|[一二三四五六七八九十]{1,3})"
+ITEM = re.compile(
+    rf"[-*#>\s]{{0,8}}(?:(?:Step|STEP|步骤|第)\s*+{NUMBER}\s*+步?[*]*+\s*+[.)、:：．）,，–—-]|{NUMBER}\s*+[.)、:：．）])(?!\d)[*]*+"
+)
+MOST_LINES = 100
+
+
+class Numbered:
+    """Reads a numbered list line by line; `tool` is called with each sentence."""
+
+    def __init__(self, tools: Sequence[ToolSpec] = (), tool: str = "LLM") -> None:
+        self.found = Findings()
+        spec = find_spec(tool, tools)
+        self._tool, self._argument = (spec.name if spec else tool), main_argument(spec)
+        self._lines: list[str] = []
+
+    def read_line(self, line: str) -> list[PlannedStep]:
+        if item := ITEM.match(line):
+            steps = self.end()
+            self._lines = [line[item.end() :].strip().removesuffix("**")]
+            return steps
+        if self._lines and line[:1].isspace() and line.strip() and len(self._lines) < MOST_LINES:
+            self._lines.append(line.strip())
+            return []
+        steps = self.end() if line.strip() else []
+        self.found.note("no item of the list", line)
+        return steps
+
+    def end(self) -> list[PlannedStep]:
+        """Return the item whose lines were being gathered; steps are numbered as they come."""
+        words, self._lines = "\n".join(self._lines).strip(), []
+        if not words:
+            return []
+        number = len(self.found.steps) + 1
+        after = (f"E{number - 1}",) if number > 1 else ()
+        return self.found.add(f"E{number}", self._tool, {self._argument: scan_text(words)}, after=after)
+
+
+HEAD = re.compile(r"(?<![\w$.])([1-9][0-9]{0,3})\s{0,4}[.):]\s{0,4}[*`]{0,3}(\w[\w./:-]{0,127})\(")
+NAMED = re.compile(r"\s*+([A-Za-z_]\w{0,99})\s*+=(?!=)")
+ALONE = re.compile(r"\s*+\$(?:\{([1-9][0-9]{0,3})\}|([1-9][0-9]{0,3}))\s*+")
+AMOUNT = r"\s*+(?:hundred|thousand|[mbtr]+illion|dollar|bucks|USD|[百千万亿]|美?元)"
+REFERENCE = re.compile(
+    rf"(?<![A-Za-z0-9$\\])\$(?:\{{([1-9][0-9]{{0,3}})\}}|([1-9][0-9]{{0,3}})(?![0-9A-Za-z_]|[.,][0-9])(?!{AMOUNT}))"
+)
+THOUGHT = re.compile(r"[\s*]*+Thought[*]*+\s*+:[*]*+")
+END = "<END_OF_PLAN>"
+
+
+class Compiler:
+    """Reads LLMCompiler's form line by line."""
+
+    def __init__(self, tools: Sequence[ToolSpec] = ()) -> None:
+        self.found = Findings()
+        self._tools = tools
+        self._why = ""
+        self._is_over = False
+
+    def read_line(self, line: str) -> list[PlannedStep]:
+        steps: list[PlannedStep] = []
+        line, marker, _ = line.partition(END)
+        at = 0
+        while not self._is_over and (head := HEAD.search(line, at)):
+            self._read_words(line[at : head.start()])
+            parts, end = split_arguments(line, head.end(), HEAD)
+            at = end + (line[end : end + 1] == ")")  # the published examples leave it away
+            if head[2] == "join":
+                self._is_over = True
+            else:
+                steps += self._read_step(head, parts)
+        if not self._is_over:
+            self._read_words(line[at:])
+        self._is_over = self._is_over or bool(marker)
+        return steps
+
+    def end(self) -> list[PlannedStep]:
+        return []
+
+    def _read_step(self, head: re.Match[str], parts: Sequence[str]) -> list[PlannedStep]:
+        spec = find_spec(head[2], self._tools)
+        arguments = self._read_arguments(parts, spec, int(head[1]))
+        return self.found.add(f"E{head[1]}", spec.name if spec else head[2], arguments, self._why)
+
+    def _read_arguments(self, parts: Sequence[str], spec: ToolSpec | None, number: int) -> dict[str, JsonValue]:
+        def scan(text: str) -> JsonValue:
+            return self._scan(text, number)
+
+        known = properties(spec)
+        if len(parts) == 1 and parts[0].strip()[:1] == "{":
+            value = read_json(parts[0])
+            if isinstance(value, dict) and value and value.keys() <= known.keys() and not parse_part(value):
+                return {name: scan_json(each, scan) for name, each in value.items()}
+        if len(known) == 1 and len(parts) > 1:  # commas in a text that should stand in quotes
+            parts = [",".join(parts)]
+        found: dict[str, JsonValue] = {}
+        names = [*known, *([] if known else [INPUT])]
+        for position, part in enumerate(parts):
+            named = NAMED.match(part)
+            if named and (named[1] in known or not spec):
+                found[named[1]] = read_typed(part[named.end() :], known.get(named[1]), scan)
+            else:
+                name = names[position] if position < len(names) else f"argument{position + 1}"
+                found[name] = read_literal(part, scan)
+        return found
+
+    def _scan(self, text: str, number: int) -> JsonValue:
+        """Return a text with the earlier steps that it refers to; one that is a reference alone is that reference."""
+        if alone := ALONE.fullmatch(text):
+            step = f"E{alone[1] or alone[2]}"
+            if self._is_earlier(step, number):
+                return Reference(step).as_json()
+            self.found.note("names no step before it, and stays text", text)
+        pieces: list[str | Reference] = []
+        at = 0
+        for found in REFERENCE.finditer(text):
+            step = f"E{found[1] or found[2]}"
+            if self._is_earlier(step, number):
+                pieces += [text[at : found.start()], Reference(step)]
+                at = found.end()
+        return Text((*pieces, text[at:])).as_json()
+
+    def _is_earlier(self, step: str, number: int) -> bool:
+        return step in self.found.steps and int(step[1:]) < number
+
+    def _read_words(self, words: str) -> None:
+        if thought := THOUGHT.match(words):
+            self._why = words[thought.end() :].strip()
+        else:
+            self.found.note("no step", words.strip(" \t*`)].,;-#"))
+
+
+STEPS = ("steps", "plan", "tasks", "actions", "calls", "tool_calls")
+ID = ("id", "step", "step_id", "number", "index", "variable")
+TOOL = ("tool", "tool_name", "action", "function", "name")
+ARGUMENTS = ("arguments", "args", "input", "tool_input", "action_input", "parameters", "params")
+WHY = ("why", "reason", "thought", "description", "rationale", "plan")
+AFTER = ("after", "depends_on", "dependencies", "deps", "requires")
+STEP_NUMBER = re.compile(r"[#$]?\s?(?:[Ee]|step[ _-]?)?([1-9][0-9]{0,3})", re.IGNORECASE)
+
+
+def read_json_plan(text: str, tools: Sequence[ToolSpec] = ()) -> Plan:
+    """Read a plan that is written as JSON.
+
+    Raises:
+        InputError: it is none; the message says which step lacks what.
+    """
+    value: Any = read_json(text.strip())
+    for kind in (dict, list) if value is None else ():
+        with suppress(ReplyInvalid):
+            values = whole_json(text, kind)
+            value = values if kind is dict and len(values) > 1 else values[0]
+            break
+    steps = _steps(value)
+    if not steps:
+        raise InputError(f"expected JSON with a list of steps under one of {', '.join(STEPS[:3])}, found none")
+    found = tuple(_read_step(each, number, tools) for number, each in enumerate(steps, 1))
+    task = value.get("task") if isinstance(value, Mapping) else ""
+    return Plan(task=task if isinstance(task, str) else "", steps=found)
+
+
+def _steps(value: Any) -> list[Any]:
+    """Return the steps: of a list, under one of the keys for it, one by one under their ids, or a single one."""
+    if isinstance(value, list):
+        return value
+    if not isinstance(value, Mapping):
+        return []
+    if _first(value, TOOL) is not None:
+        return [value]
+    if (inner := _first(value, STEPS)) is not None:
+        return _steps(inner)
+    if value and all(STEP_NUMBER.fullmatch(key.strip()) and isinstance(each, Mapping) for key, each in value.items()):
+        return [{"id": key, **each} for key, each in value.items()]
+    return []
+
+
+def _read_step(given: Any, number: int, tools: Sequence[ToolSpec]) -> PlannedStep:
+    if not isinstance(given, Mapping):
+        raise InputError(f"step {number}: expected an object, found {str(given)[:40]!r}")
+    called = _first(given, TOOL)
+    call = called if isinstance(called, Mapping) else given  # {"function": {"name": …, "arguments": …}}
+    name = _first(call, ("name", *TOOL)) if call is called else called
+    if not isinstance(name, str) or not name.strip():
+        raise InputError(f"step {number}: expected the name of a tool under one of {', '.join(TOOL)}, found none")
+    spec, input_ = find_spec(name, tools), _first(call, ARGUMENTS)
+    arguments = read_input(input_, spec, scan_text) if isinstance(input_, str) else scan_json(input_ or {}, scan_text)
+    if not isinstance(arguments, dict):
+        raise InputError(f"step {number}: expected the arguments of {name} as an object or a text")
+    after, why = _first(given, AFTER), _first(given, WHY)
+    return PlannedStep(
+        id=_id(_first(given, ID), number),
+        tool=spec.name if spec else name.strip().replace(" ", "_"),
+        arguments=arguments,
+        why=why if isinstance(why, str) else "",
+        after=tuple(_id(each, number) for each in (after if isinstance(after, list) else [])),
+    )
+
+
+def _id(given: JsonValue, number: int) -> str:
+    if given is None:
+        return f"E{number}"
+    found = STEP_NUMBER.fullmatch(str(given).strip())
+    if not found:
+        raise InputError(f"step {number}: expected a number or an id such as E1, found {str(given)[:40]!r}")
+    return f"E{int(found[1])}"
+
+
+def _first(given: Mapping[str, Any], names: Sequence[str]) -> Any:
+    """Return what stands under the first of these names, whatever their letter case and separators."""
+    found = {bare_name(key): each for key, each in given.items() if each is not None}
+    return next((found[bare_name(name)] for name in names if bare_name(name) in found), None)
+
 
 FormatName = Literal["rewoo", "compiler", "numbered"]
 FORMATS: dict[FormatName, Callable[[Sequence[ToolSpec]], LineFormat]] = {

@@ -1,8 +1,25 @@
-"""Plan and execute: after each round of steps it is asked whether the answer is there (Wang 2023; Kim 2024, 3.3)."""
+"""The strategies that plan first: ReWOO, Plan-and-Execute; and an answer without tools."""
 
 from __future__ import annotations
 
+from mindstream.models.ask import ask
+from mindstream.planning.prompts import AnswerAlone, SolverAnswer
 from mindstream.planning.run import PlanningRun
+
+
+async def direct(run: PlanningRun) -> None:
+    """Answer at once."""
+    await _answer(run, reasons=False)
+
+
+async def chain_of_thought(run: PlanningRun) -> None:
+    """Think first; what was thought stands before the answer, which is the last line."""
+    await _answer(run, reasons=True)
+
+
+async def _answer(run: PlanningRun, reasons: bool) -> None:
+    prompt = AnswerAlone(task=run.task, exemplars=tuple(run.exemplars), reasons=reasons)
+    run.answered = SolverAnswer((await ask(run.model("worker"), prompt, "worker")).strip())
 
 
 async def plan_and_execute(run: PlanningRun) -> None:
@@ -25,4 +42,24 @@ async def plan_and_execute(run: PlanningRun) -> None:
         if is_due and await run.mend(missing):
             continue
         if all(step.id in run.evidence for step in run.plan.steps):
+            return await run.ensure_answer()
+
+
+async def rewoo(run: PlanningRun) -> None:
+    """Answer the task; steps run while the planner still writes, and side by side."""
+    executor = None
+    if run.given is None:
+        executor = run.executor()
+        await run.make_plan(executor)
+        if run.stopped:
+            return None
+    while True:
+        if not (missing := run.missing):
+            await run.carry_out(run.plan.steps, executor)
+            executor = None
+            answer = await run.answer()
+            if not answer.missing or not run.may_mend:
+                return None
+            missing = answer.steps
+        if not await run.mend(missing):
             return await run.ensure_answer()

@@ -13,17 +13,15 @@ from mindstream.models.model import Call, ToolSpec
 from mindstream.models.reply import first_json
 from mindstream.planning.arguments import find_parts
 from mindstream.planning.evidence import Evidence
-from mindstream.planning.executor import CLOCK, EMPTY, key_of
-from mindstream.planning.permission import Wish, refusal
+from mindstream.planning.executor import CLOCK, EMPTY, Wish, key_of, refusal
 from mindstream.planning.plan import TOOL_NAME, Plan, PlannedStep
-from mindstream.planning.prompts.act_on_task import ActOnTask
+from mindstream.planning.prompts import ActOnTask
 from mindstream.planning.run import PlanningRun
 from mindstream.text.links import links
 from mindstream.tools import loop
 from mindstream.tools.call import ForeignText, Observation, call_tool
 from mindstream.tools.given_addresses import addresses_of, ungiven
-from mindstream.tools.tool import Tool
-from mindstream.tools.traits import Traits, traits_of
+from mindstream.tools.tool import Tool, Traits, traits_of
 
 STEPS = 12
 """So often the model may be asked."""

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
 
 from mindstream.errors import Conflict
 from mindstream.log import erasures
@@ -23,16 +25,63 @@ from mindstream.memory.store.record import Kind, Record, RecordDraft, normalised
 from mindstream.memory.store.store import Entry
 from mindstream.models.ask import ask
 from mindstream.models.model import Model
+from mindstream.models.prompt import Prompt
 from mindstream.models.rules import Rules
 from mindstream.reasoners.reasoner import RunContext, RunResult, Trigger, Writing
-from mindstream.reasoners.reflect.insights import Insight, Insights
-from mindstream.reasoners.reflect.salient_questions import SalientQuestions
+
+MAX_INSIGHT_CHARACTERS, MAX_EVIDENCE = 500, 100
+"""So many characters an insight may have, and so many memories may support it."""
+
+
+class Insight(BaseModel):
+    """One insight."""
+
+    model_config = ConfigDict(frozen=True)
+
+    text: str = Field(
+        min_length=1, max_length=MAX_INSIGHT_CHARACTERS, description="One sentence that stands on its own."
+    )
+    because: list[int] = Field(max_length=MAX_EVIDENCE, description="The numbers of the memories that support it.")
+
+
+class Found(BaseModel):
+    """The insights, the best first."""
+
+    model_config = ConfigDict(frozen=True)
+
+    insights: list[Insight] = Field(max_length=20)
+
+
+class Insights(Prompt[Found]):
+    """What follows from these memories, for a question?"""
+
+    who: str
+    question: str
+    memories: tuple[str, ...]
+    count: int = 5
+
+
+class Questions(BaseModel):
+    """High-level questions, the most salient first."""
+
+    model_config = ConfigDict(frozen=True)
+
+    questions: list[Annotated[str, Field(max_length=1_000)]] = Field(max_length=20)
+
+
+class SalientQuestions(Prompt[Questions]):
+    """The most salient high-level questions that these memories can answer."""
+
+    who: str
+    memories: tuple[str, ...]
+    count: int = 3
+
 
 START = 150.0
 RECENT, QUESTIONS, RECALLED, INSIGHTS = 100, 3, 30, 5
 BY, OWN = "reflect", "own"
 """Who draws insights; and the field of data that is true where one is about who draws it: for others it is no news."""
-LONGEST = 500
+MAX_SHOWN_CHARACTERS = 500
 """So many characters of a memory are shown."""
 REFLECTED_ON: tuple[Kind, ...] = ("observation", "chat", "note", "thought")
 COUNTED: tuple[Kind, ...] = ("observation", "chat")
@@ -147,7 +196,7 @@ async def _reflection(stream: Memory, model: Model) -> _Reflection:
     recent = await stream.store.latest(stream.key, REFLECTED_ON, RECENT, now=stream.clock.now())
     if not recent:
         return _Reflection(upto, (), ())
-    memories = tuple(record.text[:LONGEST] for record in recent)
+    memories = tuple(record.text[:MAX_SHOWN_CHARACTERS] for record in recent)
     salient = await ask(model, SalientQuestions(who=stream.name, memories=memories, count=QUESTIONS))
     questions = tuple(text.strip() for text in salient.questions if text.strip())[:QUESTIONS]
     insights: list[tuple[Insight, tuple[str, ...]]] = []
@@ -158,7 +207,7 @@ async def _reflection(stream: Memory, model: Model) -> _Reflection:
 
 async def _insights(stream: Memory, model: Model, question: str) -> list[tuple[Insight, tuple[str, ...]]]:
     recalled = await stream.recall(question, RECALLED, kinds=REFLECTED_ON)
-    memories = tuple(each.record.text[:LONGEST] for each in recalled)
+    memories = tuple(each.record.text[:MAX_SHOWN_CHARACTERS] for each in recalled)
     reply = await ask(model, Insights(who=stream.name, question=question, memories=memories, count=INSIGHTS))
     found = []
     for insight in reply.insights[:INSIGHTS]:

@@ -6,9 +6,8 @@ from fastapi import FastAPI
 
 from mindstream.minds.responder import ResponderFactory
 from mindstream.server.chat.completions import add_completions
-from mindstream.server.chat.listing import add_models
+from mindstream.server.chat.listing import COMPANION, add_models
 from mindstream.server.chat.responses import add_responses
-from mindstream.server.chat.whose import COMPANION
 from mindstream.service.operations.house import House
 
 

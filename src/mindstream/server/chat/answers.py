@@ -16,12 +16,10 @@ from mindstream.models.prompt import Prompt
 from mindstream.models.shorten import estimate_tokens
 from mindstream.models.wrappers.meter import Metered
 from mindstream.server.chat.errors import refusal_of
+from mindstream.server.chat.listing import COMPANION, LIFE
 from mindstream.server.chat.turns import Turn
-from mindstream.server.chat.whose import COMPANION, LIFE
 from mindstream.service.chat.branches import Followed, find_talk, follow
-from mindstream.service.chat.companion import Companion, answer_page, answer_pieces
-from mindstream.service.chat.companion_talk import CompanionTalk
-from mindstream.service.chat.page_task import PageTask
+from mindstream.service.chat.companion import Companion, CompanionTalk, PageTask, answer_page, answer_pieces
 from mindstream.service.operations.house import House
 from mindstream.service.operations.open_minds import OpenMind
 
@@ -156,7 +154,7 @@ async def words(house: House, turn: Turn, spent: Spent) -> AsyncGenerator[str]:
     if turn.is_task:
         pieces = _unremembered(house, turn, spent, PageTask(text=turn.text))
     elif turn.model == LIFE:
-        from mindstream.server.chat.life import speak_with_life
+        from mindstream.server.chat.listing import speak_with_life
 
         pieces = speak_with_life(house, turn.who, turn.text)
     elif not turn.is_kept:

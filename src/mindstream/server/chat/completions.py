@@ -14,10 +14,10 @@ from starlette.responses import Response
 from mindstream.chance import token
 from mindstream.errors import InputError
 from mindstream.models.model import Sampling
-from mindstream.server.asking import who_of
 from mindstream.server.chat.errors import ANSWERS, told_in_stream
+from mindstream.server.chat.listing import COMPANION, MAY_BE_WORDS
 from mindstream.server.chat.turns import ChatMessage, Turn, read_turn
-from mindstream.server.chat.whose import COMPANION, MAY_BE_WORDS
+from mindstream.server.rest import who_of
 from mindstream.server.streams import PING, PING_S, EventStream
 from mindstream.service.operations.house import House
 

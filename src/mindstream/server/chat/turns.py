@@ -13,12 +13,10 @@ from mindstream import intake
 from mindstream.errors import InputError
 from mindstream.models.model import FREELY, Sampling
 from mindstream.reasoners.conversation import Line
-from mindstream.server.chat.whose import LIFE, TASK, is_unkept, talk_of, whose, zone_of
-from mindstream.service.chat.page import Page
-from mindstream.service.chat.page_task import is_page_task, split_context
+from mindstream.server.chat.listing import LIFE, TASK, is_unkept, talk_of, whose, zone_of
+from mindstream.service.chat.companion import Page, is_page_task, split_context
 from mindstream.service.operations.house import House
-from mindstream.service.operations.refusals import NotFound
-from mindstream.service.operations.who import Who
+from mindstream.service.operations.who import NotFound, Who
 
 NAMED = "mind"
 """Signs what others than the user said."""

@@ -18,10 +18,9 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from mindstream.server.asgi import Receive, Scope, Send
-from mindstream.server.asking import METADATA, base_url, who_of
-from mindstream.server.mcp.scopes import require_scope
-from mindstream.server.mcp.tools import Caller, checked_sets
+from mindstream.server.mcp.tools import Caller, checked_sets, require_scope
 from mindstream.server.problems import Refusal
+from mindstream.server.rest import METADATA, base_url, who_of
 from mindstream.service.operations.house import House
 
 if TYPE_CHECKING:

@@ -9,16 +9,14 @@ import mcp_types as wire
 from pydantic import BaseModel
 
 from mindstream.clock import format_iso
-from mindstream.service.operations.cursors import read_cursor, write_cursor
 from mindstream.service.operations.house import House
 from mindstream.service.operations.memories.memory import ListRequest, MemoryId
 from mindstream.service.operations.memories.receipts import MemoryShape
 from mindstream.service.operations.plans import RunName
-from mindstream.service.operations.refusals import NotFound
 from mindstream.service.operations.shapes import NoQuestion
-from mindstream.service.operations.table import find_operation
+from mindstream.service.operations.table import find_operation, read_cursor, write_cursor
 from mindstream.service.operations.towns import FramesRequest
-from mindstream.service.operations.who import Who
+from mindstream.service.operations.who import NotFound, Who
 
 PAGE, NAME, LONGEST_STEP = 50, 80, 12
 JSON = "application/json"

@@ -16,13 +16,12 @@ from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ValidationError
 
 import mindstream as package
-from mindstream.server.mcp.arguments import read_arguments
 from mindstream.server.mcp.prompts import fill_prompt, list_prompts
 from mindstream.server.mcp.resources import find_resource, list_page, templates
-from mindstream.server.mcp.tools import Caller, MemoryTool, every_tool, shown_tools
+from mindstream.server.mcp.tools import Caller, MemoryTool, every_tool, read_arguments, shown_tools
 from mindstream.server.problems import problem_of
 from mindstream.service.operations.house import House
-from mindstream.service.operations.lasting.shape import OperationShape
+from mindstream.service.operations.lasting import OperationShape
 from mindstream.service.operations.who import Who
 
 LOG = logging.getLogger("mindstream.server")

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from pydantic import JsonValue
+from pydantic import BaseModel, JsonValue, ValidationError
+from pydantic_core import ErrorDetails, from_json
 
 from mindstream.errors import InputError
+from mindstream.server.asgi import Message, Receive, Scope
+from mindstream.server.problems import Refusal, describe_mistakes
+from mindstream.server.rest import challenge
 from mindstream.service.operations.shapes import NoQuestion
 from mindstream.service.operations.table import Operation, operations
 from mindstream.service.operations.who import Who
@@ -217,3 +221,106 @@ def _short(value: JsonValue) -> JsonValue:
     if isinstance(value, list):
         return [_short(each) for each in value]
     return shorten(value) if isinstance(value, dict) else value
+
+
+def read_arguments(tool: MemoryTool, given: Mapping[str, Any]) -> BaseModel:
+    """Return the request that a call means; what the tool does not know is left out.
+
+    Raises:
+        InputError: it does not fit; which argument does not, and why, is said, what was sent is not repeated.
+    """
+    fields = {shown: name for name, shown in tool.names.items()}
+    told: dict[str, Any] = {}
+    for name, value in given.items():
+        if value is not None and (real := fields.get(name) or (name if name in tool.names else None)):
+            told[real] = value if name in fields or real not in told else told[real]
+    try:
+        return _validated(tool.operation.request, told)
+    except ValidationError as error:
+        raise InputError(describe_mistakes([_as_called(tool, each) for each in error.errors()])) from None
+
+
+def _validated(request: type[BaseModel], told: dict[str, Any]) -> BaseModel:
+    """Validate; a field that does not fit is tried in the other forms in which models send it.
+
+    Raises:
+        ValidationError: it fits in none of them.
+    """
+    try:
+        return request.model_validate(told)
+    except ValidationError as error:
+        first, wrong = error, _wrong(error)
+    for name in wrong & told.keys():
+        for form in _other_forms(told[name]):
+            try:
+                return request.model_validate(told | {name: form})
+            except ValidationError as error:
+                if name not in _wrong(error):
+                    told = told | {name: form}
+                    break
+    raise first
+
+
+def _wrong(error: ValidationError) -> set[str]:
+    return {str(each["loc"][0]) for each in error.errors() if each["loc"]}
+
+
+def _other_forms(value: Any) -> Iterator[Any]:
+    """Yield what else a value may mean: JSON in quotes, a list with commas, a number as text."""
+    if isinstance(value, str):
+        try:
+            yield from_json(value)
+        except ValueError:
+            yield [part.strip() for part in value.split(",") if part.strip()]
+    elif isinstance(value, list) and all(isinstance(each, str) for each in value):
+        yield ",".join(value)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield str(value)
+
+
+def _as_called(tool: MemoryTool, mistake: ErrorDetails) -> dict[str, Any]:
+    """Return a mistake about an argument by the name that the tool has for it."""
+    first, *more = mistake["loc"] or ("",)
+    return {**mistake, "loc": (tool.names.get(str(first), first), *more)}
+
+
+ENOUGH = frozenset({"read", "write"})
+
+
+def has_all(who: Who) -> bool:
+    """Tell whether whoever asks may call any tool; then nothing of the request has to be read for it."""
+    return "admin" in who.scopes or who.scopes >= ENOUGH
+
+
+async def require_scope(scope: Scope, receive: Receive, caller: Caller) -> Receive:
+    """Refuse the call of a tool that the token does not allow; return what gives the body that was read for it.
+
+    Raises:
+        Refusal: 403, with `insufficient_scope` and the scope that is wanted (RFC 6750, section 3.1).
+    """
+    if has_all(caller.who):
+        return receive
+    messages, body = list[Message](), b""
+    while not messages or messages[-1].get("more_body"):
+        messages.append(await receive())
+        body += messages[-1].get("body", b"")
+    tool = every_tool().get(called_in(body))
+    if tool is not None and set_of(tool) in ("", *caller.sets) and not tool.is_allowed(caller.who):
+        wanted = f"{tool.operation.room}.{tool.operation.scope}"
+        told = f"this token may not call {tool.name}: it wants the scope `{tool.operation.scope}`, or `{wanted}`"
+        raise Refusal("forbidden", told, challenge("insufficient_scope", scope, wanted))
+
+    async def again() -> Message:
+        return messages.pop(0) if messages else await receive()
+
+    return again
+
+
+def called_in(body: bytes) -> str:
+    """Return the tool that a request calls; "" where it calls none, or cannot be read: that is told by the protocol."""
+    try:
+        asked = json.loads(body)
+        name = asked["params"]["name"] if asked["method"] == "tools/call" else ""
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ""
+    return name if isinstance(name, str) else ""

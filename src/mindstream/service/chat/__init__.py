@@ -6,7 +6,7 @@ from mindstream.rooms import Role, Room
 
 
 def _events() -> Iterable[type]:
-    from mindstream.service.chat.events import EVENTS
+    from mindstream.service.chat.companion import EVENTS
 
     return EVENTS
 

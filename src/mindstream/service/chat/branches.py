@@ -21,7 +21,7 @@ from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Entry, Revision
 from mindstream.models.legible import without_controls
 from mindstream.reasoners.conversation import Line
-from mindstream.service.chat.events import Branched
+from mindstream.service.chat.companion import Branched
 
 LONGEST = 400
 """So many records of a talk are looked at, the newest."""

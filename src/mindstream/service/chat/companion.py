@@ -2,27 +2,132 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+import re
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import datetime, timedelta, tzinfo
+from typing import ClassVar
 
 from mindstream.clock import format_spoken
-from mindstream.coach.packs.saying import shipped_phrases
+from mindstream.coach.packs.load import shipped_phrases
 from mindstream.coach.talker import HISTORY_TOKENS, gather_context
 from mindstream.errors import PromptBlocked, ReplyInvalid
 from mindstream.foreign_code import describe
-from mindstream.log.events import Failed
+from mindstream.log.declared import NoWords
+from mindstream.log.events import Event, Failed
 from mindstream.memory.store.store import Entry
 from mindstream.minds.responder import FunctionResponder, Host
-from mindstream.models.model import Piece, Request
+from mindstream.models.model import FREELY, Message, Piece, Request, Sampling
+from mindstream.models.prompt import Prompt, rule
 from mindstream.models.reply import legible_parts
-from mindstream.reasoners.conversation import DatedLine
+from mindstream.reasoners.conversation import DatedLine, Line, Note
 from mindstream.reasoners.facts.facts import FactsReasoner
 from mindstream.reasoners.reasoner import Reasoner
-from mindstream.service.chat.companion_talk import CompanionTalk
-from mindstream.service.chat.page import Page
 from mindstream.text.context import Part, fit
 from mindstream.text.links import links, pieces_without_links
-from mindstream.text.words import language_of
+from mindstream.text.words import language_of, terms
+
+QUOTED = 3
+"""So many lines are quoted where no model is configured."""
+
+
+class CompanionTalk(Prompt[str]):
+    """Answer the utterance, as whoever remembers this person.
+
+    `instructions`: what the page of this talk asks of whoever answers. `beside`: what it found for these words.
+    """
+
+    role: ClassVar[str] = "talker"
+
+    instructions: str = ""
+    beside: str = ""
+    notes: tuple[Note, ...] = ()
+    recalled: tuple[Note, ...] = ()
+    talks: tuple[DatedLine, ...] = ()
+    history: tuple[Line, ...] = ()
+    earlier: int = 0
+    """How many older lines of this talk are not shown."""
+    utterance: str
+    now: str = ""
+
+    def texts(self) -> Iterator[str]:
+        """Yield the texts whose links an answer may name."""
+        yield from self.own_texts()
+        yield self.beside
+        yield from (note.text for note in (*self.notes, *self.recalled))
+
+    def own_texts(self) -> Iterator[str]:
+        """Yield the texts whose addresses a page may load by itself (images): the conversation and its instructions.
+
+        Documents beside the words, notes and recalled memories may be third-party content.
+        """
+        yield from (line.text for line in (*self.history, *self.talks))
+        yield from (self.instructions, self.utterance)
+
+    def dialogue(self) -> Sequence[Message]:
+        return [line.message for line in self.history]
+
+
+@rule(CompanionTalk)
+def quote_what_is_remembered(ask: CompanionTalk) -> str:
+    """Stand in: say so, and quote what shares words with the utterance."""
+    asked = {*terms(ask.utterance)}
+    held: list[Note | DatedLine] = [*ask.notes, *ask.recalled, *(line for line in ask.talks if line.by_user)]
+    near = sorted(held, key=lambda each: -len(asked & {*terms(each.text)}))[:QUOTED]
+    quoted = [f"- {each.day}: {each.text}" for each in near if asked & {*terms(each.text)}]
+    told = "What I remember of that:\n" + "\n".join(quoted) if quoted else "I have kept it."
+    return f"(No model is configured: I only remember.) {told}"
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A talk as its page shows it.
+
+    Attributes:
+        instructions: what the page asks of whoever answers, in this talk; never remembered.
+        beside: what the page found for these words (documents, search); strangers may have written it; never
+            remembered.
+        lines: what stands before the new words, oldest first.
+        zone: where the user lives; None: the page does not say.
+        longest_reply: the tokens that an answer may have; 0: the page does not say.
+        sampling: how the words of an answer are to be chosen.
+    """
+
+    instructions: str = ""
+    beside: str = ""
+    lines: Sequence[Line] = ()
+    zone: tzinfo | None = None
+    longest_reply: int = 0
+    sampling: Sampling = FREELY
+
+
+class TalkZone(tzinfo):
+    """The time zone of a talk: it can be told another with each utterance.
+
+    Attributes:
+        place: where the user lives, as was said last.
+    """
+
+    def __init__(self, place: tzinfo) -> None:
+        self.place = self._usual = place
+
+    def move(self, place: tzinfo | None) -> None:
+        """Take another zone; None: the usual one."""
+        self.place = place or self._usual
+
+    def utcoffset(self, at: datetime | None) -> timedelta | None:
+        return self.place.utcoffset(at and at.replace(tzinfo=self.place))
+
+    def dst(self, at: datetime | None) -> timedelta | None:
+        return self.place.dst(at and at.replace(tzinfo=self.place))
+
+    def tzname(self, at: datetime | None) -> str | None:
+        return self.place.tzname(at and at.replace(tzinfo=self.place))
+
+    def fromutc(self, at: datetime) -> datetime:
+        return self.place.fromutc(at.replace(tzinfo=self.place)).replace(tzinfo=self)
+
 
 NAME = "companion"
 """Signs what it says."""
@@ -107,3 +212,88 @@ def answer_page(page: Page, text: str) -> CompanionTalk:
         earlier=fits.cut["history"],
         utterance=text,
     )
+
+
+BEGINS = "### Task:"
+"""So Open WebUI's own prompts begin; what it shows of a talk stands in the tags of `SHOWS_TALK`."""
+SHOWS_TALK = ("<chat_history>", "{{MESSAGES")
+OTHER_FORMS = (
+    "Your task is to reflect the speaker's likely facial expression through a fitting emoji.",
+    "You have been provided with a set of responses from various models to the latest user query:",
+    "Provide a concise, 5-word-or-less title for the conversation,",
+    "Please generate a concise, 5-word-or-less title for the conversation,",
+)
+"""So others of its prompts begin, word for word, and those of LibreChat."""
+TOOLS_FORM = "Available Tools: "
+_BLOCK = re.compile(
+    r"^[ \t]*<(context|sources?|documents?|attached_files?|files?|search_results?|web_search|knowledge|retrieved_\w+)"
+    r"\b[^>]*>.*</\1>[ \t]*$",
+    re.DOTALL | re.MULTILINE | re.IGNORECASE,
+)
+"""Content that a page found for the user's words: from the first opening tag to the last closing one, since a document
+may contain such tags."""
+_RULED = re.compile(r"^[^\n]{0,200}\n-{5,}\n.*\n-{5,}$", re.DOTALL | re.MULTILINE)
+"""The same in the form of LlamaIndex's default template: between two lines of dashes."""
+_ASKED = (
+    re.compile(r"<user_query>(.*)</user_query>", re.DOTALL | re.IGNORECASE),
+    re.compile(r"^(?:user )?(?:query|question):[ \t]*(.+?)(?:\n+(?:answer|response):\s*)?\Z", re.DOTALL | re.I | re.M),
+)
+"""Where templates of chat pages put the user's words."""
+_HEADING = re.compile(r"\n#{1,6} [^\n]{0,60}\Z")
+ONLY_DOCUMENTS = "(a document, and no words of their own)"
+
+
+class PageTask(Prompt[str]):
+    """Do what a chat page wants for its own use."""
+
+    role: ClassVar[str] = "side_tasks"
+    reply_tokens: ClassVar[int] = 600
+
+    text: str
+
+
+@rule(PageTask)
+def leave_it_undone(ask: PageTask) -> str:  # noqa: ARG001
+    """Stand in: give an empty answer of JSON, which pages take for none."""
+    return "{}"
+
+
+def is_page_task(instructions: str, lines: Sequence[Line], text: str) -> bool:
+    """Tell whether a page asks for itself: by the written form of its prompts, where nothing was said before."""
+    if lines:
+        return False
+    start = text.lstrip()
+    shows = start.startswith(BEGINS) and any(mark in start for mark in SHOWS_TALK)
+    return shows or start.startswith(OTHER_FORMS) or instructions.lstrip().startswith(TOOLS_FORM)
+
+
+def split_context(text: str) -> tuple[str, str]:
+    """Return what the user said, and what the page put beside it: documents and the page's own instructions.
+
+    A message of which no words are recognised as the user's own is taken for third-party content as a whole.
+    """
+    blocks = _BLOCK.search(text) or _RULED.search(text)
+    if blocks is None:
+        return text, ""
+    before, after = text[: blocks.start()].strip(), text[blocks.end() :].strip()
+    for form in _ASKED:
+        if asked := form.search(after):
+            return asked[1].strip() or ONLY_DOCUMENTS, text[: blocks.end()]
+    if not after:  # the user's words come first, perhaps with a heading between them and the documents
+        said = "" if before.startswith(BEGINS) else _HEADING.sub("", f"\n{before}").strip()
+        return said or ONLY_DOCUMENTS, text[blocks.start() :]
+    return after, text[: blocks.end()]
+
+
+class Branched(Event):
+    """A page shows another talk than the one that was heard: something was edited, or is to be answered again."""
+
+    kind = "branched"
+    session: NoWords[str]
+    left: NoWords[tuple[str, ...]] = ()
+    """Ids of the records of what was said in what is left: it is history."""
+    taken_up: NoWords[tuple[str, ...]] = ()
+    """Ids of those that had been left, and hold again."""
+
+
+EVENTS: tuple[type[Event], ...] = (Branched,)

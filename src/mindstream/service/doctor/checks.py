@@ -23,7 +23,7 @@ from mindstream.models.providers.secrets import KEYS
 from mindstream.service.doctor.damage import Damage, faults, standing
 from mindstream.service.doctor.database import Finding, check_database, size_of
 from mindstream.service.doctor.readable import looking_into
-from mindstream.service.found_models import SMALL, Found, find_models
+from mindstream.service.local_model import SMALL, Found, find_models
 from mindstream.service.probe import probe
 from mindstream.settings import DEFAULT, RULES, Chosen, Settings, unknown_variables
 

@@ -21,9 +21,8 @@ from mindstream.clock import Clock, SystemClock, format_iso
 from mindstream.errors import InputError, MindstreamError, StorageError
 from mindstream.log.database import APPLICATION_ID, FILE
 from mindstream.log.events import Unknown, printable, read_event
-from mindstream.log.files import BESIDE, check_plain, private_file
+from mindstream.log.files import BESIDE, check_plain, explain_errors, is_busy, private_file
 from mindstream.log.names import name_of
-from mindstream.log.sqlite_errors import explain_errors, is_busy
 from mindstream.memory.store import old_streams, registry
 from mindstream.memory.store.record import SLOTTED, Record
 from mindstream.memory.store.rows import FIELDS, INSERT, insertion, row_of

@@ -25,8 +25,7 @@ from mindstream.service.evaluation.town import evaluate, open_evaluation
 from mindstream.service.folders import holds_town
 from mindstream.service.town import begin, find_setting, open_town, read_profile
 from mindstream.settings import Settings
-from mindstream.town.ensemble.runs import Failed, Lived, Run, runs_of
-from mindstream.town.ensemble.table import Difference, Spread, differences, spreads
+from mindstream.town.ensemble import Difference, Failed, Lived, Run, Spread, differences, runs_of, spreads
 from mindstream.town.evaluation.evaluate import Design
 from mindstream.town.inspect.history import read_history
 from mindstream.town.metrics.measures import measure

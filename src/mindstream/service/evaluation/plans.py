@@ -23,13 +23,12 @@ from mindstream.paths import write_text
 from mindstream.planning.estimate import cost_of, estimate
 from mindstream.planning.evaluation.evaluate import Evaluation, Outcome, Way, judge_prompt, shuffled
 from mindstream.planning.evaluation.failing import check_failures
-from mindstream.planning.evaluation.questions import Question, draw, read_questions
+from mindstream.planning.evaluation.questions import Question, draw, read_questions, score
 from mindstream.planning.evaluation.report import Findings, report
-from mindstream.planning.evaluation.scoring import score
 from mindstream.planning.exemplars import NONE, SHIPPED, choose_exemplars
 from mindstream.planning.solve import UNPLANNED, WITHOUT_TOOLS, Strategy
 from mindstream.private_files import make_private_folder
-from mindstream.service.evaluation.spent import Spent
+from mindstream.service.evaluation.memory import Spent
 from mindstream.service.opening import answering
 from mindstream.service.solving import open_tools
 from mindstream.settings import Settings

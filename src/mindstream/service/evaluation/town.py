@@ -13,18 +13,16 @@ from mindstream.ledger import Ledger
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.private_files import make_private_folder
-from mindstream.service.evaluation.spent import Spent
+from mindstream.service.evaluation.memory import Spent
 from mindstream.service.opening import answering
 from mindstream.service.town import counting, find_past_step, look_in
 from mindstream.settings import Settings
 from mindstream.town.evaluation.estimate import count_asked
 from mindstream.town.evaluation.evaluate import JUDGE, Design, Evaluation, Judged, judged_by_people
-from mindstream.town.evaluation.evidence import gather_facts
 from mindstream.town.evaluation.files import write_answers
-from mindstream.town.evaluation.page import build_page
 from mindstream.town.evaluation.pairs import Pair, pairs_of
-from mindstream.town.evaluation.questions import load_questions
-from mindstream.town.evaluation.report import Findings, report
+from mindstream.town.evaluation.questions import gather_facts, load_questions
+from mindstream.town.evaluation.report import Findings, build_page, report
 from mindstream.town.formats.files import write_text
 from mindstream.town.inspect.estimate import Counting, cost_usd
 from mindstream.town.inspect.history import read_history

@@ -13,11 +13,13 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import IO, Any, cast
+from importlib import import_module
+from itertools import chain
+from typing import IO, Any, Literal, TypeAlias, cast, get_args
 
 from mindstream.encodings import BOMS, decode_utf
 from mindstream.errors import InputError
-from mindstream.service.importing.items import Tally, shown
+from mindstream.service.importing.items import Item, Tally, shown
 
 LONGEST, WHOLE = 64 << 20, 8 << 30
 """So many bytes an object may have, and all of a file."""
@@ -241,3 +243,20 @@ def _wide(start: bytes) -> str:
         "x000": "utf-32-le",
         "000x": "utf-32-be",
     }.get(zeros, "")
+
+
+Form: TypeAlias = Literal["mem0", "letta", "zep", "langmem", "chatgpt", "claude", "jsonl"]
+Reader: TypeAlias = Callable[[Source, Tally], Iterator[Item]]
+FORMS: tuple[Form, ...] = get_args(Form)
+
+
+def reader(form: Form) -> Reader:
+    """Return what reads a form."""
+    read = cast(Reader, import_module(f"mindstream.service.importing.{form}").read)
+    if form in ("chatgpt", "claude"):  # they choose among the files of an archive themselves
+        return read
+    return lambda source, tally: chain.from_iterable(read(each, tally) for each in source.members(_is_data, tally))
+
+
+def _is_data(name: str) -> bool:
+    return name.casefold().endswith((".json", ".jsonl", ".ndjson", ".af"))

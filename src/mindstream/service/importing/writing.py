@@ -22,8 +22,8 @@ from mindstream.memory.store.record import TAINTED, UNIQUE, Record, Triple, new_
 from mindstream.memory.store.store import Commit, Entry, Store
 from mindstream.memory.store.validation import MAX_NAME, MAX_TEXT, checked_record, shortened
 from mindstream.models.embedders.embedder import Embedder
-from mindstream.service.importing.forms import Form
 from mindstream.service.importing.items import Item, Tally
+from mindstream.service.importing.reading import Form
 from mindstream.text.words import count_of
 
 BATCH = 500

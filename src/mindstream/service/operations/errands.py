@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from mindstream.service.operations.house import House
-from mindstream.service.operations.lasting.shape import OperationShape
+from mindstream.service.operations.lasting import OperationShape
 from mindstream.service.operations.shapes import Ask, NoQuestion, Reply
 from mindstream.service.operations.table import operation
 from mindstream.service.operations.who import Who

@@ -23,8 +23,7 @@ from mindstream.chance import token
 from mindstream.errors import Conflict, InputError
 from mindstream.location import Location
 from mindstream.log.files import private_folder
-from mindstream.service.operations.refusals import NotFound
-from mindstream.service.operations.who import Who
+from mindstream.service.operations.who import NotFound, Who
 
 FORKS, FORK = "towns", "fork.json"
 """The directory of all forks in a data folder; the description in each fork's own directory."""

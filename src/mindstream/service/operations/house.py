@@ -34,20 +34,17 @@ from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import Models
 from mindstream.models.wrappers.meter import Metered
-from mindstream.service.chat.page import TalkZone
+from mindstream.service.chat.companion import TalkZone
 from mindstream.service.folders import hold_folder, refuse_town
 from mindstream.service.memory import policy_given
 from mindstream.service.operations.forks import ForkedTowns
 from mindstream.service.operations.hub import Hub
-from mindstream.service.operations.lasting.changed import OperationChanged
-from mindstream.service.operations.lasting.kept import KeptOperations
-from mindstream.service.operations.lasting.running import Running, RunningOperations
+from mindstream.service.operations.lasting import KeptOperations, OperationChanged, Running, RunningOperations
 from mindstream.service.operations.offered import Offered, WatchedTowns
 from mindstream.service.operations.open_minds import PAYER, MindKey, OpenMind, OpenMinds
 from mindstream.service.operations.own import operations_of
-from mindstream.service.operations.refusals import NotFound
 from mindstream.service.operations.spending import SpentOf, charged
-from mindstream.service.operations.who import LOCAL_PEOPLE, Who
+from mindstream.service.operations.who import LOCAL_PEOPLE, NotFound, Who
 from mindstream.service.privacy.retention import LOOK_S, KeepRules
 from mindstream.settings import Settings
 

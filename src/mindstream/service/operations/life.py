@@ -12,11 +12,10 @@ from mindstream.errors import ErasedMeanwhile
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.validation import MAX_UTTERANCE
 from mindstream.service.operations.house import House
-from mindstream.service.operations.lasting.running import Running
-from mindstream.service.operations.refusals import NotFound
+from mindstream.service.operations.lasting import Running
 from mindstream.service.operations.shapes import Ask, Reply
 from mindstream.service.operations.table import operation
-from mindstream.service.operations.who import Who
+from mindstream.service.operations.who import NotFound, Who
 
 if TYPE_CHECKING:
     from mindstream.life.state import LifeState
@@ -213,10 +212,10 @@ async def _state(memory: Memory) -> LifeState:
 
 
 async def _shape(house: House, memory: Memory, at: int | None = None) -> LifeShape:
-    from mindstream.life import lives
+    from mindstream.life import opened
     from mindstream.life.state import read_state_at
 
-    state, lived = await asyncio.gather(_state(memory), lives.is_lived(memory))
+    state, lived = await asyncio.gather(_state(memory), opened.is_lived(memory))
     state = state if at is None else await read_state_at(memory, at)
     waiting = {id_: each for id_, each in (state.questions | state.late).items() if id_ not in state.answers}
     return LifeShape(
@@ -244,3 +243,57 @@ def _due(house: House, state: LifeState) -> list[Due]:
         Due(order=text, at=read_order(text).next_after(max(now, last), zone))
         for text, last in zip(state.orders, since, strict=True)
     ]
+
+
+class AddTaskRequest(Ask):
+    """Something to be done."""
+
+    text: str = Field(min_length=1, max_length=300)
+
+
+class TaskNumber(Ask):
+    """A task of the ledger."""
+
+    number: int = Field(ge=1, le=2**31)
+
+
+class MoveTaskRequest(TaskNumber):
+    """`before`: the task that it is to come before."""
+
+    before: int = Field(ge=1, le=2**31)
+
+
+@operation("life.add_task", "write", "POST /users/{user}/life/tasks", cli="life add")
+async def add_task(house: House, who: Who, ask: AddTaskRequest) -> LifeShape:
+    """Put a task into the ledger."""
+    from mindstream.life import commands
+
+    await commands.add_task(await house.memory(who), ask.text)
+    return await status(house, who, LifeRequest(at=None))
+
+
+@operation("life.drop_task", "write", "POST /users/{user}/life/tasks/{number}/drop", cli="life drop")
+async def drop_task(house: House, who: Who, ask: TaskNumber) -> LifeShape:
+    """Give a task up; it stays in the log."""
+    from mindstream.life import commands
+
+    await commands.stop_task(await house.memory(who), ask.number)
+    return await status(house, who, LifeRequest(at=None))
+
+
+@operation("life.open_task", "write", "POST /users/{user}/life/tasks/{number}/open", cli="life open")
+async def open_task(house: House, who: Who, ask: TaskNumber) -> LifeShape:
+    """Let a task be worked on now: one that waits, is done, or was given up."""
+    from mindstream.life import commands
+
+    await commands.open_task(await house.memory(who), ask.number)
+    return await status(house, who, LifeRequest(at=None))
+
+
+@operation("life.move_task", "write", "POST /users/{user}/life/tasks/{number}/move", cli="life move")
+async def move_task(house: House, who: Who, ask: MoveTaskRequest) -> LifeShape:
+    """Have a task worked on before another."""
+    from mindstream.life import commands
+
+    await commands.move_task(await house.memory(who), ask.number, ask.before)
+    return await status(house, who, LifeRequest(at=None))

@@ -13,12 +13,10 @@ from mindstream.log.events import Heard, Logged, ModelCalled
 from mindstream.log.names import StreamKey, shown_name
 from mindstream.memory.store.store import LogStore
 from mindstream.service.cost import BROKEN_OFF, BYS, Bill, By, bill
-from mindstream.service.operations.cursors import read_number, write_cursor
 from mindstream.service.operations.house import House
-from mindstream.service.operations.refusals import NotFound
 from mindstream.service.operations.shapes import Ask, At, CallerName, Names, Page, Reply, Until
-from mindstream.service.operations.table import operation
-from mindstream.service.operations.who import Who
+from mindstream.service.operations.table import operation, read_number, write_cursor
+from mindstream.service.operations.who import NotFound, Who
 
 A_TRACE = 1_000
 """So many rows after an utterance are looked through for what came of it."""

@@ -14,17 +14,18 @@ from pydantic import Field, JsonValue
 from mindstream.clock import Moment
 from mindstream.errors import HeardAlready, StorageError
 from mindstream.log.events import Heard, Logged, Waiting
+from mindstream.log.names import id_of
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.columns import KIND_CODES
 from mindstream.memory.store.record import Kind, Record
 from mindstream.memory.store.validation import MAX_UTTERANCE
+from mindstream.models.roles import DEFAULT
+from mindstream.models.rules import Rules
 from mindstream.reasoners.runner import stop_elsewhere
-from mindstream.service.operations.cursors import read_number, write_cursor
 from mindstream.service.operations.house import House
-from mindstream.service.operations.refusals import NotFound
-from mindstream.service.operations.shapes import Ask, Page, Reply
-from mindstream.service.operations.table import operation
-from mindstream.service.operations.who import Who
+from mindstream.service.operations.shapes import Ask, NoQuestion, Page, Reply
+from mindstream.service.operations.table import operation, read_number, write_cursor
+from mindstream.service.operations.who import NotFound, Who
 
 
 class SendRequest(Ask):
@@ -277,3 +278,45 @@ async def sessions(house: House, who: Who, ask: Sessions) -> SessionList:
     ]
     more = at + ask.limit < len(found)
     return SessionList(sessions=shown, next=write_cursor(str(at + ask.limit)) if more else "")
+
+
+class UserList(Reply):
+    """The tenant's users of whom anything is kept, by name."""
+
+    users: list[str]
+
+
+class Answers(Reply):
+    """Who answers in the roles that have no model of their own; `stand_ins`: no model does, rules stand in.
+
+    `packs`: who can be talked to; `pack`: the one that the operator has chosen.
+    """
+
+    model: str
+    stand_ins: bool
+    roles: dict[str, str]
+    packs: list[str]
+    pack: str
+
+
+@operation("people.users", "read", "GET /users")
+async def users(house: House, who: Who, ask: NoQuestion) -> UserList:  # noqa: ARG001
+    """List the users of whom anything is kept."""
+    if who.only:
+        return UserList(users=[who.only])
+    streams = await house.ground(who).store.minds()
+    return UserList(users=sorted(filter(None, (id_of(key, "user") for key in streams))))
+
+
+@operation("people.answers", "read", "GET /answers")
+async def answers(house: House, who: Who, ask: NoQuestion) -> Answers:  # noqa: ARG001
+    """Say who answers here: a model by its name, or what stands in for one."""
+    named = house.models.names
+    default = named.get(DEFAULT, Rules.name)
+    return Answers(
+        model=default,
+        stand_ins=set(named.values()) <= {Rules.name},
+        roles={role: name for role, name in named.items() if role != DEFAULT},
+        packs=house.speaker_names(),
+        pack=house.own_speaker,
+    )

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from mindstream.errors import SettingsError
 from mindstream.location import AnyData, Location
 from mindstream.log.names import checked_name
-from mindstream.service.operations.refusals import NotFound
-from mindstream.service.operations.who import LOCAL, Who, checked_wall
+from mindstream.service.operations.who import LOCAL, NotFound, Who, checked_wall
 
 if TYPE_CHECKING:
     from mindstream.town.replay.growing import GrowingRecording

@@ -16,7 +16,7 @@ from mindstream.log.work import ANSWER
 from mindstream.minds.mind import Mind
 from mindstream.models.model import Usage
 from mindstream.models.wrappers.budget import Budget
-from mindstream.service.chat.page import TalkZone
+from mindstream.service.chat.companion import TalkZone
 
 IDLE_S, LOOK_S = 900.0, 30.0
 """So long a mind stays open that nobody speaks to and that has nothing to think about, and how often it is looked."""

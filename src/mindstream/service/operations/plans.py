@@ -14,23 +14,22 @@ from mindstream.chance import token
 from mindstream.clock import Moment
 from mindstream.errors import Conflict, InputError, SettingsError
 from mindstream.minds.calls import CallLog
+from mindstream.planning.executor import Unwatched
 from mindstream.planning.plan import Plan, PlannedStep
-from mindstream.planning.watcher import Unwatched
 from mindstream.service.operations.house import House
-from mindstream.service.operations.lasting.running import Running
-from mindstream.service.operations.lasting.shape import OperationShape, Wanted
-from mindstream.service.operations.refusals import NotFound
-from mindstream.service.operations.shapes import Ask, NoQuestion, Reply
+from mindstream.service.operations.lasting import OperationShape, Running, Wanted
+from mindstream.service.operations.logs import CallShape, CallsRequest, list_calls
+from mindstream.service.operations.shapes import MOST_PAGE, Ask, NoQuestion, Reply
 from mindstream.service.operations.table import operation
-from mindstream.service.operations.who import Who
+from mindstream.service.operations.who import NotFound, Who
 
 if TYPE_CHECKING:
     from mindstream.models.model import Model
     from mindstream.models.roles import Models
-    from mindstream.planning.allowance import Spent
+    from mindstream.planning.events import Spent
     from mindstream.planning.evidence import Evidence
+    from mindstream.planning.executor import Approver, Wish
     from mindstream.planning.journal import RunCheckpoint
-    from mindstream.planning.permission import Approver, Wish
     from mindstream.planning.planner import Planner
     from mindstream.planning.solution import Solution
 
@@ -358,3 +357,29 @@ def _spent(spent: Spent) -> RunSpent:
 
 def _evidence(each: Evidence) -> EvidenceShape:
     return EvidenceShape(step=each.step, tool=each.tool, text=each.text, failed=each.failed, foreign=each.foreign)
+
+
+class RunRows(Reply):
+    """A run's rows of the log, oldest first (see planning/events), and the calls of models that it took."""
+
+    run: str
+    rows: list[dict[str, JsonValue]]
+    calls: list[CallShape]
+
+
+@operation("plans.rows", "read", "GET /users/{user}/plans/{run}/rows", cli="log")
+async def rows(house: House, who: Who, ask: RunName) -> RunRows:
+    """Return what happened in a run: its plans, when each step began and what it found, what it had taken by then."""
+    from mindstream.planning.events import Solving
+    from mindstream.planning.journal import read_rows
+
+    memory = await house.memory(who)
+    found = await read_rows(memory, ask.run)
+    if not found:
+        raise NotFound(f"there is no run {ask.run!r} here")
+    calls: list[CallShape] = []
+    for row in found:
+        if isinstance(row.event, Solving):
+            about = CallsRequest(about=row.seq, limit=MOST_PAGE)
+            calls += reversed((await list_calls(memory.store, memory.key, about)).calls)
+    return RunRows(run=ask.run, rows=[row.row() for row in found], calls=calls)

@@ -14,13 +14,11 @@ from mindstream.errors import InputError
 from mindstream.log.names import StreamName, id_of
 from mindstream.memory.store.validation import MAX_TEXT
 from mindstream.minds.calls import CallLog
-from mindstream.service.operations.cursors import read_number, write_cursor
 from mindstream.service.operations.house import House
-from mindstream.service.operations.lasting.running import Running
-from mindstream.service.operations.refusals import NotFound
+from mindstream.service.operations.lasting import Running
 from mindstream.service.operations.shapes import Ask, NoQuestion, Page, Reply
-from mindstream.service.operations.table import operation
-from mindstream.service.operations.who import Who
+from mindstream.service.operations.table import operation, read_number, write_cursor
+from mindstream.service.operations.who import NotFound, Who
 from mindstream.sharing.events import EVERYONE
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """The table of operations: each is declared once, on the function that does it; doors are made from the table.
 
-    @operation("memory.recall", "read", "POST /users/{user}/memories/recall", mcp="recall")
+@operation("memory.recall", "read", "POST /users/{user}/memories/recall", mcp="recall")
     async def recall(house: House, who: Who, ask: RecallRequest) -> RecallResult:
         \"\"\"Find what answers a question.\"\"\"
 
@@ -10,6 +10,8 @@ of them: it is `who.user`.
 
 from __future__ import annotations
 
+import base64
+import binascii
 import importlib
 import inspect
 import re
@@ -20,26 +22,22 @@ from typing import Any, TypeAlias, TypeVar, get_type_hints
 
 from pydantic import BaseModel
 
+from mindstream.errors import InputError
 from mindstream.log.events import Logged
 from mindstream.service.operations.house import House
-from mindstream.service.operations.lasting.shape import OperationShape
-from mindstream.service.operations.refusals import Forbidden
+from mindstream.service.operations.lasting import OperationShape
 from mindstream.service.operations.shapes import CALLER
-from mindstream.service.operations.who import Scope, Who
+from mindstream.service.operations.who import Forbidden, Scope, Who
 
 ROOMS = (
-    "people",
     "minds",
     "memories.memory",
     "memories.care",
     "plans",
-    "plans_seen",
     "life",
-    "life_tasks",
     "pools",
     "towns",
     "towns_seen",
-    "towns_embody",
     "logs",
     "errands",
 )
@@ -194,3 +192,32 @@ def find_operation(name: str) -> Operation:
     """Return an operation by its name."""
     operations()
     return _table[name]
+
+
+def write_cursor(at: str) -> str:
+    """Return a cursor that says where a list goes on."""
+    return base64.urlsafe_b64encode(at.encode()).decode().rstrip("=")
+
+
+def read_cursor(cursor: str) -> str:
+    """Return where a list goes on; "" at its beginning.
+
+    Raises:
+        InputError: no list of ours gave it.
+    """
+    try:
+        return base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode()
+    except (binascii.Error, ValueError):
+        raise InputError("this cursor was given by no list: ask for the first page without one") from None
+
+
+def read_number(cursor: str) -> int:
+    """Return where a list that is counted goes on; 0 at its beginning.
+
+    Raises:
+        InputError: no list of ours gave it.
+    """
+    text = read_cursor(cursor)
+    if text and not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise InputError("this cursor was given by another list: ask for the first page without one")
+    return int(text or 0)

@@ -14,7 +14,7 @@ from mindstream.log.names import StreamName
 from mindstream.memory.memory import Memory
 from mindstream.minds.calls import CallLog
 from mindstream.service.operations.house import House
-from mindstream.service.operations.lasting.running import Running
+from mindstream.service.operations.lasting import Running
 from mindstream.service.operations.shapes import Ask, NoQuestion, Reply
 from mindstream.service.operations.table import operation
 from mindstream.service.operations.who import Who

@@ -5,11 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, get_args
 
-from mindstream.errors import InputError
+from mindstream.errors import InputError, UserError
 from mindstream.identifiers import normal_name
 from mindstream.log.names import StreamName, checked_tenant
 from mindstream.models.wrappers.budget import Budget
-from mindstream.service.operations.refusals import Forbidden
+
+
+class NotFound(InputError):  # noqa: N818 (what doors call it)
+    """There is nothing of that name or id for whoever asks."""
+
+
+class Forbidden(UserError):  # noqa: N818
+    """Whoever asks may not do that."""
+
+
+class NotOffered(UserError):  # noqa: N818
+    """The operator of this server has not set up what is asked for."""
+
 
 Scope: TypeAlias = Literal["read", "write", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 
 from mindstream.life.events import SLOT, Asked, Replied, TurnBegan, TurnEnded
 from mindstream.log.events import Logged, Observed, ToolCalled
-from mindstream.service.traces.calls import tool_attributes
-from mindstream.service.traces.told import Told, failure, trace_of
+from mindstream.service.traces.talks import Told, failure, tool_attributes, trace_of
 from mindstream.tracing import genai
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from mindstream.errors import InputError, SettingsError, StorageError
-from mindstream.service.traces.told import Told
+from mindstream.service.traces.talks import Told
 from mindstream.tracing import genai
 
 if TYPE_CHECKING:

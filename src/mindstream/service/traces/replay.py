@@ -16,11 +16,9 @@ from mindstream.log.events import (
     ToolCalled,
 )
 from mindstream.log.names import StreamKey, shown_name
-from mindstream.service.traces.calls import told_call
 from mindstream.service.traces.lives import Lives
 from mindstream.service.traces.runs import Runs
-from mindstream.service.traces.talks import Talks
-from mindstream.service.traces.told import Told, trace_of
+from mindstream.service.traces.talks import Talks, Told, told_call, trace_of
 from mindstream.tracing import genai
 
 

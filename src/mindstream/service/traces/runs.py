@@ -10,8 +10,7 @@ from mindstream.clock import Moment
 from mindstream.log.events import Logged, ModelCalled
 from mindstream.planning.events import RunPlanned, Solved, Solving, StepBegan, StepFound
 from mindstream.planning.run import PLANNER
-from mindstream.service.traces.calls import told_call, tool_attributes
-from mindstream.service.traces.told import Told, trace_of
+from mindstream.service.traces.talks import Told, told_call, tool_attributes, trace_of
 from mindstream.tracing import genai
 
 ROOT = "run"

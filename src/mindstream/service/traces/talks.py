@@ -7,24 +7,107 @@ about the same, any other the turn's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 
 from mindstream.clock import Moment
-from mindstream.log.events import (
-    FollowUp,
-    Heard,
-    Logged,
-    ModelCalled,
-    Observed,
-    Said,
-    SetAside,
-    Thought,
-    ToolCalled,
-)
-from mindstream.service.traces.calls import told_call, tool_attributes
-from mindstream.service.traces.told import Told, trace_of
+from mindstream.log.events import FollowUp, Heard, Logged, ModelCalled, Observed, Said, SetAside, Thought, ToolCalled
 from mindstream.tracing import genai
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What happened from one moment to another.
+
+    Attributes:
+        trace: what tells its trace from all others (`trace_of`).
+        key: what tells it from the others of its trace; parent: the key of what it is part of, None of the first.
+        error: the kind of failure it ended with; "": it did not fail.
+    """
+
+    operation: str
+    trace: tuple[str, ...]
+    key: str
+    parent: str | None
+    start: Moment
+    end: Moment
+    subject: str = ""
+    attributes: Mapping[str, genai.Value] = field(default_factory=dict)
+    error: str = ""
+
+    @property
+    def name(self) -> str:
+        return genai.span_name(self.operation, self.subject)
+
+    @property
+    def trace_id(self) -> int:
+        return _number(16, *self.trace)
+
+    @property
+    def span_id(self) -> int:
+        return _number(8, *self.trace, self.key)
+
+    @property
+    def parent_id(self) -> int | None:
+        return None if self.parent is None else _number(8, *self.trace, self.parent)
+
+
+def trace_of(row: Logged) -> tuple[str, ...]:
+    """Return the trace that begins at a row; its time keeps logs apart in which people have the same names."""
+    return row.mind, str(row.seq), repr(row.at)
+
+
+def _number(size: int, *parts: str) -> int:
+    """Return a number of so many bytes that these parts always give; never 0, which means none."""
+    return int.from_bytes(sha256("\0".join(parts).encode()).digest()[:size]) or 1
+
+
+def failure(text: str) -> str:
+    """Return the kind of a failure whose text is `Kind: message`; "" of no text."""
+    kind = text.partition(":")[0].strip()
+    return kind if kind.isidentifier() else "_OTHER" if text else ""
+
+
+def told_call(row: Logged, event: ModelCalled, trace: tuple[str, ...], parent: str | None) -> Told:
+    """Tell of a call of a model; its row was written when it had ended."""
+    named = genai.model_attributes(event.model)
+    told: dict[str, genai.Value] = {
+        **named,
+        genai.PROMPT: event.prompt,
+        "mindstream.role": event.role,
+        "mindstream.seq": row.seq,
+        genai.INPUT_TOKENS: event.input_tokens,
+        genai.OUTPUT_TOKENS: event.output_tokens,
+    }
+    if event.cached_tokens:
+        told[genai.CACHED_TOKENS] = event.cached_tokens
+    if event.first_part_s is not None:
+        told[genai.FIRST_PART_S] = event.first_part_s
+    if event.cost_usd is not None:
+        told["mindstream.cost_usd"] = event.cost_usd
+    if event.asked:
+        told[genai.ASKED] = genai.write_messages(event.messages())
+    if event.answered:
+        told[genai.ANSWERED] = genai.write_answer(event.answered)
+    return Told(
+        genai.CHAT,
+        trace,
+        f"chat {row.seq}",
+        parent,
+        row.at - event.seconds,
+        row.at,
+        str(named[genai.MODEL]),
+        told,
+        failure(event.error),
+    )
+
+
+def tool_attributes(tool: str, arguments: str, id_: str = "") -> dict[str, genai.Value]:
+    """Name a call of a tool."""
+    told: dict[str, genai.Value] = {genai.TOOL: tool, genai.ARGUMENTS: arguments}
+    return told | ({genai.CALL_ID: id_} if id_ else {})
+
 
 TURN, TALKER, REASONER = "turn", "talker", "reasoner"
 OPEN = 20

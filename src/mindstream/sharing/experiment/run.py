@@ -16,12 +16,10 @@ from mindstream.models.model import Model
 from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.events import Form
 from mindstream.sharing.exemplar import Exemplar, question_id
-from mindstream.sharing.experiment.agents import Cast, Exchange
-from mindstream.sharing.experiment.answer_by_example import AnswerByExample
-from mindstream.sharing.experiment.cells import STAGES, Cell, CellAnswer, Ledger
-from mindstream.sharing.experiment.studies import Design, cells
+from mindstream.sharing.experiment.agents import AnswerByExample, Cast, Exchange
+from mindstream.sharing.experiment.studies import STAGES, Cell, CellAnswer, Design, Ledger, cells
 from mindstream.sharing.grading.rubric import general_rubric
-from mindstream.sharing.guarding.form_faults import find_faults
+from mindstream.sharing.guarding.answer_fit import find_faults
 from mindstream.sharing.pool import Pool
 from mindstream.sharing.shots import shots
 

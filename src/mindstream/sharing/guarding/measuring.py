@@ -9,8 +9,7 @@ import numpy as np
 
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.sharing.exemplar import Exemplar
-from mindstream.sharing.guarding.answer_fit import LEAST, MOST, AnswerFit, Pairs, weigh
-from mindstream.sharing.guarding.mutual_information import MutualInformation
+from mindstream.sharing.guarding.answer_fit import LEAST, MOST, AnswerFit, MutualInformation, Pairs, weigh
 from mindstream.sharing.guarding.orders import OrderDetector, build_detector
 
 SURE = 3.0

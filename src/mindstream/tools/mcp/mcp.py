@@ -17,12 +17,11 @@ from typing import Any
 from mindstream.errors import SettingsError, ToolError
 from mindstream.models.model import Call, ToolSpec
 from mindstream.models.providers.secrets import mask
-from mindstream.tools.arguments import read_arguments
 from mindstream.tools.mcp.connection import Connection
 from mindstream.tools.mcp.object_schema import object_schema
 from mindstream.tools.mcp.pins import Approve, Changes, Definition, Pins, difference, show
 from mindstream.tools.mcp.server import ODD, McpServer
-from mindstream.tools.traits import Traits
+from mindstream.tools.tool import Traits, read_arguments
 
 LONGEST_NAME, LONGEST_ERROR = 64, 2_000
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from mindstream.errors import InputError
-from mindstream.town.embody.deeds import WAYS, Way
-from mindstream.town.embody.open_town import OpenTown
+from mindstream.town.embody.happened import OpenTown
+from mindstream.town.embody.living import WAYS, Way
 from mindstream.town.inspect.lookup import find_place
 from mindstream.town.residents.person import Person
 from mindstream.town.residents.places import may_use, words_of
-from mindstream.town.world.address import ARENA, WORLD
 from mindstream.town.world.tiles import TileWorld
+from mindstream.town.world.tree import ARENA, WORLD
 from mindstream.town.world.world import Spot
 
 

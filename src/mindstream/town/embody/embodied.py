@@ -18,8 +18,8 @@ from collections.abc import Callable
 from mindstream import intake
 from mindstream.errors import InputError
 from mindstream.town.embody.access import find_beside, find_open_place
-from mindstream.town.embody.deeds import LONGEST_DONE, LONGEST_SAID, Deed, Do, End, Go, Leave, Say, Step, Way
-from mindstream.town.embody.open_town import OpenTown
+from mindstream.town.embody.happened import OpenTown
+from mindstream.town.embody.living import LONGEST_DONE, LONGEST_SAID, Deed, Do, End, Go, Leave, Say, Step, Way
 from mindstream.town.embody.outlook import Surroundings, people_around, survey
 from mindstream.town.events import SpokenLine
 from mindstream.town.inspect.lookup import find_resident

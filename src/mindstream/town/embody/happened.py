@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from typing import NamedTuple
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from typing import NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
 from mindstream.log.events import Logged
-from mindstream.memory.store.store import read_log
-from mindstream.town.embody.open_town import OpenTown
+from mindstream.memory.store.record import Record
+from mindstream.memory.store.store import Store, read_log
+from mindstream.town.embody.living import Deed
 from mindstream.town.events import (
     Acted,
     Declined,
@@ -22,7 +23,40 @@ from mindstream.town.events import (
     TasksPlanned,
 )
 from mindstream.town.residents.turn import Resident
+from mindstream.town.setting import Setting
 from mindstream.town.world.hours import DAY_MINUTES, clock
+from mindstream.town.world.whereabouts import Condition
+
+
+class OpenTown(Protocol):
+    """A town that can be lived in: `Town`, as far as a person in it needs it."""
+
+    setting: Setting
+    store: Store
+    residents: dict[str, Resident]
+
+    @property
+    def step(self) -> int:
+        """The last step that is done."""
+
+    @property
+    def conditions(self) -> Mapping[str, Condition]:
+        """The conditions of objects that are not as they should be, by address."""
+
+    async def live_with(
+        self, deeds: Mapping[str, Deed], until: int, stop: Callable[[], bool], on_step: Callable[[int], None]
+    ) -> None:
+        """Let people do something in the next step, and live up to a step, or to one after which it is to stop."""
+
+    async def save(self) -> None:
+        """Write the state of all."""
+
+    async def whisper(self, name: str, text: str) -> Record:
+        """Put a thought into somebody's memory."""
+
+    async def set_object(self, place: str, condition: str, by: str = "", danger: bool | None = None) -> bool:
+        """Put an object into a condition, in words."""
+
 
 TOLD = tuple(each.kind for each in (Perceived, Overheard, Spoke, Talked, Declined, TasksPlanned, Acted, Released))
 

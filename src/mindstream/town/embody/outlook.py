@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from pydantic import BaseModel, ConfigDict
 
-from mindstream.town.embody.happened import Happening, happenings
+from mindstream.town.embody.happened import Happening, OpenTown, happenings
 from mindstream.town.embody.living import doing, is_here
-from mindstream.town.embody.open_town import OpenTown
 from mindstream.town.residents.places import hours_on, known_places, may_use, words_of
 from mindstream.town.residents.sight import is_in_sight, nearest_spot
 from mindstream.town.residents.turn import Resident

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from mindstream.memory.store.record import Record, RecordDraft, normalised
 from mindstream.town.events import Declined, Overheard, Spoke, SpokenLine
-from mindstream.town.prompts.paper.should_answer import ShouldAnswer
+from mindstream.town.paper.prompts import ShouldAnswer
 from mindstream.town.residents.converse import OF_OTHER, OF_PEOPLE, come_to_mind, keep_said, say_line
 from mindstream.town.residents.turn import ResidentTurn
 

@@ -9,8 +9,8 @@ from mindstream.models.model import Request
 from mindstream.models.prompt import Prompt
 from mindstream.models.shorten import estimate_tokens
 from mindstream.town.evaluation.evaluate import Evaluation
-from mindstream.town.evaluation.evidence import Answer, Item
 from mindstream.town.evaluation.pairs import PERSON, SHUFFLED, Comparison, Pair
+from mindstream.town.evaluation.questions import Answer, Item
 from mindstream.town.inspect.estimate import CallCount, Counting
 
 REPLY = {"answer_interview": 60, "judge_pair": 50, "check_claims": 150}

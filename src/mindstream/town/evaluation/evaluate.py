@@ -13,7 +13,6 @@ from mindstream.models.asked_once import AskedOnce, Told
 from mindstream.models.prompt import Prompt
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
-from mindstream.town.evaluation.evidence import Answer, Item, gather_facts
 from mindstream.town.evaluation.pairs import (
     PERSON,
     SHUFFLED,
@@ -22,10 +21,17 @@ from mindstream.town.evaluation.pairs import (
     draw_comparisons,
     other_resident,
 )
-from mindstream.town.evaluation.questions import Question, draw_questions, find_event, gaps_of
+from mindstream.town.evaluation.prompts import CheckClaims, Claims, JudgePair, Verdict
+from mindstream.town.evaluation.questions import (
+    Answer,
+    Item,
+    Question,
+    draw_questions,
+    find_event,
+    gaps_of,
+    gather_facts,
+)
 from mindstream.town.inspect.history import History
-from mindstream.town.prompts.check_claims import CheckClaims, Claims
-from mindstream.town.prompts.judge_pair import JudgePair, Verdict
 from mindstream.town.residents.interview import CONDITIONS, Condition, Interviewer
 
 JUDGE = "judge"

@@ -13,8 +13,7 @@ from mindstream.encodings import decode_clear
 from mindstream.errors import InputError
 from mindstream.paths import read_bytes
 from mindstream.text.csv_rows import read_csv
-from mindstream.town.evaluation.evidence import Answer, Item
-from mindstream.town.evaluation.questions import LARGEST
+from mindstream.town.evaluation.questions import LARGEST, Answer, Item
 from mindstream.town.formats.files import write_text
 
 WORTH = {"1": 1.0, "2": 0.0, "=": 0.5}

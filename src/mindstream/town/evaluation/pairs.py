@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from mindstream import chance
-from mindstream.town.evaluation.evidence import Answer, Item
+from mindstream.town.evaluation.questions import Answer, Item
 
 PERSON, SHUFFLED = "person", "shuffled"
 

@@ -1,6 +1,9 @@
 """Do groups differ, and which: Kruskal and Wallis 1952 over all, Dunn 1964 by pairs, mended for their number by Holm.
 
 What scipy has of it is forty lines; the rest of scipy would be 100 MB for everybody.
+
+The package of that name had its last release in 2018, and others rate by other models; with two players there is no
+factor graph, and the normal distribution of the standard library is all that it takes.
 """
 
 from __future__ import annotations
@@ -9,10 +12,11 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
+from statistics import NormalDist, fmean
 
 import numpy as np
 
+from mindstream import chance
 from mindstream.significance import holm
 
 
@@ -95,3 +99,93 @@ def _ranked(groups: Mapping[str, Sequence[float]]) -> tuple[dict[str, np.ndarray
     ranks = (ends - (counts - 1) / 2)[places]
     cuts = np.cumsum([len(each) for each in groups.values()])[:-1]
     return dict(zip(groups, np.split(ranks, cuts), strict=True)), float((counts.astype(float) ** 3 - counts).sum())
+
+
+MU, SIGMA = 25.0, 25.0 / 3
+BETA = SIGMA / 2
+DRAW = 0.1
+SHUFFLES = 50
+"""A rating depends on the order of the games; the mean of so many orders does so hardly."""
+WITHIN = 1.96
+"""So many standard deviations on either side hold 95 %."""
+NORMAL = NormalDist()
+
+
+@dataclass(frozen=True)
+class Rating:
+    """A skill as it is believed: mean and standard deviation."""
+
+    mu: float = MU
+    sigma: float = SIGMA
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Where the skill lies with 95 %."""
+        return self.mu - WITHIN * self.sigma, self.mu + WITHIN * self.sigma
+
+
+@dataclass(frozen=True)
+class Game:
+    """Who played whom; `won`: 1 the first, 0 the second, 0.5 a draw."""
+
+    first: str
+    second: str
+    won: float
+
+
+def rate_game(
+    winner: Rating, loser: Rating, drawn: bool = False, draw: float = DRAW, tau: float = 0.0
+) -> tuple[Rating, Rating]:
+    """Return both ratings after a game.
+
+    Args:
+        draw: how probable a draw is among equals.
+        tau: how far a skill moves between games; 0: it does not.
+    """
+    first, second = (math.hypot(each.sigma, tau) for each in (winner, loser))
+    c = math.sqrt(2 * BETA**2 + first**2 + second**2)
+    margin = NORMAL.inv_cdf((draw + 1) / 2) * math.sqrt(2) * BETA
+    v, w = (_at_draw if drawn else _at_win)((winner.mu - loser.mu) / c, margin / c)
+    return (
+        Rating(winner.mu + first**2 / c * v, first * math.sqrt(max(1 - first**2 / c**2 * w, 1e-9))),
+        Rating(loser.mu - second**2 / c * v, second * math.sqrt(max(1 - second**2 / c**2 * w, 1e-9))),
+    )
+
+
+def rate(games: Sequence[Game], seed: int = 0) -> dict[str, Rating]:
+    """Return everybody's rating after all games: the mean over many orders of them."""
+    names = sorted({name for game in games for name in (game.first, game.second)})
+    draws = sum(game.won == 0.5 for game in games) / max(1, len(games))
+    draw = min(max(draws, 0.01), 0.8)
+    found = [_rate_in_order(chance.sample(games, len(games), seed, "order", n), draw) for n in range(SHUFFLES)]
+    return {
+        name: Rating(fmean(each[name].mu for each in found), fmean(each[name].sigma for each in found))
+        for name in names
+    }
+
+
+def _rate_in_order(games: Sequence[Game], draw: float) -> dict[str, Rating]:
+    ratings = {name: Rating() for game in games for name in (game.first, game.second)}
+    for game in games:
+        winner, loser = (game.first, game.second) if game.won >= 0.5 else (game.second, game.first)
+        ratings[winner], ratings[loser] = rate_game(ratings[winner], ratings[loser], game.won == 0.5, draw)
+    return ratings
+
+
+def _at_win(t: float, margin: float) -> tuple[float, float]:
+    """Return how far the means move apart, and by how much the doubt shrinks."""
+    x = t - margin
+    below = NORMAL.cdf(x)
+    v = NORMAL.pdf(x) / below if below > 1e-12 else -x
+    return v, v * (v + x)
+
+
+def _at_draw(t: float, margin: float) -> tuple[float, float]:
+    size = abs(t)
+    upper, lower = margin - size, -margin - size
+    between = NORMAL.cdf(upper) - NORMAL.cdf(lower)
+    if between < 1e-12:
+        return math.copysign(upper, -t), 1.0
+    v = (NORMAL.pdf(lower) - NORMAL.pdf(upper)) / between
+    w = v**2 + (upper * NORMAL.pdf(upper) - lower * NORMAL.pdf(lower)) / between
+    return (-v if t < 0 else v), w

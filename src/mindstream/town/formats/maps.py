@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mindstream.errors import InputError
@@ -13,10 +14,18 @@ from mindstream.town.formats.matrix import (
     world_of_matrix,
     write_matrix,
 )
-from mindstream.town.formats.tiled import TiledMap, matrix_of_tiled, tiled_of_matrix
-from mindstream.town.formats.tiled_json import read_tiled_json, write_tiled_json
-from mindstream.town.formats.tiled_xml import read_tmx, write_tmx
-from mindstream.town.world.tiles import TileWorld
+from mindstream.town.formats.tiled import (
+    TiledMap,
+    matrix_of_tiled,
+    read_tiled_json,
+    read_tmx,
+    tiled_of_matrix,
+    write_tiled_json,
+    write_tmx,
+)
+from mindstream.town.world.tiles import TileWorld, build_tiles, check_size
+from mindstream.town.world.tree import ARENA, Address
+from mindstream.town.world.world import Spot
 
 JSON_ENDINGS = (".json", ".tmj")
 ASSETS = Path("static_dirs", "assets")
@@ -109,3 +118,112 @@ def save_map(world: TileWorld, path: Path) -> None:
         write_tiled(tiled_of_matrix(matrix), path)
     else:
         write_matrix(matrix, path)
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Two drawings of one size, and what their characters mean.
+
+    Attributes:
+        rows: walls, ground and places.
+        things: objects and spawn points on them; empty: none.
+        wall: the characters of walls and of whatever else nobody walks through: hedges, water.
+        ground: the character of what is no place; in `things`, of nothing (a blank is nothing there, too).
+        places: the address of each place's character.
+        objects: the name of each object's character; the object is in the arena it is drawn upon.
+        spawns: the name of each spawn point's character.
+    """
+
+    rows: tuple[str, ...]
+    things: tuple[str, ...] = ()
+    wall: str = "#"
+    ground: str = "."
+    places: dict[str, Address] = field(default_factory=dict)
+    objects: dict[str, str] = field(default_factory=dict)
+    spawns: dict[str, str] = field(default_factory=dict)
+
+
+def world_of_drawing(world: Address, drawing: Drawing, faults: list[str] | None = None) -> TileWorld:
+    """Make a world of a drawing.
+
+    Args:
+        faults: takes what is wrong with single cells, which are left empty; None: that is raised, too.
+
+    Raises:
+        InputError: rows of different lengths, a character that means nothing or two things, an object outside of
+            a room; each such cell on a line of its own, with row and column.
+    """
+    _check_legend(drawing)
+    width, height = len(drawing.rows[0]) if drawing.rows else 0, len(drawing.rows)
+    check_size(width, height)
+    _check_rows("rows", drawing.rows, width, height)
+    if drawing.things:
+        _check_rows("things", drawing.things, width, height)
+    narrowest: list[Address | None] = []
+    spawns: dict[Spot, str] = {}
+    made: dict[tuple[str, str], Address | None] = {}
+    found = list[str]()
+    for y, row in enumerate(drawing.rows):
+        things = drawing.things[y] if drawing.things else " " * width
+        for x, key in enumerate(zip(row, things, strict=True)):
+            if key not in made:
+                try:
+                    made[key] = _narrowest(drawing, *key)
+                except InputError as error:
+                    found.append(f"row {y + 1}, column {x + 1}: {error}")
+                    made[key] = None
+            narrowest.append(made[key])
+            if key[1] in drawing.spawns:
+                spawns[(x, y)] = drawing.spawns[key[1]]
+    if found and faults is None:
+        raise InputError("\n".join(found))
+    (faults if faults is not None else []).extend(found)
+    walls = bytes(mark in drawing.wall for row in drawing.rows for mark in row)
+    return build_tiles(world, (width, height), walls, narrowest, spawns)
+
+
+def _narrowest(drawing: Drawing, mark: str, thing: str) -> Address | None:
+    if mark not in drawing.places and mark not in drawing.wall + drawing.ground:
+        raise InputError(f"{mark!r} stands for no place; give it one in [map.places]")
+    place = drawing.places.get(mark)
+    if thing in drawing.objects:
+        if place is None or place.level < ARENA:
+            where = f"in {str(place)!r}, which is no room" if place else "on the street"
+            raise InputError(
+                f"the object {drawing.objects[thing]!r} stands {where}: draw it inside a room of [map.places]"
+            )
+        return place.child(drawing.objects[thing])
+    if thing not in drawing.spawns and thing not in (drawing.ground, " "):
+        raise InputError(f"{thing!r} stands for no thing; give it one in [map.objects] or [map.spawns]")
+    if thing in drawing.spawns and mark in drawing.wall:
+        raise InputError(f"the spawn point {drawing.spawns[thing]!r} is in a wall")
+    return place
+
+
+def _check_rows(name: str, rows: tuple[str, ...], width: int, height: int) -> None:
+    if len(rows) != height:
+        raise InputError(f"{name}: {len(rows)} rows, where {height} are wanted")
+    faults = [
+        f"{name}: row {number} has {len(row)} characters, where {width} are wanted"
+        for number, row in enumerate(rows, start=1)
+        if len(row) != width
+    ]
+    if faults:
+        raise InputError("\n".join(faults))
+
+
+def _check_legend(drawing: Drawing) -> None:
+    if drawing.ground in drawing.wall:
+        raise InputError(f"ground: {drawing.ground!r} stands for wall already")
+    taken: dict[str, str] = {**dict.fromkeys(drawing.wall, "wall"), drawing.ground: "ground"}
+    for table, marks in (("places", drawing.places), ("objects", drawing.objects), ("spawns", drawing.spawns)):
+        if table != "spawns" and len(set(marks.values())) < len(marks):
+            twice = next(value for value in marks.values() if list(marks.values()).count(value) > 1)
+            raise InputError(f"{table}: two characters stand for {str(twice)!r}")
+        for mark in marks:
+            if len(mark) != 1:
+                raise InputError(f"{table}: {mark!r:.40} should be one character")
+            other = taken.get(mark)
+            if other in ("wall", "ground") or {other, table} == {"objects", "spawns"} or mark == " ":
+                raise InputError(f"{table}: {mark!r} stands for {other or 'nothing'} already")
+            taken[mark] = table

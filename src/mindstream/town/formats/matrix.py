@@ -17,8 +17,8 @@ from pydantic import JsonValue
 
 from mindstream.errors import InputError
 from mindstream.town.formats.files import load_object, load_text, make_new_folder, write_text
-from mindstream.town.world.address import ALL, ARENA, OBJECT, SECTOR, Address
 from mindstream.town.world.tiles import TileWorld, build_tiles, check_size
+from mindstream.town.world.tree import ALL, ARENA, OBJECT, SECTOR, Address
 from mindstream.town.world.world import Spot
 
 MAZES = ("collision", "sector", "arena", "game_object", "spawning_location")

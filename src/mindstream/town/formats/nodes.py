@@ -14,7 +14,7 @@ from pydantic import JsonValue, Strict
 
 from mindstream.errors import InputError
 from mindstream.town.formats.files import load_object
-from mindstream.town.formats.typed import Number, StampText, Whole, parse_as, to_plain
+from mindstream.town.formats.town_file import Number, StampText, Whole, parse_as, to_plain
 
 EMBEDDINGS, STRENGTH = "embeddings.json", "kw_strength.json"
 Filling = tuple[str, ...] | tuple[tuple[str, ...], ...] | str | None

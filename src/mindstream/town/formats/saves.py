@@ -1,5 +1,8 @@
 """Saved simulations of Park 2023, read and written: `reverie/meta.json`, steps, and a folder for each resident.
 
+They stand in folders with a file a step, in `movement+environment.tar.gz` with those folders in it, or in the short
+form that the authors' demo plays: `master_movement.json` has of each step only whom it changes, and no `environment`.
+
 Read and written again, every JSON file holds the same; keys that are not known are kept. The short form that the
 authors' demo plays has its `meta.json` beside the residents' folders; it is read, too.
 """
@@ -7,20 +10,256 @@ authors' demo plays has its `meta.json` beside the residents' folders; it is rea
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+import tarfile
+import zlib
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from difflib import get_close_matches
 from pathlib import Path
 
 from pydantic import JsonValue
 
 from mindstream.errors import InputError
-from mindstream.town.formats.files import load_json, load_object, make_new_folder, write_text
+from mindstream.town.formats.files import expect_object, load_json, load_object, make_new_folder, parse_json, write_text
 from mindstream.town.formats.nodes import AssociativeMemory, plain_memory, read_memory
-from mindstream.town.formats.recording import ENVIRONMENT, MOVEMENT, Recording, read_recording
-from mindstream.town.formats.scratch import Scratch
-from mindstream.town.formats.typed import ClockText, DateText, Whole, parse_as, to_plain
+from mindstream.town.formats.town_file import DATE, ClockText, DateText, Number, Whole, parse_as, parse_clock, to_plain
 from mindstream.town.world.tree import PlaceTree, parse_tree
+from mindstream.town.world.world import Spot
+
+Tile = tuple[Whole, Whole]
+Triple = tuple[str | None, str | None, str | None]
+Chat = tuple[tuple[str, str], ...]
+Schedule = tuple[tuple[str, Number], ...]
+"""What is done, and for how many minutes."""
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """The 47 keys, named and ordered as in the file; times are texts (`parse_clock`), tiles are (x, y)."""
+
+    vision_r: Whole
+    att_bandwidth: Whole
+    retention: Whole
+    curr_time: ClockText | None
+    curr_tile: Tile | None
+    daily_plan_req: str
+    name: str
+    first_name: str
+    last_name: str
+    age: Whole
+    innate: str
+    learned: str
+    currently: str
+    lifestyle: str
+    living_area: str
+    concept_forget: Number
+    daily_reflection_time: Number
+    daily_reflection_size: Number
+    overlap_reflect_th: Number
+    kw_strg_event_reflect_th: Number
+    kw_strg_thought_reflect_th: Number
+    recency_w: Number
+    relevance_w: Number
+    importance_w: Number
+    recency_decay: Number
+    importance_trigger_max: Number
+    importance_trigger_curr: Number
+    importance_ele_n: Whole
+    thought_count: Whole
+    daily_req: tuple[str, ...]
+    f_daily_schedule: Schedule
+    f_daily_schedule_hourly_org: Schedule
+    act_address: str | None
+    act_start_time: ClockText | None
+    act_duration: Number | None
+    act_description: str | None
+    act_pronunciatio: str | None
+    act_event: Triple
+    act_obj_description: str | None
+    act_obj_pronunciatio: str | None
+    act_obj_event: Triple
+    chatting_with: str | None
+    chat: Chat | None
+    chatting_with_buffer: Mapping[str, Whole]
+    chatting_end_time: ClockText | None
+    act_path_set: bool
+    planned_path: tuple[Tile, ...]
+    extra: Mapping[str, JsonValue]
+
+
+ENVIRONMENT, MOVEMENT = "environment", "movement"
+ARCHIVE = "movement+environment.tar.gz"
+PLAYED = "master_movement.json"
+STEP = re.compile(r"(environment|movement)/(\d{1,9})\.json")
+MOST_STEP_BYTES, MOST_ARCHIVE_BYTES, MOST_STEPS = 10_000_000, 512_000_000, 2_000_000
+NUMBER = re.compile(r"\d{1,9}")
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where a resident stands at the beginning of a step."""
+
+    maze: str
+    x: Whole
+    y: Whole
+    extra: Mapping[str, JsonValue]
+
+    @property
+    def spot(self) -> Spot:
+        """The tile."""
+        return self.x, self.y
+
+
+@dataclass(frozen=True)
+class Move:
+    """Where a resident goes in a step, and what they do: "reading @ the Ville:…"."""
+
+    movement: Tile
+    pronunciatio: str | None
+    description: str | None
+    chat: Chat | None
+    extra: Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True)
+class MovementMeta:
+    """When a step was."""
+
+    curr_time: ClockText
+    extra: Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True)
+class Movement:
+    """What a step came to; the short form does not say when it was."""
+
+    persona: Mapping[str, Move]
+    meta: MovementMeta | None
+    extra: Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The steps of a simulation, read when they are asked for.
+
+    Attributes:
+        environments: the file, or its content, of each recorded step.
+        movements: the same.
+    """
+
+    environments: Mapping[int, Path | bytes] = field(default_factory=dict)
+    movements: Mapping[int, Path | bytes] = field(default_factory=dict)
+
+    def environment(self, step: int) -> dict[str, Position]:
+        """Return where everybody stands at the beginning of a step.
+
+        Raises:
+            InputError: the step is not recorded, or its file is wrong.
+        """
+        where, data = _load(self.environments, ENVIRONMENT, step)
+        return {name: parse_as(Position, each, f"{where}: {name!r:.60}") for name, each in data.items()}
+
+    def movement(self, step: int) -> Movement:
+        """Return what a step came to.
+
+        Raises:
+            InputError: the step is not recorded, or its file is wrong.
+        """
+        where, data = _load(self.movements, MOVEMENT, step)
+        people = expect_object(data.get("persona", {}), f"{where}: persona")
+        moves = {name: parse_as(Move, each, f"{where}: {name!r:.60}") for name, each in people.items()}
+        meta = parse_as(MovementMeta, data["meta"], f"{where}: meta") if data.get("meta") else None
+        return Movement(moves, meta, {key: each for key, each in data.items() if key not in ("persona", "meta")})
+
+
+def read_recording(folder: Path) -> Recording:
+    """Find the recorded steps of a saved simulation; none is no fault.
+
+    Raises:
+        InputError: the archive or the short form cannot be read, or there are too many steps.
+    """
+    if (played := folder / PLAYED).is_file() and not (folder / MOVEMENT).is_dir():
+        return Recording({}, _read_played(played))
+    found: dict[str, dict[int, Path | bytes]] = {ENVIRONMENT: {}, MOVEMENT: {}}
+    if (archive := folder / ARCHIVE).is_file():
+        _read_archive(archive, found)
+    for kind, steps in found.items():
+        for path in (folder / kind).glob("*.json"):
+            if match := STEP.fullmatch(f"{kind}/{path.name}"):
+                steps[int(match[2])] = path
+        if len(steps) > MOST_STEPS:
+            raise InputError(f"{folder / kind}: more than {MOST_STEPS:,} steps")
+    return Recording(*(dict(sorted(found[kind].items())) for kind in (ENVIRONMENT, MOVEMENT)))
+
+
+class _Played(Mapping[int, bytes]):
+    """The steps of the short form, each made when it is asked for: what was last said of everybody."""
+
+    def __init__(self, last: int, changes: Mapping[str, tuple[list[int], list[JsonValue]]]) -> None:
+        self._steps, self._changes = range(last + 1), changes
+
+    def __getitem__(self, step: int) -> bytes:
+        if step not in self._steps:
+            raise KeyError(step)
+        people = {
+            name: moves[at - 1] for name, (steps, moves) in self._changes.items() if (at := bisect_right(steps, step))
+        }
+        return json.dumps({"persona": people}).encode()
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._steps)
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+
+def _read_played(path: Path) -> _Played:
+    data = load_object(path, MOST_ARCHIVE_BYTES)
+    if wrong := [key for key in data if not NUMBER.fullmatch(key)]:
+        raise InputError(f"{path}: {wrong[0]!r:.60} is no step: whole numbers are wanted as keys")
+    steps = {int(key): expect_object(moves, f"{path}: {key}") for key, moves in data.items()}
+    if (last := max(steps, default=-1)) >= MOST_STEPS:
+        raise InputError(f"{path}: more than {MOST_STEPS:,} steps")
+    changes: dict[str, tuple[list[int], list[JsonValue]]] = {}
+    for step in sorted(steps):
+        for name, move in steps[step].items():
+            parse_as(Move, move, f"{path}: {step}: {name!r:.60}")
+            at, moves = changes.setdefault(name, ([], []))
+            at.append(step)
+            moves.append(move)
+    return _Played(last, changes)
+
+
+def _load(files: Mapping[int, Path | bytes], kind: str, step: int) -> tuple[str, dict[str, JsonValue]]:
+    source = files.get(step)
+    if source is None:
+        raise InputError(f"{kind}/{step}.json: the step is not recorded")
+    if isinstance(source, Path):
+        return str(source), expect_object(load_json(source, MOST_STEP_BYTES), str(source))
+    where = f"{ARCHIVE}: {kind}/{step}.json"
+    try:
+        return where, expect_object(parse_json(source.decode("utf-8"), where), where)
+    except UnicodeDecodeError:
+        raise InputError(f"{where}: is not UTF-8 text") from None
+
+
+def _read_archive(path: Path, found: Mapping[str, dict[int, Path | bytes]]) -> None:
+    try:
+        with tarfile.open(path, "r:gz") as archive:
+            for member in archive:
+                if member.size > MOST_STEP_BYTES or member.offset_data > MOST_ARCHIVE_BYTES:
+                    raise InputError(f"{path}: {member.name!r:.99} is too large, or all together are")
+                match = STEP.fullmatch("/".join(member.name.split("/")[-2:]))
+                if not match or not member.isreg():
+                    continue
+                file = archive.extractfile(member)
+                found[match[1]][int(match[2])] = file.read() if file else b""
+    except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
+
 
 MOST_RESIDENTS = 100_000
 LONGEST_STEP_S, LAST_STEP = 86_400, 1_000_000_000
@@ -176,3 +415,26 @@ def _read_persona(folder: Path, name: str) -> PersonaSave:
 
 def _write(path: Path, data: JsonValue, indent: int | None = None) -> None:
     write_text(path, json.dumps(data, indent=indent))
+
+
+def settle_clock(save: Save, tell: Callable[[str], None]) -> Save:
+    """Return a save whose step and length of a step fit the times in it; what the meta file had else is told.
+
+    Residents keep the time of their last step: where that is another length before the save's own time, and the steps
+    of the meta file do not fill the time since its first day began, the residents are believed.
+    """
+    meta = save.meta
+    now = parse_clock(meta.curr_time)
+    lived = (now - datetime.strptime(meta.start_date, DATE)).total_seconds()
+    last = {persona.scratch.curr_time for persona in save.personas.values()} - {None}
+    if len(last) != 1 or meta.step * meta.sec_per_step == lived:
+        return save
+    step_s = int((now - parse_clock(str(last.pop()))) / timedelta(seconds=1))
+    if step_s == meta.sec_per_step or step_s < 1 or lived <= 0 or lived % step_s:
+        return save
+    step = int(lived) // step_s
+    tell(
+        f"meta.json: step {meta.step} and {meta.sec_per_step} seconds a step do not fit its times: "
+        f"taken for step {step} and {step_s} seconds"
+    )
+    return replace(save, meta=replace(meta, step=step, sec_per_step=step_s))

@@ -7,35 +7,369 @@ import tomllib
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar, get_args
 
-from pydantic import ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    Strict,
+    TypeAdapter,
+    ValidationError,
+    field_validator,
+)
 
 from mindstream.errors import InputError
-from mindstream.town.formats.drawing import Drawing, world_of_drawing
-from mindstream.town.formats.files import load_text
-from mindstream.town.formats.key_mistakes import Place, describe_mistakes, find_line
-from mindstream.town.formats.maps import load_map
-from mindstream.town.formats.town_tables import DayTable, MapTable, PlaceTable, ResidentTable, SeedTable, TownTables
-from mindstream.town.residents.appointment import Appointment
-from mindstream.town.residents.person import DayItem, FirstMemory, Person, Relation
-from mindstream.town.world.address import OBJECT, SECTOR, Address, parse_address
-from mindstream.town.world.conditions import Conditions
+from mindstream.town.formats.files import expect_object, load_text
+from mindstream.town.formats.maps import Drawing, load_map, world_of_drawing
+from mindstream.town.residents.person import Appointment, DayItem, FirstMemory, Person, Relation
 from mindstream.town.world.graph import PlaceWorld, Road, build_places
 from mindstream.town.world.hours import DAY_MINUTES, minute_of
 from mindstream.town.world.rules import PlaceRule, PlaceRules, parse_days, parse_hours
 from mindstream.town.world.tiles import TileWorld
-from mindstream.town.world.weather import Weather
-from mindstream.town.world.world import Spot
+from mindstream.town.world.tree import OBJECT, SECTOR, Address, parse_address
+from mindstream.town.world.world import Conditions, Spot, Weather
+
+MOST_RESIDENTS, MOST_LINES = 10_000, 1_000
+ShortText = Annotated[str, Field(min_length=1, max_length=1_000)]
+Paragraph = Annotated[str, Field(max_length=20_000)]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Clock = Annotated[str, Field(pattern=r"^([01]?\d|2[0-4]):[0-5]\d$")]
+Mark = Annotated[str, Field(min_length=1, max_length=1)]
+Marks = Annotated[str, Field(min_length=1, max_length=20)]
+
+
+class Table(BaseModel):
+    """A table of which every key is known."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class TownTable(Table):
+    """`[town]`: what it is called, when its story begins, and its weather, by day or by date."""
+
+    name: Name
+    start: datetime | None = None
+    weather: list[Name] | dict[str, Name] = Field(default_factory=list, max_length=MOST_LINES)
+
+
+class MapTable(Table):
+    """`[map]`: a drawing, or a file beside the town file."""
+
+    rows: str = ""
+    things: str = ""
+    wall: Marks = "#"
+    ground: Mark = "."
+    places: dict[str, ShortText] = Field(default_factory=dict)
+    objects: dict[str, Name] = Field(default_factory=dict)
+    spawns: dict[str, Name] = Field(default_factory=dict)
+    file: str = ""
+    tables: str = ""
+    skip: list[int] = Field(default_factory=list)
+
+
+class RoadTable(Table):
+    """`[[roads]]`: a way between two places, for a town without tiles."""
+
+    start: ShortText = Field(alias="from")
+    end: ShortText = Field(alias="to")
+    steps: int = Field(ge=1)
+
+
+class PlaceTable(Table):
+    """`[[places]]`: what holds at a place, and, without tiles, what is in it."""
+
+    address: ShortText
+    hours: str | None = None
+    days: list[str] | None = None
+    capacity: int | None = Field(default=None, ge=1)
+    owners: list[Name] | None = None
+    public: bool | None = None
+    purpose: list[Name] | None = None
+    objects: list[Name] = Field(default_factory=list)
+
+
+class ConditionsTable(Table):
+    """`[conditions]`: what the conditions of objects mean."""
+
+    danger: list[Name] = Field(default_factory=list, max_length=MOST_LINES)
+    fine: list[Name] = Field(default_factory=list, max_length=MOST_LINES)
+
+
+class DayTable(Table):
+    """A part of a resident's usual day."""
+
+    start: Clock = Field(alias="from")
+    end: Clock = Field(alias="to")
+    what: Name
+    where: str = ""
+    on: list[str] = Field(default_factory=list)
+    duty: bool = False
+
+
+class SeedTable(Table):
+    """What a resident remembers from before; with `what`, `from` and `to` an appointment."""
+
+    text: ShortText
+    weight: int = Field(0, ge=0, le=10)
+    secret: bool = False
+    what: str = ""
+    where: str = ""
+    start: datetime | None = Field(None, alias="from")
+    end: datetime | None = Field(None, alias="to")
+    host: str = ""
+    who: list[Name] = Field(default_factory=list)
+
+
+class RelationTable(Table):
+    """Who somebody is to a resident."""
+
+    who: Name
+    kind: Name = Field(alias="as")
+
+
+class ResidentTable(Table):
+    """`[[residents]]`: who lives in the town."""
+
+    name: Name
+    age: int = Field(ge=0, le=200)
+    innate: Paragraph = ""
+    learned: Paragraph = ""
+    currently: Paragraph = ""
+    lifestyle: Paragraph = ""
+    routine: Paragraph = ""
+    about: Paragraph = ""
+    home: ShortText
+    bed: str = ""
+    start: str = ""
+    day: list[DayTable] = Field(default_factory=list, max_length=MOST_LINES)
+    knows: list[ShortText] = Field(default_factory=list, max_length=MOST_LINES)
+    household: list[Name] = Field(default_factory=list, max_length=MOST_LINES)
+    relations: list[RelationTable] = Field(default_factory=list, max_length=MOST_LINES)
+    seeds: list[SeedTable] = Field(default_factory=list, max_length=MOST_LINES)
+
+    @field_validator("seeds", mode="before")
+    @classmethod
+    def _of_texts(cls, seeds: Any) -> Any:
+        """Take a text for a memory with no other key."""
+        every = seeds if isinstance(seeds, list) else []
+        return [{"text": each} if isinstance(each, str) else each for each in every] or seeds
+
+
+class TownTables(Table):
+    """A whole town file."""
+
+    town: TownTable
+    map: MapTable | None = None
+    roads: list[RoadTable] = Field(default_factory=list)
+    places: list[PlaceTable] = Field(default_factory=list)
+    conditions: ConditionsTable = Field(default_factory=ConditionsTable)
+    residents: list[ResidentTable] = Field(default_factory=list, max_length=MOST_RESIDENTS)
+
+
+T = TypeVar("T")
+_ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {}
+EXTRA = "extra"
+FIRST_YEAR, LAST_YEAR = 1970, 9000
+LARGEST = 1e9
+CLOCK = "%B %d, %Y, %H:%M:%S"
+"""How the authors write a moment of the game ("February 13, 2023, 11:21:30")."""
+DATE = "%B %d, %Y"
+STAMP = "%Y-%m-%d %H:%M:%S"
+"""How they write it in nodes ("2023-02-13 11:21:30")."""
+
+
+def parse_clock(text: str) -> datetime:
+    """Read a moment of the game as the authors write it.
+
+    Raises:
+        ValueError: it is none.
+    """
+    return datetime.strptime(text, CLOCK)
+
+
+def parse_stamp(text: str) -> datetime:
+    """Read a moment of the game as nodes have it.
+
+    Raises:
+        ValueError: it is none.
+    """
+    return datetime.strptime(text, STAMP)
+
+
+def _checked(form: str) -> AfterValidator:
+    def check(text: str) -> str:
+        if not FIRST_YEAR <= datetime.strptime(text, form).year <= LAST_YEAR:
+            raise ValueError(f"a year from {FIRST_YEAR} to {LAST_YEAR} is wanted")
+        return text
+
+    return AfterValidator(check)
+
+
+Whole = Annotated[int, Strict()]
+
+
+def _is_sane(number: float) -> float:
+    if not -LARGEST <= number <= LARGEST:
+        raise ValueError(f"a number up to {LARGEST:.0e} is wanted")
+    return number
+
+
+Number = Annotated[Annotated[int, Strict()] | Annotated[float, Strict()], AfterValidator(_is_sane)]
+ClockText = Annotated[str, _checked(CLOCK)]
+DateText = Annotated[str, _checked(DATE)]
+StampText = Annotated[str, _checked(STAMP)]
+
+
+def parse_as(kind: type[T], data: JsonValue, where: str, **more: object) -> T:
+    """Read an object as a frozen dataclass with a field `extra`, which takes the keys it does not know.
+
+    Raises:
+        InputError: a key is missing or holds something else; the message begins with `where` and names the key.
+    """
+    known = {field.name for field in fields(kind)} - {EXTRA}  # type: ignore[arg-type]
+    given = expect_object(data, where)
+    held = {key: value for key, value in given.items() if key in known}
+    rest = {key: value for key, value in given.items() if key not in known}
+    try:
+        read: T = _adapter(kind).validate_python({**held, **more, EXTRA: rest})
+        return read
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise InputError(f"{where}: {place}: {first['msg']} (it is {first['input']!r:.60})") from None
+
+
+def to_plain(value: object, without: frozenset[str] = frozenset()) -> JsonValue:
+    """Return frozen data as plain data, what was in `extra` beside the rest."""
+    if is_dataclass(value) and not isinstance(value, type):
+        names = [field.name for field in fields(value) if field.name not in without | {EXTRA}]
+        plain = {name: to_plain(getattr(value, name)) for name in names}
+        extra: dict[str, JsonValue] = dict(getattr(value, EXTRA, {}))
+        return {**plain, **extra}
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(each) for key, each in value.items()}
+    if isinstance(value, tuple | list):
+        return [to_plain(each) for each in value]
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise TypeError(f"{type(value).__name__} is no plain data")
+
+
+def _adapter(kind: type[T]) -> TypeAdapter[T]:
+    if kind not in _ADAPTERS:
+        _ADAPTERS[kind] = TypeAdapter(kind)
+    return _ADAPTERS[kind]
+
+
+WANTED = {
+    "missing": "is missing",
+    "string_type": "text in quotes is wanted",
+    "int_type": "a whole number is wanted",
+    "int_parsing": "a whole number is wanted",
+    "int_from_float": "a whole number is wanted",
+    "float_type": "a number is wanted",
+    "float_parsing": "a number is wanted",
+    "bool_type": "true or false is wanted",
+    "bool_parsing": "true or false is wanted",
+    "list_type": "a list in [ ] is wanted",
+    "dict_type": "a table of keys is wanted",
+    "model_type": "a table of keys is wanted",
+    "model_attributes_type": "a table of keys is wanted",
+    "datetime_type": "a moment is wanted, as in 2023-02-13T00:00:00",
+    "string_too_short": "at least {min_length} characters are wanted",
+    "string_too_long": "at most {max_length} characters are wanted",
+    "too_long": "at most {max_length} are wanted",
+    "greater_than": "more than {gt} is wanted",
+    "greater_than_equal": "at least {ge} is wanted",
+    "less_than": "less than {lt} is wanted",
+    "less_than_equal": "at most {le} is wanted",
+}
+"""By the kind of a mistake."""
+
+
+Place: TypeAlias = tuple[int | str, ...]
+"""Where a key is: names of tables and keys, and numbers in lists, from 0."""
+
+
+def describe_mistake(model: type[BaseModel], error: ValidationError) -> str:
+    """Say the first mistake in a sentence that begins with the place of its key: `residents.2.age: …`."""
+    return describe_mistakes(model, error)[0][1]
+
+
+def describe_mistakes(model: type[BaseModel], error: ValidationError) -> list[tuple[Place, str]]:
+    """Say each mistake, with its place."""
+    return [(tuple(each["loc"]), _describe(model, each)) for each in error.errors(include_url=False)]
+
+
+def find_line(text: str, place: Place) -> int:
+    """Return the line of the deepest part of a place that a TOML text has as a table or a key; 0: of none."""
+    header, count, quoted, section, found = "", dict[str, int](), False, "", 0
+    names = [part for part in place if isinstance(part, str)]
+    number = next((part for part in place[1:2] if isinstance(part, int)), 0)
+    for at, line in enumerate(text.splitlines(), 1):
+        bare, is_inside = line.strip(), quoted
+        quoted ^= (line.count('"""') + line.count("'''")) % 2 == 1
+        if is_inside:
+            continue
+        if bare.startswith("["):
+            section = bare.partition("#")[0].strip().strip("[]").strip()
+            top = section.partition(".")[0]
+            if bare.startswith("[[") and section == top:
+                count[top] = count.get(top, -1) + 1
+            header = top if names[:1] == [top] and count.get(top, 0) == number else ""
+            if header and (section == top or names[:2] == section.split(".")):
+                found = at
+        elif header and "=" in bare:
+            key = bare.partition("=")[0].strip().strip("\"'")
+            inner = names[1:] if section == header else names[2:]
+            if inner and key == inner[0]:
+                return at
+    return found
+
+
+def _describe(model: type[BaseModel], first: Any) -> str:
+    place = ".".join(str(part + 1) if isinstance(part, int) else part for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        return f"{place}: there is no such key{_keys(model, first['loc'])}"
+    wanted = WANTED.get(first["type"])
+    if wanted is None:
+        return f"{place}: {first['msg'].lower()}, not {first['input']!r:.60}"
+    said = wanted.format(**first.get("ctx", {}))
+    return f"{place}: {said}" if first["type"] == "missing" else f"{place}: {said}, not {first['input']!r:.60}"
+
+
+def _keys(model: type[BaseModel], place: Place) -> str:
+    """Say which key was meant, and which there are."""
+    holder: type[BaseModel] | None = model
+    for part in place[:-1]:
+        if isinstance(part, str) and holder is not None:
+            holder = _table_of(holder, part)
+    if holder is None:
+        return ""
+    known = [field.alias or name for name, field in holder.model_fields.items()]
+    near = difflib.get_close_matches(str(place[-1]), known, 1)
+    meant = f", did you mean {near[0]!r}?" if near else ";"
+    return f"{meant} there are {', '.join(known)}"
+
+
+def _table_of(model: type[BaseModel], key: str) -> type[BaseModel] | None:
+    """Return the table that stands under a key, also in a list or where it may be missing."""
+    field = next((each for name, each in model.model_fields.items() if (each.alias or name) == key), None)
+    found: Any = field.annotation if field is not None else None
+    kinds = [found, *get_args(found)]
+    return next((each for each in kinds if isinstance(each, type) and issubclass(each, BaseModel)), None)
+
 
 MOST_BYTES = 32_000_000
 BED = "bed"
 """The object at home in which a resident sleeps whose key `bed` says nothing."""
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -121,7 +455,7 @@ def parse_town(text: str, folder: Path, file: str = "") -> TownFile:
         faults.require_none(file)
         raise InputError("it cannot be read")
     rules = PlaceRules(_rules(name, tables.places, world, names, faults))
-    described = [_describe(each, name, world, names, faults) for each in tables.residents]
+    described = [_town_file_describe(each, name, world, names, faults) for each in tables.residents]
     residents = tuple(each for each in described if each is not None)
     faults.check(("map",), lambda: _check_ways(world, residents))
     faults.require_none(file)
@@ -277,7 +611,7 @@ def _rules(
     return rules
 
 
-def _describe(
+def _town_file_describe(
     table: ResidentTable, name: Address, world: TileWorld | PlaceWorld, residents: Collection[str], faults: Faults
 ) -> Person | None:
     """Return a resident; None where that cannot be."""

@@ -9,21 +9,17 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 
 from mindstream import chance
-from mindstream.memory.lifecycle.rate_importance import Importance, RateImportance
+from mindstream.memory.lifecycle.importance import Importance, RateImportance
 from mindstream.models.model import Distribution, Part, Piece, Request
 from mindstream.models.providers.address import Address
 from mindstream.models.providers.prices import price
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.models.shorten import estimate_tokens
-from mindstream.reasoners.reflect.insights import Found, Insight, Insights
-from mindstream.reasoners.reflect.salient_questions import Questions, SalientQuestions
-from mindstream.town.prompts.paper.plan_strokes import PlanStrokes, Stroke, Strokes
-from mindstream.town.prompts.paper.plan_tasks import PaperTask, PaperTasks, PlanTasks
-from mindstream.town.prompts.paper.say_next import Line, SayNext
-from mindstream.town.prompts.scenes.plan_scenes import PlanScenes, SceneDay, SceneItem
-from mindstream.town.prompts.scenes.talk_scene import Scene, SceneLine, SceneMemory, TalkScene
-from mindstream.town.prompts.take_from_talk import Agreed, TakeFromTalk, Taken
+from mindstream.reasoners.reflect.reflect import Found, Insight, Insights, Questions, SalientQuestions
+from mindstream.town.paper.prompts import Line, PaperTask, PaperTasks, PlanStrokes, PlanTasks, SayNext, Stroke, Strokes
+from mindstream.town.prompts.conduct import Agreed, TakeFromTalk, Taken
+from mindstream.town.scenes.prompts import PlanScenes, Scene, SceneDay, SceneItem, SceneLine, SceneMemory, TalkScene
 from mindstream.town.setting import Setting
 from mindstream.town.town import Town
 

@@ -20,7 +20,7 @@ from mindstream.town.journal import is_of_town, read_setting, resident_of, rows_
 from mindstream.town.setting import Setting
 from mindstream.town.state import ResidentState, applied
 from mindstream.town.town import Town
-from mindstream.town.world.address import Address
+from mindstream.town.world.tree import Address
 from mindstream.town.world.world import Spot
 
 E = TypeVar("E", bound=Event)

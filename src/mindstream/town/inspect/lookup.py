@@ -10,7 +10,7 @@ from mindstream.errors import InputError
 from mindstream.town.inspect.time_words import format_time, read_moment
 from mindstream.town.residents.places import words_of
 from mindstream.town.setting import Setting
-from mindstream.town.world.address import OBJECT
+from mindstream.town.world.tree import OBJECT
 
 LONGEST = 99
 """So many characters of what was typed are repeated."""

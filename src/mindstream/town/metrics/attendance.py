@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from mindstream.errors import InputError
 from mindstream.town.inspect.history import History
-from mindstream.town.metrics.diffusion import Diffusion
-from mindstream.town.world.address import Address
+from mindstream.town.metrics.measures import Diffusion
+from mindstream.town.world.tree import Address
 
 LEAST = 5
 """So many minutes somebody must be there, awake: who only passes by does not attend."""

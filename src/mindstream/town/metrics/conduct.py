@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from mindstream.town.events import Acted, Talked
 from mindstream.town.inspect.history import History
-from mindstream.town.world.address import ARENA, SECTOR
-from mindstream.town.world.walk import read_walk
+from mindstream.town.world.routes import read_walk
+from mindstream.town.world.tree import ARENA, SECTOR
 from mindstream.town.world.world import Spot
 
 

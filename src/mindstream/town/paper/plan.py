@@ -3,32 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from mindstream.memory.store.record import Kind, Record, RecordDraft
 from mindstream.town.events import Block, DayPlanned, TasksPlanned
-from mindstream.town.paper.identity import renew_identity
-from mindstream.town.paper.own_acts import is_own_act, rate_memories
-from mindstream.town.paper.places import descend, known_tree, narrowed, path_of, things_in
-from mindstream.town.prompts.paper.plan_hours import PlanHours
-from mindstream.town.prompts.paper.plan_strokes import PlanStrokes, Stroke, Strokes
-from mindstream.town.prompts.paper.plan_tasks import SHORTEST, PaperTask, PlanTasks
-from mindstream.town.prompts.plan_day import DayPlan, Item, say_date
-from mindstream.town.residents.appointment import Appointment, appointment_of
+from mindstream.town.paper.people import (
+    descend,
+    is_own_act,
+    known_tree,
+    narrowed,
+    path_of,
+    rate_memories,
+    renew_identity,
+    things_in,
+)
+from mindstream.town.paper.prompts import (
+    SHORTEST,
+    PaperTask,
+    PlanHours,
+    PlanStrokes,
+    PlanTasks,
+    RestOfDay,
+    RewriteDay,
+    Stroke,
+    Strokes,
+)
+from mindstream.town.prompts.context import Memory
+from mindstream.town.prompts.plans import DayPlan, Item, say_date
+from mindstream.town.residents.keep_talk import Kept
+from mindstream.town.residents.person import Appointment, appointment_of
+from mindstream.town.residents.places import is_let_in, words_of
 from mindstream.town.residents.plan import (
     PLAN_IMPORTANCE,
     begin,
     blocks_of,
     day_of,
+    is_ahead_today,
     is_right_again,
     leave_it,
+    minutes_between,
+    take_up,
     usual_day,
 )
 from mindstream.town.residents.plan import plan_day as idle_away
 from mindstream.town.residents.shown import show
 from mindstream.town.residents.surroundings import household, light_on, weather_on
 from mindstream.town.residents.turn import ResidentTurn
-from mindstream.town.world.address import ARENA
 from mindstream.town.world.hours import DAY_MINUTES, clock, minute_of
+from mindstream.town.world.tree import ARENA
 
 AN_HOUR, LONGEST_HOUR = 60, 90
 """What is longer than the second is planned by hours; what comes of that is never shorter than half of the first."""
@@ -291,3 +313,78 @@ def surroundings_of(turn: ResidentTurn, *, of_day: bool = False) -> str:
     lives = f"Lives with: {', '.join(house)}." if house else "Lives alone."
     light = "" if of_day else f"; {light_on(turn.setting, turn.step)}"
     return f"{lives} Weather: {weather_on(turn.setting, turn.step)}{light}."
+
+
+async def rewrite_day(turn: ResidentTurn, kept: Sequence[Kept]) -> None:
+    """Write the rest of the day anew, in one call, where something was agreed on for it; what was agreed on stands."""
+    agreed = [each for each in kept if each.appointment and is_ahead_today(turn, each.appointment)]
+    appointments = [each.appointment for each in agreed if each.appointment]
+    if not agreed:
+        return
+    minute = turn.setting.minute(turn.step)
+    rest = [each for each in turn.state.blocks if each.end > minute and not each.asleep]
+    bed = next((each.start for each in turn.state.blocks if each.asleep and each.start > minute), DAY_MINUTES)
+    _, lines = known_tree(turn)
+    reply = await turn.ask(
+        RewriteDay(
+            who=turn.name,
+            identity=turn.identity,
+            when=clock(minute),
+            bed=clock(bed),
+            agreed=tuple(
+                Memory(text=each.text, appointment=each.appointment, where=words_of(each.appointment.place))
+                for each in agreed
+                if each.appointment
+            ),
+            plan=tuple(f"{clock(b.start)}-{clock(b.end)} {b.what} ({path_of(b.place)})" for b in rest),
+            places=lines,
+        )
+    )
+    blocks = _with_early_starts(turn, _parts(turn, reply, appointments, minute, bed))
+    if blocks:
+        because = "; ".join(each.text for each in agreed)[:300]
+        turn.write(TasksPlanned(step=turn.step, blocks=tuple(blocks), because=because))
+    is_kept = {stroke.keeps for stroke in reply.strokes}
+    for number, (at, each) in enumerate(zip(appointments, agreed, strict=True), 1):
+        if number not in is_kept or not minute < at.start.hour * 60 + at.start.minute < bed:
+            take_up(turn, at, each.text)
+
+
+def _parts(turn: ResidentTurn, reply: RestOfDay, agreed: Sequence[Appointment], minute: int, bed: int) -> list[Block]:
+    """Return what lies ahead, one after the other: an appointment at its time and place; what stays as it was keeps
+    how far it was planned."""
+    as_it_was = {(each.start, each.what): each for each in turn.state.blocks}
+    parts = dict[int, Block]()
+    for stroke in reply.strokes:
+        start, place = minute_of(stroke.start), place_of(turn, stroke)
+        if 0 < stroke.keeps <= len(agreed):
+            at = agreed[stroke.keeps - 1]
+            start = at.start.hour * 60 + at.start.minute
+            place = at.place if at.place and is_let_in(turn.setting, turn.person, at) else place
+        if minute < start < bed:  # what goes on now has been planned before
+            new = Block(start=start, minutes=1, what=stroke.what, place=place)
+            parts[start] = new if stroke.keeps else as_it_was.get((start, stroke.what), new)
+    every = [parts[start] for start in sorted(parts)]
+    ends = [*(each.start for each in every[1:]), bed] if every else []
+    return [_lasting(each, end - each.start) for each, end in zip(every, ends, strict=True)]
+
+
+def _lasting(block: Block, minutes: int) -> Block:
+    """Return a block that lasts so long; a task that has become longer is planned anew."""
+    return block.model_copy(update={"minutes": minutes, "fine": block.fine and minutes <= block.minutes})
+
+
+def _with_early_starts(turn: ResidentTurn, blocks: Sequence[Block]) -> list[Block]:
+    """Let one set out for each part but the first so that one is there when it begins."""
+    for before, part in pairwise(blocks):
+        ahead = minutes_between(turn, before.place, part.place)
+        if part.start - ahead <= before.start:
+            return list(blocks)
+    moved = [
+        part.model_copy(update={"start": part.start - ahead, "minutes": part.minutes + ahead})
+        for before, part in pairwise(blocks)
+        for ahead in (minutes_between(turn, before.place, part.place),)
+    ]
+    every = [*blocks[:1], *moved]
+    ends = [*(each.start for each in every[1:]), *(each.end for each in every[-1:])]
+    return [each.model_copy(update={"minutes": end - each.start}) for each, end in zip(every, ends, strict=True)]

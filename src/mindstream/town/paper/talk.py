@@ -11,11 +11,9 @@ from dataclasses import dataclass, field
 from mindstream.memory.store.record import Record, RecordDraft, normalised
 from mindstream.town.compat import talk_end
 from mindstream.town.events import Overheard, SpokenLine, Talked
-from mindstream.town.paper.rewrite import rewrite_day
-from mindstream.town.prompts.paper.say_next import Line, SayNext
-from mindstream.town.prompts.paper.sum_up_relation import SumUpRelation
-from mindstream.town.prompts.take_from_talk import TakeFromTalk
-from mindstream.town.residents.appointment import KEY
+from mindstream.town.paper.plan import rewrite_day
+from mindstream.town.paper.prompts import Line, SayNext, SumUpRelation
+from mindstream.town.prompts.conduct import TakeFromTalk
 from mindstream.town.residents.converse import (
     APPOINTMENTS,
     OF_OTHER,
@@ -27,6 +25,7 @@ from mindstream.town.residents.converse import (
     is_busy,
 )
 from mindstream.town.residents.keep_talk import PROMISE, keep, meeting_places
+from mindstream.town.residents.person import KEY
 from mindstream.town.residents.places import words_of
 from mindstream.town.residents.shown import show
 from mindstream.town.residents.turn import ResidentTurn

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mindstream.memory.lifecycle.rate_importance import RateImportance
+from mindstream.memory.lifecycle.importance import RateImportance
 from mindstream.memory.store.record import Kind, Record, RecordDraft, normalised
 from mindstream.reasoners.reflect.reflect import OWN
 from mindstream.town.compat import talk_end
 from mindstream.town.events import SpokenLine, Talked
-from mindstream.town.prompts.take_from_talk import TakeFromTalk
-from mindstream.town.prompts.utter import Utter
-from mindstream.town.residents.appointment import appointment_of
+from mindstream.town.prompts.conduct import TakeFromTalk, Utter
 from mindstream.town.residents.keep_talk import PROMISE, keep, meeting_places
+from mindstream.town.residents.person import appointment_of
 from mindstream.town.residents.places import words_of
 from mindstream.town.residents.plan import take_up
 from mindstream.town.residents.shown import show

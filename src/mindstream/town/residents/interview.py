@@ -20,13 +20,13 @@ from mindstream.models.ask import ask
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import AnyModels, Models, open_models
-from mindstream.text.support import SHARE
+from mindstream.text.classifier import SHARE
 from mindstream.text.words import plain_words, sentences, terms
 from mindstream.town.inspect.history import Source, open_store, step_of
 from mindstream.town.journal import TownState, read_setting, read_town
-from mindstream.town.prompts.answer_interview import AnswerInterview
+from mindstream.town.prompts.conduct import AnswerInterview
+from mindstream.town.residents.person import policy_of
 from mindstream.town.residents.places import words_of
-from mindstream.town.residents.ranking import policy_of
 from mindstream.town.setting import Setting
 from mindstream.town.state import ResidentState
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 
 from mindstream.memory.store.record import Record, RecordDraft
-from mindstream.town.prompts.take_from_talk import Agreed, Taken
-from mindstream.town.residents.appointment import KEY, Appointment, appointment_of
+from mindstream.town.prompts.conduct import Agreed, Taken
+from mindstream.town.residents.person import KEY, Appointment, appointment_of
 from mindstream.town.residents.places import is_home, known_places, may_use
 from mindstream.town.residents.turn import ResidentTurn
 from mindstream.town.setting import Setting
-from mindstream.town.world.address import ARENA
 from mindstream.town.world.hours import minute_of
+from mindstream.town.world.tree import ARENA
 
 PROMISE = "promise"
 """The keyword of what somebody agreed to, or refused."""

@@ -33,7 +33,7 @@ from mindstream.reasoners.reasoner import (
 )
 from mindstream.reasoners.runner import silent
 from mindstream.reasoners.write_result import conclude
-from mindstream.town.prompts.take_from_talk import TakeFromTalk, Taken
+from mindstream.town.prompts.conduct import TakeFromTalk, Taken
 from mindstream.town.residents.keep_talk import IMPORTANCE, Kept, keep, meeting_places
 from mindstream.town.residents.places import words_of
 from mindstream.town.residents.plan import take_up

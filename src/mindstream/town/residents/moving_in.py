@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mindstream.log.events import Remembered
-from mindstream.memory.lifecycle.rate_importance import RateImportance
+from mindstream.memory.lifecycle.importance import RateImportance
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Commit, Entry, Store
 from mindstream.town.events import JOURNAL, TOWN, MovedIn, TownBegan
-from mindstream.town.residents.appointment import KEY
+from mindstream.town.residents.person import KEY
 from mindstream.town.residents.places import find_home
 from mindstream.town.residents.turn import Resident, ResidentTurn
 from mindstream.town.setting import Setting

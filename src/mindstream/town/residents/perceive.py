@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mindstream.memory.lifecycle.rate_importance import RateImportance
+from mindstream.memory.lifecycle.importance import RateImportance
 from mindstream.memory.store.record import RecordDraft, Triple
 from mindstream.town.events import Perceived
 from mindstream.town.residents.percept import Percept
-from mindstream.town.residents.ranking import IDLE
+from mindstream.town.residents.person import IDLE
 from mindstream.town.residents.turn import ResidentTurn
 from mindstream.town.state import ResidentState
 

@@ -2,14 +2,155 @@
 
 from __future__ import annotations
 
-from datetime import date
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from functools import cache
+from typing import Annotated, Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, field_validator
+import numpy as np
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, field_validator
 
-from mindstream.town.residents.appointment import Appointment
+from mindstream.memory.memory import Memory
+from mindstream.memory.recall.policies import Candidates, Floats, Generative, Policy, Ranking, Rows, best, rated, spread
+from mindstream.memory.recall.recall import Recollection
+from mindstream.memory.recall.touch import Touch
+from mindstream.memory.store.columns import KIND_CODES
+from mindstream.memory.store.record import Ids
+from mindstream.memory.store.store import Revision
+from mindstream.town.profile import Profile
 from mindstream.town.world.hours import DAY_MINUTES
 from mindstream.town.world.world import Spot
+
+IDLE = "idle"
+"""The keyword of what was seen as it should be."""
+
+
+@cache
+def policy_of(profile: Profile) -> Policy:
+    """Return the ranking of a town: recency, importance and relevance (Park 2023, 4.1)."""
+    weights = profile.recency, profile.importance, profile.relevance, profile.decay
+    return ByRank(*weights) if profile.compat else Generative(*weights)
+
+
+@dataclass(frozen=True, slots=True)
+class ByRank:
+    """As the published code ranks: recency by rank instead of hours, relevance by vectors alone.
+
+    It begins to count at the memory that was returned longest ago, so that the oldest counts as the most recent; that
+    is a defect, and `newest_first` is what was meant. `without`: rows that are no candidates;
+    `thoughts`: those that come after what was seen at the same moment.
+    """
+
+    recency: float = 0.5
+    importance: float = 2.0
+    relevance: float = 3.0
+    decay: float = 0.995
+    newest_first: bool = False
+    without: tuple[int, ...] = ()
+    thoughts: tuple[int, ...] = ()
+
+    async def within(self, stream: Memory) -> ByRank:
+        """Return it for a stream: what was said and what was seen idle is left out."""
+        columns = await stream.columns()
+        chats = np.flatnonzero(columns.kind.values == KIND_CODES["chat"]).tolist()
+        thoughts = np.flatnonzero(columns.kind.values != KIND_CODES["observation"]).tolist()
+        return replace(self, without=(*chats, *columns.keywords.of(IDLE).tolist()), thoughts=tuple(thoughts))
+
+    def rank(self, candidates: Candidates, n: int) -> Ranking:
+        rows = np.setdiff1d(candidates.rows, self.without)
+        signals = candidates.signals(rows)
+        parts = {
+            "recency": self.recency * spread(self._recency(rows, signals.accessed)),
+            "importance": self.importance * spread(rated(signals.importance)),
+            "relevance": self.relevance * spread(candidates.cosines(rows)),
+        }
+        return best(rows, parts["recency"] + parts["importance"] + parts["relevance"], n, parts)
+
+    def _recency(self, rows: Rows, accessed: Floats) -> Floats:
+        order = np.lexsort((-rows, np.isin(rows, self.thoughts), accessed))
+        places = np.empty(len(order))
+        places[order[::-1] if self.newest_first else order] = np.arange(1, len(order) + 1)
+        return np.power(self.decay, places)
+
+
+class ResidentMemory(Memory):
+    """A stream whose recalls wait to be written until its resident's turn is."""
+
+    policy: Policy | None = None
+    _recalls: tuple[Touch, ...] = ()
+
+    def begin_turn(self) -> None:
+        """Let go of what this process keeps between writes: a turn is the same for one that has just begun."""
+        self._recalls = ()
+        self._lately.forget(self.key)
+        self.ids = Ids(self.name, self.ids.seed)
+
+    async def recall(self, query: str, k: int = 10, *, touch: bool = True, **asked: Any) -> Recollection:
+        """Return the k records that answer best (see `Stream.recall`)."""
+        policy = await self.policy.within(self) if isinstance(self.policy, ByRank) else self.policy
+        found = await super().recall(query, k, touch=False, **({"policy": policy} | asked))
+        if touch and found.touch is not None:
+            self.touch_later(found.touch)
+        return found
+
+    def touch_later(self, touch: Touch) -> None:
+        """Let a recall do to memories what it does, with the next turn that is written; each counts once."""
+        if touch not in self._recalls:
+            self._recalls += (touch,)
+
+    async def take_touched(self, written: Callable[[], Awaitable[None]]) -> list[Revision]:
+        """Return what the recalls since the last time do to memories, once all that came before is `written`."""
+        recalls, self._recalls = self._recalls, ()
+        if not recalls:
+            return []
+        await written()
+        return await self.touched(recalls)
+
+
+KEY = "appointment"
+"""Under this key an appointment stands in the `data` of the record that tells of it; it goes where the news goes."""
+
+
+TownTime = Annotated[datetime, AfterValidator(lambda when: when if when.tzinfo else when.replace(tzinfo=UTC))]
+"""A moment of the town's own time, which is taken for UTC as everywhere in a town."""
+
+
+class Appointment(BaseModel):
+    """Something that takes place. A record that has one has KEY among its keywords too, so that it is found.
+
+    Attributes:
+        what: what is done there, in a few words, as a plan says it ("having lunch").
+        place: the address of where it is, as in the town's file; "" where nobody said.
+        start, end: the town's own time.
+        host: who gives it; "" nobody.
+        who: who has agreed to come; others may know of it and stay away.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    what: str
+    place: str = ""
+    start: TownTime
+    end: TownTime
+    host: str = ""
+    who: tuple[str, ...] = ()
+
+    def is_same(self, other: Appointment) -> bool:
+        """Tell whether another tells of the same, in whatever words and whoever comes."""
+        return (self.start, self.place, self.host) == (other.start, other.place, other.host)
+
+    def as_data(self) -> dict[str, Any]:
+        """Return what a record keeps of it: `{KEY: …}`."""
+        return {KEY: self.model_dump(mode="json", exclude_defaults=True)}
+
+
+def appointment_of(data: Mapping[str, Any]) -> Appointment | None:
+    """Return the appointment that a record's data hold; None: there is none, or it cannot be read."""
+    try:
+        return Appointment.model_validate(data[KEY]) if KEY in data else None
+    except ValidationError:
+        return None
 
 
 class Relation(NamedTuple):

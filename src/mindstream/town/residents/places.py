@@ -7,14 +7,13 @@ from datetime import datetime
 from functools import cache
 
 from mindstream.errors import InputError
-from mindstream.town.prompts.plan_day import Place
-from mindstream.town.residents.appointment import Appointment
-from mindstream.town.residents.person import Person
+from mindstream.town.prompts.plans import Place
+from mindstream.town.residents.person import Appointment, Person
 from mindstream.town.residents.turn import ResidentTurn
 from mindstream.town.setting import Setting
-from mindstream.town.world.address import Address, sector_of
 from mindstream.town.world.hours import clock
 from mindstream.town.world.rules import PlaceRules
+from mindstream.town.world.tree import Address, sector_of
 from mindstream.town.world.world import Spot
 
 

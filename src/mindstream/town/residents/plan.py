@@ -14,17 +14,16 @@ from mindstream.errors import InputError
 from mindstream.memory.store.record import RecordDraft
 from mindstream.town.compat import act_end, renews_daily_goals
 from mindstream.town.events import Act, Acted, Block, DayPlanned, TasksPlanned
-from mindstream.town.prompts.break_down import BreakDown, Task
-from mindstream.town.prompts.plan_day import AT_HOME, GAP, DayPlan, PlanDay, Usual, say_date
-from mindstream.town.residents.appointment import Appointment, appointment_of
+from mindstream.town.prompts.plans import AT_HOME, GAP, BreakDown, DayPlan, PlanDay, PlanRest, Task, Usual, say_date
+from mindstream.town.residents.person import Appointment, appointment_of
 from mindstream.town.residents.places import bed_of, is_home, is_let_in, known_places, things_around, words_of
 from mindstream.town.residents.shown import show
 from mindstream.town.residents.sight import is_in_sight, nearest_spot
 from mindstream.town.residents.standing import stand_at
 from mindstream.town.residents.turn import ResidentTurn
-from mindstream.town.world.address import sector_of
 from mindstream.town.world.hours import DAY_MINUTES, clock, minute_of
-from mindstream.town.world.walk import write_walk
+from mindstream.town.world.routes import write_walk
+from mindstream.town.world.tree import sector_of
 
 AHEAD = 60
 """So many minutes of a plan are broken down at once, at least."""
@@ -419,3 +418,41 @@ def walk_to(turn: ResidentTurn, place: str) -> str | None:
     except InputError:
         return None
     return write_walk(path)
+
+
+DONE = 12
+"""So much of what was done last is shown."""
+
+
+async def plan_rest(turn: ResidentTurn) -> None:
+    """Plan what is left of the day; where nothing is to change, and without a model, the plan stays."""
+    minute, state = turn.setting.minute(turn.step), turn.state
+    ahead = [each for each in state.blocks if each.end > minute]
+    known = known_places(turn.setting, turn.person, state.knows, turn.setting.when(turn.step))
+    await turn.resident.written()
+    newest = await turn.resident.memory.latest("observation", DONE)
+    reply = await turn.ask(
+        PlanRest(
+            who=turn.name,
+            identity=turn.identity,
+            when=turn.date_and_time,
+            done=tuple(each.text for each in newest),
+            planned=tuple(map(_line, ahead)),
+            places=tuple(place for _, place in known),
+        )
+    )
+    asleep = next((each.start for each in ahead if each.asleep and each.start > minute), DAY_MINUTES)
+    items = list[Stretch]()
+    for item in reply.items:
+        start = minute_of(item.start)
+        place = known[item.place - 1][0] if 0 < item.place <= len(known) else turn.person.home
+        if minute < start + item.minutes and start < asleep:
+            items.append(Stretch(start, start + item.minutes, item.what, place))
+    if items:
+        blocks = [each for each in fill(turn, items, minute, asleep) if each.minutes > 0]
+        turn.write(TasksPlanned(step=turn.step, blocks=tuple(blocks)))
+
+
+def _line(block: Block) -> str:
+    where = f" ({words_of(block.place)})" if block.place else ""
+    return f"{clock(block.start % DAY_MINUTES)} {block.what}{where}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mindstream.town.paper.people import react_to_people
-from mindstream.town.prompts.should_talk import ShouldTalk
+from mindstream.town.prompts.conduct import ShouldTalk
 from mindstream.town.residents.converse import OF_OTHER, OF_PEOPLE, TELLABLE, TO_TELL, can_be_told
 from mindstream.town.residents.percept import Percept
 from mindstream.town.residents.remedies import react_to_things

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mindstream.models.rules import Rules
 from mindstream.reasoners.reflect.reflect import reflection_entry
-from mindstream.town.paper.identity import renew_identity
+from mindstream.town.paper.people import renew_identity
 from mindstream.town.profile import Profile
 from mindstream.town.residents.turn import ResidentTurn
 from mindstream.town.state import ResidentState

@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.town.events import Block, TasksPlanned
 from mindstream.town.paper.plan import begin_day
-from mindstream.town.prompts.plan_day import AT_HOME
-from mindstream.town.prompts.see_to import Remedy, SeeTo
-from mindstream.town.prompts.should_act import ShouldAct
+from mindstream.town.prompts.conduct import Remedy, SeeTo, ShouldAct
+from mindstream.town.prompts.plans import AT_HOME
 from mindstream.town.residents.occupancy import OCCUPIED
 from mindstream.town.residents.perceive import is_undecided
 from mindstream.town.residents.percept import Percept
@@ -21,8 +20,8 @@ from mindstream.town.residents.plan import PLAN_IMPORTANCE, begin, leave_it, min
 from mindstream.town.residents.sight import nearest_spot
 from mindstream.town.residents.turn import ResidentTurn
 from mindstream.town.state import ResidentState
-from mindstream.town.world.address import sector_of
 from mindstream.town.world.hours import clock
+from mindstream.town.world.tree import sector_of
 
 RECALLED = 8
 PASSING_IMPORTANCE = 2.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from mindstream.memory.store.record import Record
-from mindstream.town.prompts.memory import Memory
-from mindstream.town.residents.appointment import appointment_of
+from mindstream.town.prompts.context import Memory
+from mindstream.town.residents.person import appointment_of
 from mindstream.town.residents.places import words_of
 
 LONGEST = 600

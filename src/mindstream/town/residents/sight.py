@@ -8,7 +8,7 @@ from mindstream.town.compat import is_unseen_edge, sees_idle
 from mindstream.town.events import Act
 from mindstream.town.residents.occupancy import find_taken
 from mindstream.town.residents.percept import Percept
-from mindstream.town.residents.ranking import IDLE
+from mindstream.town.residents.person import IDLE
 from mindstream.town.residents.turn import Resident
 from mindstream.town.setting import Setting
 from mindstream.town.state import ResidentState

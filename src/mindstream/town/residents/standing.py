@@ -5,7 +5,7 @@ from __future__ import annotations
 from mindstream.town.residents.places import is_home
 from mindstream.town.residents.sight import is_in_sight
 from mindstream.town.residents.turn import ResidentTurn
-from mindstream.town.world.address import ARENA, OBJECT, Address
+from mindstream.town.world.tree import ARENA, OBJECT, Address
 from mindstream.town.world.world import Spot
 
 ASIDE = 3

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from mindstream.town.residents.percept import Percept
 from mindstream.town.residents.person import Person
 from mindstream.town.setting import Setting
-from mindstream.town.world.address import sector_of
-from mindstream.town.world.weather import light_at
+from mindstream.town.world.tree import sector_of
+from mindstream.town.world.world import light_at
 
 
 def housemates(setting: Setting, person: Person) -> tuple[str, ...]:

@@ -25,10 +25,8 @@ from mindstream.models.shorten import estimate_tokens
 from mindstream.town.compat import lookup_words
 from mindstream.town.events import Asked, Decided
 from mindstream.town.profile import Profile
-from mindstream.town.residents.appointment import KEY, Appointment, appointment_of
 from mindstream.town.residents.percept import Percept
-from mindstream.town.residents.person import Person
-from mindstream.town.residents.resident_memory import ResidentMemory
+from mindstream.town.residents.person import KEY, Appointment, Person, ResidentMemory, appointment_of
 from mindstream.town.setting import Setting
 from mindstream.town.state import ResidentState, applied
 

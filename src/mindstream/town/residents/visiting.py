@@ -24,10 +24,10 @@ from mindstream.minds.responder import Attention, Host
 from mindstream.models.ask import speak
 from mindstream.reasoners.reasoner import Reasoner
 from mindstream.town.journal import TownState
-from mindstream.town.prompts.answer_interview import AnswerInterview
+from mindstream.town.prompts.conduct import AnswerInterview
 from mindstream.town.residents.interview import Interviewer
 from mindstream.town.residents.keep_visit import KeepVisit, finish_visit
-from mindstream.town.residents.ranking import policy_of
+from mindstream.town.residents.person import policy_of
 from mindstream.town.town import Town
 
 SHOWN = 40

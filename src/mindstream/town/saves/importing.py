@@ -1,5 +1,8 @@
 """A town from a saved simulation of Park 2023: its people, what each remembers, has planned and does.
 
+An event is an observation, a thought a thought; a chat is what was said in it, a record for each utterance. What only a
+node has (its own id, key, expiry) is in the record's data.
+
 What differs a little between the files (a blank too much, a place or a name in other letters) is matched by closeness,
 and whoever imports is told.
 """
@@ -7,40 +10,227 @@ and whoever imports is told.
 from __future__ import annotations
 
 import contextlib
+import lzma
+import sqlite3
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, timedelta
 from difflib import get_close_matches
+from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import ValidationError
+import numpy as np
+from pydantic import JsonValue, ValidationError
 
-from mindstream.clock import ManualClock
+from mindstream.clock import ManualClock, moment_or_none
 from mindstream.errors import InputError
 from mindstream.location import AnyData, Location
-from mindstream.log.events import Remembered
+from mindstream.log.database import FILE
+from mindstream.log.events import Event, Remembered
+from mindstream.log.files import private_database, private_folder
 from mindstream.log.names import StreamName
 from mindstream.memory.memory import Memory
 from mindstream.memory.opening import AnyStore, is_begun, open_store
-from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.record import Kind, Record, RecordDraft, Triple
 from mindstream.memory.store.store import Commit, Entry, Store
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
-from mindstream.town.events import JOURNAL, TOWN, TownBegan, TownImported
-from mindstream.town.formats.save_clock import settle_clock
-from mindstream.town.formats.saves import PersonaSave, Save
-from mindstream.town.formats.typed import parse_clock
+from mindstream.town.events import (
+    JOURNAL,
+    TOWN,
+    Act,
+    Acted,
+    Block,
+    BroughtIn,
+    DayPlanned,
+    MovedIn,
+    SpokenLine,
+    Talked,
+    TownBegan,
+    TownImported,
+)
+from mindstream.town.formats.nodes import AssociativeMemory, ConceptNode
+from mindstream.town.formats.saves import PersonaSave, Save, Schedule, Scratch, settle_clock
+from mindstream.town.formats.town_file import parse_clock, parse_stamp
 from mindstream.town.missing_keys import missing_keys
 from mindstream.town.profile import Profile
 from mindstream.town.residents.person import FirstMemory, Person
-from mindstream.town.saves.import_memory import import_memory
-from mindstream.town.saves.import_state import rows_of_scratch
+from mindstream.town.residents.places import find_home
 from mindstream.town.setting import Setting
 from mindstream.town.source import dump_source
-from mindstream.town.world.address import parse_address
+from mindstream.town.world.hours import DAY_MINUTES
+from mindstream.town.world.routes import write_walk
+from mindstream.town.world.tree import parse_address
 from mindstream.town.world.world import Spot, World
+
+RECORDED_EMBEDDER = "text-embedding-ada-002"
+"""Whose vectors the authors' saves hold."""
+KINDS: Mapping[str, Kind] = {"event": "observation", "thought": "thought", "chat": "chat"}
+
+
+async def import_memory(stream: Memory, memory: AssociativeMemory) -> None:
+    """Write a memory's nodes into a stream; what rests on others is written after them.
+
+    Their vectors are kept where the stream's embedder made them, else made anew.
+    """
+    held: dict[str, tuple[str, ...]] = {}
+    waiting: list[tuple[ConceptNode, list[RecordDraft]]] = []
+    vectors = memory.embeddings.by_key() if _is_recorded(stream, memory) else {}
+    for node in memory.in_order():
+        if any(each not in held for each in node.evidence):
+            await _write(stream, waiting, held, vectors)
+            waiting = []
+        evidence = tuple(id_ for each in node.evidence for id_ in held.get(each, ()))
+        waiting.append((node, news_of(node, evidence)))
+    await _write(stream, waiting, held, vectors)
+
+
+def _is_recorded(stream: Memory, memory: AssociativeMemory) -> bool:
+    width = memory.embeddings.vectors.shape[1]
+    return RECORDED_EMBEDDER in stream.embedder.name and width == stream.embedder.width
+
+
+async def _write(
+    stream: Memory,
+    waiting: Sequence[tuple[ConceptNode, list[RecordDraft]]],
+    held: dict[str, tuple[str, ...]],
+    vectors: Mapping[str, np.typing.NDArray[np.float64]],
+) -> None:
+    built = iter(await stream.build_records([new for _, news in waiting for new in news]))
+    records: list[Record] = []
+    for node, news in waiting:
+        made = [replace(next(built), accessed=moment_or_none(news[0].created) or 0.0) for _ in news]
+        if node.embedding_key in vectors:
+            vector = vectors[node.embedding_key].astype(np.float16)
+            made = [replace(record, vector=vector, embedder=stream.embedder.name) for record in made]
+        held[node.node_id] = tuple(record.id for record in made)
+        records += made
+    if records:
+        event = Remembered(count=len(records), kinds=dict(Counter[str](record.kind for record in records)))
+        entry = Entry(event, stream.name, tuple(records))
+        await stream.store.commit(Commit(mind=stream.key, at=stream.clock.now(), entries=(entry,)))
+
+
+def news_of(node: ConceptNode, evidence: tuple[str, ...]) -> list[RecordDraft]:
+    """Return what is to be remembered of a node; the depth of a thought is that of its evidence and one."""
+    data: dict[str, JsonValue] = {"node": node.node_id}
+    if node.embedding_key != node.description:
+        data["key"] = node.embedding_key
+    if node.expiration is not None:
+        data["expires"] = node.expiration
+    importance = float(min(10, max(1, node.poignancy)))
+    if importance != node.poignancy or isinstance(node.poignancy, bool):
+        data["poignancy"] = node.poignancy
+    new = RecordDraft(
+        text=node.description.strip() or node.embedding_key.strip() or "nothing",
+        kind=KINDS[node.type],
+        by=node.subject,
+        importance=importance,
+        about=Triple(node.subject, node.predicate or "", node.object or ""),
+        keywords=node.keywords,
+        evidence=evidence,
+        depth=None if node.type == "thought" and evidence else node.depth,
+        created=parse_stamp(node.created).replace(tzinfo=UTC).timestamp(),
+        data=data,
+    )
+    if node.type != "chat":
+        return [new]
+    said = [line for line in node.filling or () if isinstance(line, tuple) and len(line) > 1 and line[1].strip()]
+    data["about"] = new.text
+    episode = f"talk {node.created} {min(node.subject, node.object or '')}"
+    return [replace(new, text=line[1], by=line[0], episode=episode) for line in said] or [new]
+
+
+ASLEEP = "sleeping"
+"""How the authors write that somebody sleeps."""
+
+
+def rows_of_scratch(setting: Setting, persona: PersonaSave, step: int) -> Iterator[Event]:
+    """Yield the rows that bring a resident to where it is after a step; before the first, it only moves in."""
+    scratch, person = persona.scratch, setting.people[persona.name]
+    spot, knows = find_home(setting, person)
+    yield MovedIn(step=max(step, 0), spot=spot, knows=knows)
+    if step < 0:
+        return
+    events = [node for node in persona.memory.in_order() if node.type == "event"]
+    seen = [(node.subject, node.predicate, node.object) for node in events[-setting.profile.retention :]]
+    rested = {name: step + left for name, left in sorted(scratch.chatting_with_buffer.items()) if left > 0}
+    gathered = max(0.0, float(scratch.importance_trigger_max - scratch.importance_trigger_curr))
+    yield BroughtIn(step=step, seen=tuple(seen), gathered=gathered, rested=rested)
+    act = _act(setting, scratch, spot, step)
+    if blocks := _blocks(setting, scratch, act.place):
+        day = setting.day(step)
+        yield DayPlanned(step=step, day=day, currently=scratch.currently, broad=scratch.daily_req, blocks=blocks)
+    yield Acted(step=step, act=act)
+    if scratch.chatting_with in setting.people and scratch.chatting_end_time is not None:
+        lines = tuple(SpokenLine(by=who, text=text) for who, text in scratch.chat or ())
+        until = max(_step_of(setting, scratch.chatting_end_time), step + 1)
+        yield Talked(step=step, partner=scratch.chatting_with or "", lines=lines, until=until)
+
+
+def _act(setting: Setting, scratch: Scratch, spot: Spot, step: int) -> Act:
+    """Return what somebody does: it stands where it is, and goes on along the rest of its way."""
+    began = min(_step_of(setting, scratch.act_start_time), step) if scratch.act_start_time else step
+    until = step + 1
+    if scratch.act_start_time and scratch.act_duration is not None:
+        end = parse_clock(scratch.act_start_time) + timedelta(seconds=59, minutes=scratch.act_duration)
+        until = max(until, setting.step_at_moment(end.replace(second=0, tzinfo=UTC).timestamp()))
+    place, way = scratch.act_address or "", _way(setting, scratch, spot)
+    what = scratch.act_description or "being idle"
+    return Act(
+        what=what,
+        place=place if place in setting.addresses else "",
+        since=began,
+        until=until,
+        path=write_walk([*[spot] * (step - began + 1), *way]),
+        asleep=what.startswith(ASLEEP),
+    )
+
+
+def _way(setting: Setting, scratch: Scratch, spot: Spot) -> Sequence[Spot]:
+    """Return the rest of somebody's way; one that does not begin here, or goes where nobody can, is found anew."""
+    way = scratch.planned_path
+    apart = [abs(a[0] - b[0]) + abs(a[1] - b[1]) for a, b in pairwise((spot, *way))]
+    if max(apart, default=0) <= 1 and all(map(setting.world.walkable, way)):
+        return way
+    if setting.world.walkable(way[-1]) and setting.world.routes.is_reachable(spot, way[-1]):
+        return setting.world.routes.path(spot, way[-1])
+    return ()
+
+
+def _step_of(setting: Setting, clock: str) -> int:
+    return setting.step_at_moment(parse_clock(clock).replace(tzinfo=UTC).timestamp())
+
+
+def _blocks(setting: Setting, scratch: Scratch, here: str) -> tuple[Block, ...]:
+    """Return the day's plan; tasks have no places in a save: one is done where its resident is."""
+    home = setting.people[scratch.name].home
+    blocks: list[Block] = []
+    doing = (scratch.act_description or "").partition(" (")[0]
+    for what, minutes in _cut(scratch.f_daily_schedule):
+        task, inner, _ = what.partition(" (")
+        asleep = what.startswith(ASLEEP)
+        place = home if asleep else here if task == doing else ""
+        start = blocks[-1].end if blocks else 0
+        fine = bool(inner) or minutes < 60
+        blocks.append(Block(start=start, minutes=minutes, what=what, place=place, asleep=asleep, fine=fine))
+    if blocks and (left := DAY_MINUTES - blocks[-1].end) > 0:
+        blocks.append(Block(start=blocks[-1].end, minutes=left, what="sleeping", place=home, asleep=True))
+    return tuple(blocks)
+
+
+def _cut(schedule: Schedule) -> Iterator[tuple[str, int]]:
+    """Yield a schedule in whole minutes, without what takes none and what is after midnight."""
+    left = DAY_MINUTES
+    for what, minutes in schedule:
+        taken = min(round(minutes), left)
+        if taken > 0:
+            left -= taken
+            yield what, taken
+
 
 Tell = Callable[[str], None]
 Value = TypeVar("Value")
@@ -311,3 +501,46 @@ def _standing(save: Save) -> dict[str, Spot]:
 
 def _commonest(values: Iterable[Value]) -> Value:
     return Counter(values).most_common(1)[0][0]
+
+
+WORLDS = {
+    "recorded": "Ostrovu Cucului, a hamlet of six in the Danube delta, on two days of September; a language mind"
+    " behind each resident",
+}
+"""What each of them is; a world lies beside this module's folder, in `packs`, as NAME.db.xz."""
+
+
+def unpack_world(name: str, folder: Path) -> None:
+    """Put a recorded world into a data folder.
+
+    Raises:
+        InputError: there is no such world, or something is in the folder already.
+        StorageError: the folder cannot be used.
+    """
+    if name not in WORLDS:
+        raise InputError(f"there is no recorded world {name!r}: {', '.join(WORLDS)}")
+    path = private_folder(folder) / FILE
+    if path.exists():
+        raise InputError(
+            f"something is in {folder} already: look at it with `mindstream town status`, or name another by --data"
+        )
+    whole = lzma.decompress((Path(__file__).parents[1] / "packs" / f"{name}.db.xz").read_bytes())
+    private_database(path)
+    path.write_bytes(whole)
+
+
+def pack_world(folder: Path, path: Path) -> None:
+    """Write what a data folder holds as a recorded world.
+
+    Raises:
+        InputError: nothing is there.
+    """
+
+    source = folder / FILE
+    if not source.is_file():
+        raise InputError(f"no town lives in {folder}")
+    with tempfile.TemporaryDirectory() as made:
+        whole = Path(made) / FILE
+        with contextlib.closing(sqlite3.connect(source)) as connection:
+            connection.execute("VACUUM INTO ?", (str(whole),))
+        path.write_bytes(lzma.compress(whole.read_bytes(), preset=9 | lzma.PRESET_EXTREME))

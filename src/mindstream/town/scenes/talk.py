@@ -10,23 +10,30 @@ from typing import Literal
 from mindstream.memory.store.record import Record, RecordDraft, normalised
 from mindstream.town.compat import talk_end
 from mindstream.town.events import Block, Met, Perceived, SpokenLine, Talked
-from mindstream.town.prompts.scenes.let_on import Briefing, LetOn
-from mindstream.town.prompts.scenes.talk_scene import Scene, SceneMemory, Side, TalkScene
-from mindstream.town.prompts.take_from_talk import Agreed, Learned, Taken
-from mindstream.town.residents.appointment import Appointment
+from mindstream.town.prompts.conduct import Agreed, Learned, Taken
 from mindstream.town.residents.converse import OF_PEOPLE, TELLABLE, can_be_told
 from mindstream.town.residents.keep_talk import IMPORTANCE, Kept, find_name, keep, meeting_places
 from mindstream.town.residents.perceive import PEOPLE
+from mindstream.town.residents.person import Appointment
 from mindstream.town.residents.places import words_of
 from mindstream.town.residents.plan import take_up
 from mindstream.town.residents.shown import show
 from mindstream.town.residents.surroundings import weather_on
 from mindstream.town.residents.turn import ResidentTurn
-from mindstream.town.scenes.changes import change_day, line_of, rest_of_day
-from mindstream.town.scenes.naming import by_words, find_place
-from mindstream.town.scenes.secrets import secrets_of
-from mindstream.town.scenes.who import doing, identity, is_known, last_met, public_identity, relation_to
-from mindstream.town.world.address import ARENA
+from mindstream.town.scenes.day import change_day, line_of, rest_of_day
+from mindstream.town.scenes.prompts import Briefing, LetOn, Scene, SceneMemory, Side, TalkScene
+from mindstream.town.scenes.who import (
+    by_words,
+    doing,
+    find_place,
+    identity,
+    is_known,
+    last_met,
+    public_identity,
+    relation_to,
+    secrets_of,
+)
+from mindstream.town.world.tree import ARENA
 
 LONGEST = 700
 """So many characters of a memory are shown: all of one that tells of an appointment."""

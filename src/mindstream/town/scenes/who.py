@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
+from mindstream.town.residents.converse import OF_PEOPLE
+from mindstream.town.residents.moving_in import SECRET
 from mindstream.town.residents.places import words_of
 from mindstream.town.residents.surroundings import household, housemates
 from mindstream.town.residents.turn import ResidentTurn
-from mindstream.town.world.address import sector_of
+from mindstream.town.setting import Setting
+from mindstream.town.world.tree import sector_of
 
 
 def identity(turn: ResidentTurn, currently: str | None = None) -> str:
@@ -84,3 +89,40 @@ def last_met(turn: ResidentTurn, other: str) -> str:
     """Return when somebody last was in a scene with another, in the town's time; "" never."""
     last = turn.state.scenes.get(other)
     return "" if last is None else f"{turn.setting.when(last):%A %H:%M}"
+
+
+def find_place(said: str, places: Mapping[str, str]) -> str:
+    """Return the address of a place that a reply names; "" where it is none of them, or could be two.
+
+    Args:
+        places: addresses by the names that were listed.
+    """
+    name = said.split(" (")[0].split(": ")[0].strip().casefold()
+    if not name:
+        return ""
+    by_name = {each.casefold(): address for each, address in places.items()}
+    if name in by_name:
+        return by_name[name]
+    near = {address for each, address in by_name.items() if name in each or each in name}
+    return near.pop() if len(near) == 1 else ""
+
+
+def find_thing(setting: Setting, place: str, said: str) -> str:
+    """Return the address of a thing in a place; the place itself where no such thing is there."""
+    name = said.strip().casefold()
+    things = {each.rpartition(":")[2].casefold(): each for each in setting.objects_in(place)}
+    return things.get(name, place)
+
+
+def by_words(addresses: Sequence[str]) -> dict[str, str]:
+    """Return addresses by their names in words."""
+    return {words_of(each): each for each in addresses}
+
+
+MOST = 6
+
+
+async def secrets_of(turn: ResidentTurn) -> tuple[str, ...]:
+    """Return the newest of what somebody keeps to itself."""
+    found = await turn.recall_about([SECRET], MOST, kinds=OF_PEOPLE)
+    return tuple(each.text for each in found if each.data.get(SECRET))

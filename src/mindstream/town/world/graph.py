@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from mindstream.errors import InputError
-from mindstream.town.world.address import ARENA, OBJECT, Address
+from mindstream.town.world.tree import ARENA, OBJECT, Address
 from mindstream.town.world.world import Spot
 
 MOST_SPOTS = 100_000

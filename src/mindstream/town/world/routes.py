@@ -5,14 +5,17 @@ A field reaches no farther than somebody has come from, so that on a large map a
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 from mindstream.errors import InputError
-from mindstream.town.world.address import Address
+from mindstream.town.world.tree import Address
 from mindstream.town.world.world import Spot
 
 if TYPE_CHECKING:
@@ -214,3 +217,42 @@ def _descend(field: Field, spot: Spot) -> Spot:
     if cells[cell - 1] == nearer:
         return (x - 1, y)
     return (x, y + 1) if cells[cell + field.stride] == nearer else (x + 1, y)
+
+
+_STEPS: dict[str, Spot] = {"R": (1, 0), "L": (-1, 0), "D": (0, 1), "U": (0, -1), "S": (0, 0)}
+_LETTERS = {step: letter for letter, step in _STEPS.items()}
+_RUN = re.compile(r"([RLDUS])(\d{1,6})|;(-?\d{1,9}),(-?\d{1,9})")
+
+
+def write_walk(tiles: Sequence[Spot]) -> str:
+    """Write a walk (at least one tile); where a step is none to a neighbour, the tile itself stands."""
+    (x, y), *_ = tiles
+    moves = [_LETTERS.get((bx - ax, by - ay), f";{bx},{by}") for (ax, ay), (bx, by) in pairwise(tiles)]
+    runs = "".join(f"{move}{len(list(run))}" if move in _STEPS else "".join(run) for move, run in groupby(moves))
+    return f"{x},{y}:{runs}"
+
+
+@lru_cache(maxsize=8_192)
+def read_walk(text: str) -> tuple[Spot, ...]:
+    """Read what `write_walk` wrote.
+
+    Raises:
+        ValueError: it is none.
+    """
+    head, _, runs = text.partition(":")
+    x, y = map(int, head.split(","))
+    tiles, read = [(x, y)], 0
+    for run in _RUN.finditer(runs):
+        if run.start() != read:
+            raise ValueError(f"no walk: {text[:80]!r}")
+        read = run.end()
+        letter, count, to_x, to_y = run.groups()
+        if letter is None:
+            tiles.append((int(to_x), int(to_y)))
+            continue
+        dx, dy = _STEPS[letter]
+        for _ in range(int(count)):
+            tiles.append((tiles[-1][0] + dx, tiles[-1][1] + dy))
+    if read != len(runs):
+        raise ValueError(f"no walk: {text[:80]!r}")
+    return tuple(tiles)

@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import TypeVar
 
 from mindstream.errors import InputError
-from mindstream.town.world.address import ARENA, OBJECT, Address
 from mindstream.town.world.routes import TileRoutes
+from mindstream.town.world.tree import ARENA, OBJECT, Address
 from mindstream.town.world.world import Spot
 
 MOST_TILES = 4_000_000

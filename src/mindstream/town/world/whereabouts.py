@@ -8,7 +8,7 @@ from typing import NamedTuple
 from mindstream.town.compat import sees_idle
 from mindstream.town.events import Act, ObjectChanged
 from mindstream.town.setting import Setting
-from mindstream.town.world.walk import read_walk
+from mindstream.town.world.routes import read_walk
 from mindstream.town.world.world import Spot
 
 

@@ -17,7 +17,7 @@ from mindstream.log.erasures import Erased, digest_of
 from mindstream.log.names import StreamKey
 from mindstream.log.sql import Sql
 from mindstream.memory.store.kept.file import ArrayFile, DamagedFileError, Live, writing
-from mindstream.text.growing_array import GrowingArray
+from mindstream.text.lexical import GrowingArray
 
 if TYPE_CHECKING:
     from mindstream.memory.store.columns import Columns

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from mindstream.memory.store.record import Record
-from mindstream.text.postings import Postings
+from mindstream.text.lexical import Postings
 
 LONGEST = 100
 """Longer texts, and what holds values of its own, are compared in the store."""

@@ -18,9 +18,9 @@ from mindstream.errors import InputError, StorageError
 from mindstream.location import Location
 from mindstream.log.database import FILE, connect, open_database
 from mindstream.log.erasure import INTENTS
+from mindstream.log.files import explain_errors as explain_sqlite
 from mindstream.log.files import private_database, private_folder
 from mindstream.log.names import tenant_of
-from mindstream.log.sqlite_errors import explain_errors as explain_sqlite
 from mindstream.memory.store import tables as sqlite_tables
 from mindstream.memory.store.postgres import tables
 from mindstream.memory.store.postgres.connection import Rows, explain_errors

@@ -17,7 +17,7 @@ from mindstream.clock import Moment, SharedClock
 from mindstream.errors import StorageError
 from mindstream.location import Location
 from mindstream.log.erasure import erase_typed
-from mindstream.log.folder import KEPT_COLUMNS
+from mindstream.log.files import KEPT_COLUMNS
 from mindstream.log.names import StreamKey
 from mindstream.log.work import Taken, take
 from mindstream.memory.store import queries, registry

@@ -10,8 +10,7 @@ from mindstream.clock import Moment
 from mindstream.log.events import Slept as SleptRow
 from mindstream.memory.curation.curation import Drawn
 from mindstream.memory.fading import curve, rehearsals
-from mindstream.memory.lifecycle.nights import PastNight, read_nights
-from mindstream.memory.lifecycle.sleep import DRAWN, count_fading
+from mindstream.memory.lifecycle.sleep import DRAWN, PastNight, count_fading, read_nights
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import FADING
 from mindstream.memory.store.store import read_all
@@ -19,15 +18,13 @@ from mindstream.memory.store.validation import MAX_TEXT
 from mindstream.minds.calls import CallLog
 from mindstream.models.rules import Rules
 from mindstream.reasoners.reflect.reflect import reflect as reflect_on
-from mindstream.service.operations.cursors import read_number, write_cursor
 from mindstream.service.operations.house import House
-from mindstream.service.operations.lasting.running import Running
+from mindstream.service.operations.lasting import Running
 from mindstream.service.operations.memories.memory import ForgetResult, MemoryId, find, show_removal
 from mindstream.service.operations.memories.receipts import MemoryShape, show_memory
-from mindstream.service.operations.refusals import NotOffered
 from mindstream.service.operations.shapes import Ask, At, NoQuestion, Page, Reply, Until
-from mindstream.service.operations.table import operation
-from mindstream.service.operations.who import Who
+from mindstream.service.operations.table import operation, read_number, write_cursor
+from mindstream.service.operations.who import NotOffered, Who
 
 MOST_LINEAGE = 500
 """So many records of a lineage are shown."""

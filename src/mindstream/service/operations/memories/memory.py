@@ -11,13 +11,11 @@ from mindstream.memory.curation.forgetting import Removal
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Kind, Record
 from mindstream.memory.store.validation import MAX_TEXT
-from mindstream.service.operations.cursors import read_number, write_cursor
 from mindstream.service.operations.house import House
 from mindstream.service.operations.memories.receipts import MemoryShape, RecallResult, show_memory, show_recalled
-from mindstream.service.operations.refusals import NotFound
 from mindstream.service.operations.shapes import Ask, At, Names, Page, Reply, Until
-from mindstream.service.operations.table import operation
-from mindstream.service.operations.who import Who
+from mindstream.service.operations.table import operation, read_number, write_cursor
+from mindstream.service.operations.who import NotFound, Who
 
 
 class RetainRequest(Ask):

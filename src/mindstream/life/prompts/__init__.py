@@ -1,1 +1,0 @@
-"""What M2, M1 and M0 are asked."""

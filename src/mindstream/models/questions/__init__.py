@@ -1,1 +1,0 @@
-"""Typed questions that are good for anything; others stand where they are asked."""

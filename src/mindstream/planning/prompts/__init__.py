@@ -1,1 +1,0 @@
-"""What planners, solvers and ReAct are asked."""

@@ -1,0 +1,170 @@
+"""Ensembles: many runs of a town, and their table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+from mindstream.errors import InputError
+from mindstream.significance import holm, mcnemar, student
+
+FULL = "full"
+"""The condition in which nothing is left out."""
+MOST = 1_000_000
+"""So many seeds can be asked for."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run: a seed, and what is left out of residents; nothing: the whole town."""
+
+    seed: int
+    without: tuple[str, ...] = ()
+
+    @property
+    def condition(self) -> str:
+        """What it is called in tables, and its folder."""
+        return f"without {','.join(self.without)}" if self.without else FULL
+
+
+@dataclass(frozen=True)
+class Lived:
+    """What came of a run: its last step, its journal's digest, its measures, the seconds it took."""
+
+    condition: str
+    seed: int
+    step: int
+    digest: str
+    measures: dict[str, float]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A run that ended with an error; the same command tries it again."""
+
+    condition: str
+    seed: int
+    why: str
+
+
+def runs_of(seeds: Sequence[int], conditions: Sequence[tuple[str, ...]]) -> list[Run]:
+    """Return the runs, seed by seed, so that what was compared by then can be compared wherever it ends."""
+    return [Run(seed, without) for seed in seeds for without in dict.fromkeys([(), *conditions])]
+
+
+def read_seeds(text: str) -> list[int]:
+    """Read seeds as they are typed: `1..100`, `3,5,8..12`.
+
+    Raises:
+        InputError: it is none of these.
+    """
+    found: dict[int, None] = {}
+    for part in text.split(","):
+        first, dots, last = part.strip().partition("..")
+        if not all(each.strip().isascii() and each.strip().isdigit() for each in ([first, last] if dots else [first])):
+            raise InputError(f"seeds are numbers, as 1..100 or 3,5,8..12, and not {text!r:.99}")
+        low, high = int(first[:19]), int((last if dots else first)[:19])
+        if not low <= high < low + MOST:
+            raise InputError(f"seeds go up, and are {MOST:,} at most: {part.strip()!r:.99} does not")
+        found |= dict.fromkeys(range(low, high + 1))
+    return list(found)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A measure of a condition over its seeds.
+
+    Attributes:
+        spread: the standard deviation; None of one seed.
+        low, high: the 95 % interval of the mean (Student); None of one seed.
+    """
+
+    condition: str
+    measure: str
+    seeds: int
+    mean: float
+    spread: float | None
+    low: float | None
+    high: float | None
+    least: float
+    most: float
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How a condition differs from the whole town in a measure, seed by seed.
+
+    Attributes:
+        mean: the condition's less the whole town's, with its 95 % interval.
+        more, fewer: in how many seeds the condition has more, or less of it.
+        p: of the sign test, two-sided; adjusted: by Holm, over all that are compared.
+    """
+
+    condition: str
+    measure: str
+    seeds: int
+    mean: float
+    low: float | None
+    high: float | None
+    more: int
+    fewer: int
+    p: float
+    adjusted: float
+
+
+def spreads(lived: Sequence[Lived]) -> list[Spread]:
+    """Return each measure of each condition."""
+    found = []
+    for condition, of_seed in _by_condition(lived).items():
+        for name in _measures(lived):
+            if values := [each.measures[name] for each in of_seed.values() if name in each.measures]:
+                spread = stdev(values) if len(values) > 1 else None
+                found.append(
+                    Spread(
+                        condition,
+                        name,
+                        len(values),
+                        fmean(values),
+                        spread,
+                        *_interval(values),
+                        min(values),
+                        max(values),
+                    )
+                )
+    return found
+
+
+def differences(lived: Sequence[Lived]) -> list[Difference]:
+    """Return how each condition differs from the whole town, on the seeds that both have lived."""
+    by_condition = _by_condition(lived)
+    whole, found = by_condition.get(FULL, {}), []
+    for condition, of_seed in by_condition.items():
+        for name in _measures(lived) if condition != FULL else ():
+            pairs = [(of_seed[seed].measures, whole[seed].measures) for seed in of_seed if seed in whole]
+            if by_seed := [one[name] - other[name] for one, other in pairs if name in one and name in other]:
+                more, fewer = sum(each > 0 for each in by_seed), sum(each < 0 for each in by_seed)
+                found.append((condition, name, by_seed, more, fewer, mcnemar(more, fewer)))
+    mended = holm([p for *_, p in found])
+    return [
+        Difference(condition, name, len(values), fmean(values), *_interval(values), more, fewer, p, adjusted)
+        for (condition, name, values, more, fewer, p), adjusted in zip(found, mended, strict=True)
+    ]
+
+
+def _by_condition(lived: Sequence[Lived]) -> Mapping[str, Mapping[int, Lived]]:
+    found: dict[str, dict[int, Lived]] = {}
+    for each in lived:
+        found.setdefault(each.condition, {})[each.seed] = each
+    return found
+
+
+def _measures(lived: Sequence[Lived]) -> list[str]:
+    return list(dict.fromkeys(name for each in lived for name in each.measures))
+
+
+def _interval(values: Sequence[float]) -> tuple[float | None, float | None]:
+    low, high = student(values)
+    return (low, high) if math.isfinite(low) else (None, None)

@@ -1,0 +1,75 @@
+"""Prompts of the evaluation of towns: check claims, judge pairs of answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from mindstream.models.model import Message
+from mindstream.models.prompt import Prompt
+
+
+class Claim(BaseModel):
+    """Something that an answer says is so."""
+
+    model_config = ConfigDict(frozen=True)
+
+    claim: str = Field(min_length=1, max_length=400, description="One short sentence with names instead of pronouns.")
+    fact: int = Field(ge=0, le=1_000, description="The number of the fact that bears it out; 0: none does.")
+
+
+class Claims(BaseModel):
+    """All that an answer claims."""
+
+    model_config = ConfigDict(frozen=True)
+
+    claims: list[Claim] = Field(default_factory=list, max_length=20)
+
+
+class CheckClaims(Prompt[Claims]):
+    """Which claims of an answer do the facts bear out?"""
+
+    role: ClassVar[str] = "judge"
+
+    who: str
+    when: str
+    facts: tuple[str, ...]
+    """As in JudgePair, numbered from 1."""
+    question: str
+    answer: str
+
+    def ground(self, reply: Claims, turns: Sequence[Message]) -> tuple[Claims, str]:  # noqa: ARG002
+        """Take a number that is none of the facts' for 0, and say so."""
+        strange = [each.fact for each in reply.claims if each.fact > len(self.facts)]
+        if not strange:
+            return reply, ""
+        kept = [each if each.fact <= len(self.facts) else Claim(claim=each.claim, fact=0) for each in reply.claims]
+        return Claims(claims=kept), f"There are {len(self.facts)} facts, none is number {strange[0]}."
+
+
+Better = Literal["first", "second", "equal"]
+
+
+class Verdict(BaseModel):
+    """Which answer is more believable, and why."""
+
+    model_config = ConfigDict(frozen=True)
+
+    why: str = Field(max_length=400, description="One sentence: what decides.")
+    better: Better = Field(description="The more believable answer; equal: neither is.")
+
+
+class JudgePair(Prompt[Verdict]):
+    """Which of two answers to a question is more believable for a resident?"""
+
+    role: ClassVar[str] = "judge"
+
+    who: str
+    when: str
+    facts: tuple[str, ...]
+    """Who the person is, and what it does, plans and remembers, a line each."""
+    question: str
+    first: str
+    second: str

@@ -1,1 +1,0 @@
-"""What is asked of a resident that lives in scenes."""
