@@ -23,10 +23,9 @@ from mindstream.models.model import ToolSpec
 from mindstream.paths import read_text
 from mindstream.planning.check import check
 from mindstream.planning.executor import Wish
-from mindstream.planning.export import outline
 from mindstream.planning.formats.read import read_any
 from mindstream.planning.formats.rewoo import write_plan
-from mindstream.planning.plan import Plan
+from mindstream.planning.plan import Plan, outline
 from mindstream.tools.mcp.pins import Approve, Changes, show
 
 LONGEST = 2_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -14,7 +14,7 @@ from mindstream.errors import InputError
 from mindstream.models.legible import without_controls
 from mindstream.models.prompt import complaints
 from mindstream.models.reply import DECODER, DEEP, DEEPEST
-from mindstream.planning.arguments import STEP_ID, find_references, parse_part
+from mindstream.planning.arguments import STEP_ID, fill, find_references, parse_part
 
 MARKS = {"added": "+", "removed": "-", "changed": "~", "kept": " "}
 
@@ -156,13 +156,10 @@ class Plan(BaseModel):
 
     def mermaid(self) -> str:
         """Return the plan as a Mermaid flowchart."""
-        from mindstream.planning.export import draw
-
         return draw(self)
 
     def _repr_html_(self) -> str:
         from mindstream.notebook import table
-        from mindstream.planning.export import table_rows
 
         return table(self.task or "plan", ("", "tool", "with", "after", "why"), table_rows(self))
 
@@ -243,3 +240,55 @@ class Plan(BaseModel):
     def diff(self, other: Plan) -> tuple[Change, ...]:
         """Say step by step, by id, what becomes of this plan in another one."""
         return compare(self.steps, other.steps)
+
+
+MAX_LABEL_CHARACTERS = 80
+MERMAID_ESCAPES = str.maketrans(
+    {'"': "#quot;", "#": "#35;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "`": "#96;", "\n": " "}
+)
+
+
+def draw(plan: Plan) -> str:
+    """Return a flowchart: an arrow where a step takes what another found, a dotted one where it only waits for it."""
+    lines = ["flowchart TD"]
+    for step in plan.steps:
+        why = f"<br/>{_escape(step.why)}" if step.why.strip() else ""
+        lines.append(f'    {step.id}["{step.id} · {_escape(step.tool)}{why}"]')
+    for step in plan.steps:
+        taken = {reference.step for reference in find_references(step.arguments)}
+        lines += [f"    {need} {'-->' if need in taken else '-.->'} {step.id}" for need in step.needs]
+    return "\n".join(lines) + "\n"
+
+
+def _escape(text: str) -> str:
+    shown = text if len(text) <= MAX_LABEL_CHARACTERS else f"{text[: MAX_LABEL_CHARACTERS - 1]}…"
+    return shown.translate(MERMAID_ESCAPES)
+
+
+def outline(plan: Plan) -> str:
+    """Return a plan as lines: each step is indented as deep as the chain of steps that it waits for is long."""
+    depth: dict[str, int] = {}
+    lines = []
+    for step in plan.steps:
+        depth[step.id] = 1 + max((depth[need] for need in step.needs if need in depth), default=-1)
+        after = f"  ← {', '.join(step.needs)}" if step.needs else ""
+        indent = "   " * depth[step.id]
+        lines.append(f"{indent}{step.id} {step.tool}[{describe_arguments(step.arguments)}]{after}")
+        if step.why.strip():
+            lines.append(f"{indent}   {' '.join(step.why.split())}")
+    return "\n".join(lines)
+
+
+def table_rows(plan: Plan) -> list[tuple[str, str, str, str, str]]:
+    """Return of each step its id, tool, arguments, what it waits for, and why."""
+    return [
+        (step.id, step.tool, describe_arguments(step.arguments), ", ".join(step.needs), step.why) for step in plan.steps
+    ]
+
+
+def describe_arguments(arguments: Mapping[str, JsonValue]) -> str:
+    """Return arguments in a line for people, references as `#E1`; their names only where there are several."""
+    shown = {name: fill(value, str) for name, value in arguments.items()}
+    if len(shown) == 1:
+        return " ".join(str(next(iter(shown.values()))).split())
+    return " ".join(", ".join(f"{name}={value}" for name, value in shown.items()).split())

@@ -153,10 +153,14 @@ def _show_step(step: PlannedStep, evidence: Mapping[str, Evidence]) -> Shown:
     return Shown(
         id=step.id,
         why=step.why,
-        call=f"{step.tool}[{called if len(called) <= MAX_INLINE_EVIDENCE else called[: MAX_INLINE_EVIDENCE - 1] + '…'}]",
+        call=f"{step.tool}[{_clip(called)}]",
         text=failure if came.failed else OWN * came.own + came.text,
         failed=came.failed,
     )
+
+
+def _clip(text: str) -> str:
+    return text if len(text) <= MAX_INLINE_EVIDENCE else text[: MAX_INLINE_EVIDENCE - 1] + "…"
 
 
 def _brief(reference: Reference, evidence: Mapping[str, Evidence]) -> str:
@@ -270,7 +274,9 @@ def describe(spec: ToolSpec) -> str:
     words = " ".join(spec.description.split("\n\n")[0].split())
     names = [f"{name}{'' if name in required else '?'}={bounds or '…'}" for name, bounds in given.items()]
     shown = next(iter(given)) if len(given) == 1 and not any(given.values()) else ", ".join(names)
-    return f"{spec.name}[{shown}]: {words if len(words) <= MAX_TOOL_DESCRIPTION else words[: MAX_TOOL_DESCRIPTION - 1] + '…'}"
+    if len(words) > MAX_TOOL_DESCRIPTION:
+        words = words[: MAX_TOOL_DESCRIPTION - 1] + "…"
+    return f"{spec.name}[{shown}]: {words}"
 
 
 def _bounds(schema: object) -> str:

@@ -13,11 +13,10 @@ from mindstream.planning.check import MOST_STEPS, StepChecker, check
 from mindstream.planning.events import Allowance
 from mindstream.planning.evidence import Evidence, still_valid
 from mindstream.planning.executor import Approver, Executor, Limits, RunWatcher
-from mindstream.planning.export import describe_arguments
 from mindstream.planning.formats.read import read
 from mindstream.planning.formats.rewoo import write_plan
 from mindstream.planning.journal import RunCheckpoint
-from mindstream.planning.plan import Change, Plan, PlannedStep
+from mindstream.planning.plan import Change, Plan, PlannedStep, describe_arguments
 from mindstream.planning.plan_task import is_foreign, write_steps
 from mindstream.planning.prompts import (
     AnswerFromEvidence,

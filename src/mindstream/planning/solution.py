@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from mindstream.planning.events import NOTHING_SPENT, Spent
 from mindstream.planning.evidence import Evidence
-from mindstream.planning.export import table_rows
-from mindstream.planning.plan import Change, Plan
+from mindstream.planning.plan import Change, Plan, table_rows
 from mindstream.planning.prompts import QUOTED
 
 

@@ -38,7 +38,7 @@ async def notes_of(context: RunContext, by: str, before: Mapping[str, object], a
     stream, evidence = context.memory, tuple(utterance.record for utterance in context.utterances)
     drafts = [
         RecordDraft(
-            text=f"{field.replace('_', ' ')}: {item}",
+            text=f"{slot.replace('_', ' ')}: {item}",
             kind="note",
             by=by,
             evidence=evidence,
