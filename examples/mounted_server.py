@@ -7,9 +7,9 @@ from fastapi import FastAPI
 
 from mindstream.server import app
 
-doors = app("data")
-mine = FastAPI(lifespan=doors.lifespan)
-mine.mount("/mind", doors)
+api_app = app("data")
+mine = FastAPI(lifespan=api_app.lifespan)
+mine.mount("/mind", api_app)
 
 
 @mine.get("/")
@@ -20,7 +20,7 @@ async def home() -> dict[str, str]:
 async def ask_it() -> None:
     """What a client would ask, here without a port."""
     transport = httpx.ASGITransport(mine)
-    async with doors.lifespan(), httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+    async with api_app.lifespan(), httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         print((await client.get("/")).json()["hello"])
 
 

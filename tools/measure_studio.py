@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from mindstream.server.doors import app
+from mindstream.server.api_app import app
 from mindstream.server.run import Server, configure, listen
 from mindstream.studio.recorded import add_recorded
 from mindstream.studio.serve import add_studio, read_pages
@@ -48,11 +48,11 @@ WATCH = """(what) => {
 @contextmanager
 def serving(data: Path) -> Iterator[str]:
     """Serve the studio from a thread; gives its address."""
-    doors = app(data, model="rules")
-    add_studio(doors.api)
-    add_recorded(doors)
+    api_app = app(data, model="rules")
+    add_studio(api_app.api)
+    add_recorded(api_app)
     socket = listen("127.0.0.1", 0)
-    server = Server(doors, configure(doors))
+    server = Server(api_app, configure(api_app))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve_doors([socket])), daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{socket.getsockname()[1]}"

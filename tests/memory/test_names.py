@@ -41,7 +41,7 @@ from mindstream.service.doctor.damage import faults
 from mindstream.service.doctor.mending import mend
 from mindstream.service.doctor.readable import looking_into
 from mindstream.service.operations.offered import read_towns
-from mindstream.service.operations.who import Forbidden, Who
+from mindstream.service.operations.principal import Forbidden, Principal
 from mindstream.settings import Settings
 from mindstream.sharing.admission import Pair, lay_in
 from mindstream.sharing.pool import Pool
@@ -168,10 +168,10 @@ async def test_two_spellings_of_a_name_are_one_for_users_sessions_pools_agents_a
             assert (await pool.member_state(read)).members == (name,)
             await lay_in(pool, [Pair("When is tea?", "At four.")], read)
             assert len(await pool.recall("tea", reader=written)) == 1
-    who = Who(checked_tenant("acme"), frozenset({"read"}), only=written)
-    assert who.of(read).user == name
+    principal = Principal(checked_tenant("acme"), frozenset({"read"}), only=written)
+    assert principal.of(read).user == name
     with pytest.raises(Forbidden):
-        who.of(f"x{read.strip()}")
+        principal.of(f"x{read.strip()}")
     assert Settings(user=read).user == name
 
 

@@ -16,7 +16,7 @@ import httpx
 
 from mindstream.location import AnyData, Location
 from mindstream.memory.opening import open_store
-from mindstream.server.doors import Doors, app
+from mindstream.server.api_app import ApiApp, app
 from mindstream.server.run import Server, configure, listen
 from mindstream.server.tokens import Tokens
 
@@ -32,10 +32,10 @@ class Served:
     """
 
     def __init__(self, data: AnyData, host: str = "127.0.0.1", **more: Any) -> None:
-        self.doors: Doors = app(data, **more)
+        self.api_app: ApiApp = app(data, **more)
         self._socket = listen(host, 0)
         self.url = f"http://{'[::1]' if ':' in host else '127.0.0.1'}:{self._socket.getsockname()[1]}"
-        self._server = Server(self.doors, configure(self.doors))
+        self._server = Server(self.api_app, configure(self.api_app))
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def _run(self) -> None:
@@ -54,8 +54,8 @@ class Served:
         """Do something to the tokens, as another process does."""
 
         async def do() -> T:
-            async with open_store(self.doors.house.settings.data) as store:
-                return await change(Tokens(lambda: store, self.doors.house.clock))
+            async with open_store(self.api_app.runtime.settings.data) as store:
+                return await change(Tokens(lambda: store, self.api_app.runtime.clock))
 
         with ThreadPoolExecutor(1) as thread:  # whoever asks may run a loop of its own
             return thread.submit(asyncio.run, do()).result()

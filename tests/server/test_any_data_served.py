@@ -13,7 +13,7 @@ from fake_endpoint import KEY, FakeEndpoint, Says, Stalls
 from served import Served, ServerProcess
 from test_events import follow
 
-from mindstream.service.operations import lasting
+from mindstream.service.operations import long_running
 
 USER = "/api/v1/users/ann"
 PLAN = {
@@ -125,7 +125,7 @@ def test_an_operation_is_seen_at_another_server_and_its_end_too(
             later = httpx.post(f"{killed.url}{USER}/plans/run", json={"plan": PLAN}, timeout=100).json()["id"]
             assert elsewhere.get(f"/api/v1/operations/{later}").json()["state"] == "running"
             killed.end(signal.SIGKILL)
-        monkeypatch.setattr(lasting, "DEAD_S", 0.5)
+        monkeypatch.setattr(long_running, "DEAD_S", 0.5)
         for _ in range(4_000):
             if (found := elsewhere.get(f"/api/v1/operations/{later}").json())["state"] == "interrupted":
                 break

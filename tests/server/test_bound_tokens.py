@@ -13,12 +13,12 @@ from hamlet import hamlet
 from served import Served
 
 from mindstream.location import Location
-from mindstream.service.operations.house import House
 from mindstream.service.operations.offered import Offered
+from mindstream.service.operations.principal import NotFound, Principal
+from mindstream.service.operations.runtime import Runtime
 from mindstream.service.operations.shapes import CALLER
 from mindstream.service.operations.table import Operation, operations
 from mindstream.service.operations.towns import TownList
-from mindstream.service.operations.who import NotFound, Who
 from mindstream.settings import Settings
 from mindstream.town.town import Town
 
@@ -129,17 +129,17 @@ def test_what_all_users_share_wants_a_token_without_a_user(served: Served) -> No
 
 @pytest.mark.parametrize("named", ["bob", "ｂｏｂ", "bob smith"])
 async def test_an_operation_is_read_and_cancelled_by_the_token_that_began_it(tmp_path: Path, named: str) -> None:
-    bob, ann = (Who("acme", frozenset({"admin"}), only=each) for each in (named, "ann"))
+    bob, ann = (Principal("acme", frozenset({"admin"}), only=each) for each in (named, "ann"))
 
     async def job(_: object) -> TownList:
         await asyncio.Event().wait()
         raise AssertionError
 
-    async with House(Settings(data=Location(tmp_path))) as house:
-        one = await house.running.begin("towns.evaluate", bob, job, house.begin)
-        assert [each.id for each in await house.running.of(bob)] == [one.id]
-        assert await house.running.of(ann) == []
+    async with Runtime(Settings(data=Location(tmp_path))) as runtime:
+        one = await runtime.running.begin("towns.evaluate", bob, job, runtime.begin)
+        assert [each.id for each in await runtime.running.of(bob)] == [one.id]
+        assert await runtime.running.of(ann) == []
         with pytest.raises(NotFound):
-            await house.running.find(ann, one.id)
-        await house.running.cancel(await house.running.find(bob, one.id))
+            await runtime.running.find(ann, one.id)
+        await runtime.running.cancel(await runtime.running.find(bob, one.id))
         assert one.state == "cancelled"

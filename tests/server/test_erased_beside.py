@@ -35,7 +35,7 @@ async def erase(folder: Path, user: str) -> erasing.Kept:
 
 
 def test_forks_that_tell_of_a_person_are_named(client: httpx.Client, served: Served) -> None:
-    data = served.doors.house.settings.data.beside
+    data = served.api_app.runtime.settings.data.beside
     client.post(f"{TOWN}/fork", json={"step": client.get(TOWN).json()["step"]}).raise_for_status()  # before she comes
     Person(client, MAYA, visitor=True).begin(place=CAFE)
     client.post(f"{TOWN}/fork", json={"step": client.get(TOWN).json()["step"]}).raise_for_status()

@@ -21,7 +21,7 @@ from mindstream.memory.store import erasure
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.store import Erasure
 from mindstream.memory.store.writing import next_change
-from mindstream.service.operations import lasting
+from mindstream.service.operations import long_running
 from mindstream.service.privacy import retention
 
 SECRET = "zibeth"
@@ -38,7 +38,7 @@ PLAN = {
 @pytest.fixture(autouse=True)
 def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setattr(lasting, "BEAT_S", 0.05)
+    monkeypatch.setattr(long_running, "BEAT_S", 0.05)
 
 
 async def _erase(store: SqlStore, what: Erasure | None) -> None:

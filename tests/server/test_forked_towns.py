@@ -19,7 +19,7 @@ from mindstream.errors import InputError, MindstreamError
 from mindstream.location import Location
 from mindstream.service.operations.forks import MOST_FORKS, Fork, ForkedTowns
 from mindstream.service.operations.offered import Offered
-from mindstream.service.operations.who import Who
+from mindstream.service.operations.principal import Principal
 from mindstream.town.town import Town
 
 __all__ = ["client", "served"]
@@ -64,7 +64,7 @@ def test_a_fork_is_there_after_a_restart_and_until_it_is_let_go(tmp_path: Path) 
 def test_what_cannot_be_forked_is_refused(client: httpx.Client, served: Served) -> None:
     assert client.post(f"{TOWN}/fork", json={"step": NINE + 1}).status_code == 422
     assert client.post("/api/v1/towns/ville/fork", json={"step": 0}).status_code == 404
-    assert not any((served.doors.house.settings.data.beside / "towns").iterdir())
+    assert not any((served.api_app.runtime.settings.data.beside / "towns").iterdir())
 
 
 def test_another_tenant_sees_no_fork(served: Served, client: httpx.Client) -> None:
@@ -74,7 +74,7 @@ def test_another_tenant_sees_no_fork(served: Served, client: httpx.Client) -> No
     assert client.get("/api/v1/towns", headers=header).json() == {"towns": [], "forks": []}
 
 
-ACME, OTHER = Who("acme", frozenset()), Who("other", frozenset())
+ACME, OTHER = Principal("acme", frozenset()), Principal("other", frozenset())
 
 
 @pytest.fixture
@@ -89,8 +89,10 @@ def village(tmp_path: Path) -> Location:
     return Location(tmp_path / "hamlet")
 
 
-async def forked(forks: ForkedTowns, who: Who, source: Location, times: int) -> list[Fork | MindstreamError]:
-    each = (forks.add(who, "ville", source, 0, ["ville", "ville-4"]) for _ in range(times))
+async def forked(
+    forks: ForkedTowns, principal: Principal, source: Location, times: int
+) -> list[Fork | MindstreamError]:
+    each = (forks.add(principal, "ville", source, 0, ["ville", "ville-4"]) for _ in range(times))
     done = await asyncio.gather(*each, return_exceptions=True)
     for one in done:
         assert isinstance(one, Fork | MindstreamError), one
@@ -129,7 +131,7 @@ def test_a_damaged_fork_is_reported_and_deleted_with_its_tenant(
         client.headers.update(served.token("acme"))
         for _ in range(2):
             client.post(f"{url}/ville/fork", json={"step": 0}).raise_for_status()
-        damaged = served.doors.house.forks.all(ACME)["ville-2"].place.beside
+        damaged = served.api_app.runtime.forks.all(ACME)["ville-2"].place.beside
         (damaged / "fork.json").write_text(content, "latin-1")
         shown = client.get(url).json()
         assert shown["towns"] == ["ville", "ville-3"] and damaged.name in shown["notices"][0]

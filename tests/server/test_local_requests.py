@@ -14,7 +14,7 @@ from served import Served
 
 from mindstream.server import app
 from mindstream.server.asgi import Message, Scope
-from mindstream.server.entrance import is_local
+from mindstream.server.auth import is_local
 
 MEMORIES = "/api/v1/users/ann/memories"
 DOORS = (MEMORIES, "/v1/models", "/metrics", "/api/v1/events", "/api/v1/users")
@@ -121,12 +121,12 @@ def test_requests_on_the_wire(client: httpx.Client) -> None:
 
 
 async def test_a_mounted_application_keeps_to_the_same_rule(folder: Path) -> None:
-    doors = app(folder, model="rules")
+    api_app = app(folder, model="rules")
     mine = FastAPI()
     for path in ("/mind", "/studio"):  # the studio's own pages open without a token, not what is mounted there
-        mine.mount(path, doors)
+        mine.mount(path, api_app)
     unix: dict[str, Any] = {"client": None}
-    async with doors.lifespan():
+    async with api_app.lifespan():
         for more, status in (({}, 200), (unix, 401), ({"client": ("10.0.0.7", 1)}, 401)):
             transport = httpx.ASGITransport(mine, **more)
             async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
@@ -137,7 +137,7 @@ async def test_a_mounted_application_keeps_to_the_same_rule(folder: Path) -> Non
 
 
 async def test_no_websocket_is_opened(folder: Path) -> None:
-    doors, sent = app(folder), list[Message]()
+    api_app, sent = app(folder), list[Message]()
 
     async def receive() -> Message:
         return {"type": "websocket.connect"}
@@ -145,5 +145,5 @@ async def test_no_websocket_is_opened(folder: Path) -> None:
     async def send(message: Message) -> None:
         sent.append(message)
 
-    await doors({**scope_of(), "type": "websocket", "path": "/api/v1/events"}, receive, send)
+    await api_app({**scope_of(), "type": "websocket", "path": "/api/v1/events"}, receive, send)
     assert [each["type"] for each in sent] == ["websocket.close"]

@@ -11,7 +11,7 @@ from mcp_clients import called, over_http, refused
 from served import Served
 
 from mindstream.errors import InputError
-from mindstream.server.doors import app
+from mindstream.server.api_app import app
 
 BOTH = {"Accept": "application/json, text/event-stream"}
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}

@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from served import Served
 
-from mindstream.server.doors import app
+from mindstream.server.api_app import app
 
 FILE = Path(__file__).parent.parent.parent / "docs" / "openapi.json"
 WANTED = ("not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance")

@@ -72,7 +72,7 @@ def test_it_says_how_it_is(served: Served, client: httpx.Client) -> None:
     told = client.get("/metrics")
     assert told.headers["content-type"].startswith("text/plain; version=0.0.4")
     assert 'mindstream_requests_total{method="GET",status="404"} 1' in told.text
-    served.doors.house.is_ending = True
+    served.api_app.runtime.is_ending = True
     assert client.get("/readyz").status_code == 503
 
 

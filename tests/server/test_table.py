@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mindstream.server.doors import app
+from mindstream.server.api_app import app
 from mindstream.service.operations.table import Operation, operations
 
 TABLE = operations()

@@ -15,9 +15,9 @@ from mindstream.log.names import StreamName
 from mindstream.memory import privacy_watch
 from mindstream.memory.privacy_watch import LOOK_S, ErasureWatch, watching
 from mindstream.memory.store.kept import columns_file
-from mindstream.service.operations.house import House
 from mindstream.service.operations.hub import Line
-from mindstream.service.operations.who import LOCAL_PEOPLE
+from mindstream.service.operations.principal import LOCAL_PRINCIPAL
+from mindstream.service.operations.runtime import Runtime
 from mindstream.service.privacy.erase import erase_person
 from mindstream.settings import Settings
 
@@ -128,40 +128,40 @@ async def test_what_is_erased_before_the_first_look_is_let_go_of_too(kind: str, 
 
 
 async def test_a_new_beginning_is_not_ended_by_an_erasure_before_it_that_is_heard_of_late(folder: Path) -> None:
-    async with House(Settings(data=folder)) as house:
-        who, store = LOCAL_PEOPLE.of("ann"), house.store_of("")
+    async with Runtime(Settings(data=folder)) as runtime:
+        principal, store = LOCAL_PRINCIPAL.of("ann"), runtime.store_of("")
         key, watch = store.key(StreamName("user", "ann")), ErasureWatch(store)
         await watch.begin()
-        async with house.mind(who) as opened:
+        async with runtime.mind(principal) as opened:
             old = opened
         await erase_person(store, "ann", ManualClock())
-        async with house.mind(who) as opened:
+        async with runtime.mind(principal) as opened:
             assert opened is not old
             assert await watch.look() == [key]
-            await house.finish_errands(10.0)
-            assert house.minds.of("", key) == [opened] and key in caches.streams()
+            await runtime.finish_tasks(10.0)
+            assert runtime.minds.of("", key) == [opened] and key in caches.streams()
             await erase_person(store, "ann", ManualClock())
-            await house.finish_errands(10.0)
-            assert house.minds.of("", key) == []
+            await runtime.finish_tasks(10.0)
+            assert runtime.minds.of("", key) == []
 
 
 async def test_a_server_closes_the_minds_of_a_person_whom_another_process_erased(folder: Path) -> None:
-    async with House(Settings(data=folder)) as house:
-        who = LOCAL_PEOPLE.of("ann")
-        async with house.mind(who) as opened:
+    async with Runtime(Settings(data=folder)) as runtime:
+        principal = LOCAL_PRINCIPAL.of("ann")
+        async with runtime.mind(principal) as opened:
             async for _ in opened.mind.hear("The parrot Zibeth sings."):
                 pass
             await opened.mind.settled()
-        store, key = house.store_of(""), house.store_of("").key(StreamName("user", "ann"))
+        store, key = runtime.store_of(""), runtime.store_of("").key(StreamName("user", "ann"))
         seen = list[Line]()
-        async with house.ground(who).hub.listening(lambda row: row.mind == key, key) as page:
+        async with runtime.tenant(principal).hub.listening(lambda row: row.mind == key, key) as page:
             erasing = await asyncio.create_subprocess_exec(sys.executable, "-c", ERASE, str(folder))
             assert await erasing.wait() == 0
             while not any(line.row.event.kind == "mind_erased" for line in seen):
                 seen += await page.next(10 * LOOK_S)
-            await house.finish_errands(10.0)
-        assert house.minds.of("", key) == [] and await store.events(key) == []
-        async with house.mind(who) as again:
+            await runtime.finish_tasks(10.0)
+        assert runtime.minds.of("", key) == [] and await store.events(key) == []
+        async with runtime.mind(principal) as again:
             async for _ in again.mind.hear("A new beginning."):
                 pass
             await again.mind.settled()
@@ -175,14 +175,14 @@ async def test_a_worker_closes_the_minds_of_a_person_whom_another_process_erased
     store = opener("sqlite", folder)()
     async with Memory(store, "ann", Words(), ManualClock()) as ann:
         await ann.retain("The parrot Zibeth sings.", "note")
-    async with House.beside(Settings(data=folder), part="thinks") as house:
-        key = house.own_store().key(StreamName("user", "ann"))
-        async with house.mind(LOCAL_PEOPLE.of("ann"), "talk"):
+    async with Runtime.open_reader(Settings(data=folder), part="thinks") as runtime:
+        key = runtime.server_store().key(StreamName("user", "ann"))
+        async with runtime.mind(LOCAL_PRINCIPAL.of("ann"), "talk"):
             pass
-        assert house.minds.of("", key)
+        assert runtime.minds.of("", key)
         erasing = await asyncio.create_subprocess_exec(sys.executable, "-c", ERASE, str(folder))
         assert await erasing.wait() == 0
-        while house.minds.of("", key):  # noqa: ASYNC110
+        while runtime.minds.of("", key):  # noqa: ASYNC110
             await asyncio.sleep(LOOK_S / 10)
     await store.close()
 

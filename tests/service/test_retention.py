@@ -18,7 +18,7 @@ from mindstream.log.files import history
 from mindstream.log.names import StreamName
 from mindstream.log.retention import Rule
 from mindstream.memory.store.sql_store import SqlStore
-from mindstream.service.operations.house import House
+from mindstream.service.operations.runtime import Runtime
 from mindstream.service.privacy.retention import EVERY_S, KeepRules, Kept, find_past, rules_of, set_rule, take_past
 from mindstream.settings import Settings
 
@@ -161,16 +161,16 @@ async def test_a_rule_that_cannot_be_is_refused(folder: Path) -> None:
 
 async def test_a_server_applies_what_is_due_and_says_so_in_the_audit(folder: Path) -> None:
     clock = ManualClock(1e9)
-    async with House(Settings(data=folder), clock=clock) as house:
-        store = house.store_of("acme")
-        async with Memory(store, "ann", house.embedder, clock) as ann:
+    async with Runtime(Settings(data=folder), clock=clock) as runtime:
+        store = runtime.store_of("acme")
+        async with Memory(store, "ann", runtime.embedder, clock) as ann:
             await ann.retain("The parrot Zibeth sings.", "note")
             clock.advance(91 * DAY_S)
-            await set_rule(house.store_of(""), Rule("acme", 90 * DAY_S))
-            await KeepRules(house.store_of, lambda: house.embedder, clock, folder).apply_due()
+            await set_rule(runtime.store_of(""), Rule("acme", 90 * DAY_S))
+            await KeepRules(runtime.store_of, lambda: runtime.embedder, clock, folder).apply_due()
             assert (await store.changes(ann.key, 0)).records == []
-            (row,) = await house.store_of("").audit(tenant="acme")
+            (row,) = await runtime.store_of("").audit(tenant="acme")
             assert (row.did, row.door, row.counts["records"]) == ("retention_applied", "upkeep", 1)
-            await KeepRules(house.store_of, lambda: house.embedder, clock, folder).apply_due()
-            assert len(await house.store_of("").audit()) == 1, "it was applied today"
+            await KeepRules(runtime.store_of, lambda: runtime.embedder, clock, folder).apply_due()
+            assert len(await runtime.store_of("").audit()) == 1, "it was applied today"
     assert b"Zibeth" not in bytes_of(folder)

@@ -16,9 +16,9 @@ from mindstream.log.events import Thought
 from mindstream.memory.opening import open_store
 from mindstream.minds.responder import FunctionResponder, Host, ResponderFactory
 from mindstream.reasoners.reasoner import RunContext, RunResult, Trigger
-from mindstream.service.operations.house import House
-from mindstream.service.operations.taking_up import TakingUp
-from mindstream.service.operations.who import LOCAL_PEOPLE
+from mindstream.service.operations.orphaned_work import OrphanedWork
+from mindstream.service.operations.principal import LOCAL_PRINCIPAL
+from mindstream.service.operations.runtime import Runtime
 from mindstream.settings import Settings
 
 
@@ -60,14 +60,14 @@ async def test_of_two_workers_one_does_what_silence_calls_for(folder: Path, kind
     data = Location.of(postgres_server.fresh_url() if kind == "postgres" else folder)
     settings, talks, thinks = Settings(data=data), Hosts(), Hosts()
     async with contextlib.AsyncExitStack() as stack:
-        server = await stack.enter_async_context(House(settings, speakers={"host": talks}, part="talks"))
+        server = await stack.enter_async_context(Runtime(settings, responders={"host": talks}, part="talks"))
         for _ in range(2):
-            worker = await stack.enter_async_context(House.beside(settings, part="thinks"))
-            worker.speakers["host"] = thinks
-            taking_up = TakingUp(worker, answers=False, at_once=4, budgets=_no_budget)
-            await stack.enter_async_context(taking_up.running())
-        who = LOCAL_PEOPLE.of("ann")
-        async with server.mind(who, "s", "host") as opened:
+            worker = await stack.enter_async_context(Runtime.open_reader(settings, part="thinks"))
+            worker.responders["host"] = thinks
+            orphaned_work = OrphanedWork(worker, answers=False, at_once=4, budgets=_no_budget)
+            await stack.enter_async_context(orphaned_work.running())
+        principal = LOCAL_PRINCIPAL.of("ann")
+        async with server.mind(principal, "s", "host") as opened:
             assert await opened.mind.send("Good night.") == "You said: Good night."
             async with open_store(data) as store:
                 for _ in range(600):

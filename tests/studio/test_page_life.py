@@ -32,7 +32,7 @@ def living(served: Served) -> str:
 
 
 async def _ask(served: Served) -> None:
-    async with SqliteStore(served.doors.house.settings.data.beside) as store:
+    async with SqliteStore(served.api_app.runtime.settings.data.beside) as store:
         clock = SystemClock()
         memory = Memory(store, "ann", embedder("wordllama"), clock)
         until = clock.now() + HOUR_S

@@ -30,14 +30,14 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 async def freeze(served: Served, pool: str, by: str) -> None:
     """Freeze a rubric, as its owner does on the command line."""
-    async with SqliteStore(served.doors.house.settings.data.beside) as store, Pool.open(store, pool) as opened:
+    async with SqliteStore(served.api_app.runtime.settings.data.beside) as store, Pool.open(store, pool) as opened:
         await opened.freeze_rubric(RUBRIC, by)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def filled(served: Served) -> None:
     async def fill() -> None:
-        async with SqliteStore(served.doors.house.settings.data.beside) as store, Pool.open(store, "tea") as pool:
+        async with SqliteStore(served.api_app.runtime.settings.data.beside) as store, Pool.open(store, "tea") as pool:
             await pool.freeze_rubric(RUBRIC, "ann")
             await lay_in(pool, [Pair("How hot is tea?", "Eighty degrees."), Pair("How long?", "Three minutes.")], "ann")
 

@@ -302,7 +302,7 @@ def test_a_lost_connection_mends_itself(studio: OpenStudio, served: Served) -> N
 def test_after_a_restart_it_shows_the_same_and_what_is_new(
     studio: OpenStudio, served: Served, tmp_path: Path, how: signal.Signals
 ) -> None:
-    shutil.copytree(Location.of(served.doors.house.offered.towns["local", "hamlet"]).beside, tmp_path / "hamlet")
+    shutil.copytree(Location.of(served.api_app.runtime.offered.towns["local", "hamlet"]).beside, tmp_path / "hamlet")
     flags = ("--studio", "--model", "rules", "--town", f"hamlet={tmp_path / 'hamlet'}")
     with ServerProcess(tmp_path / "data", *flags) as server:
         port = int(server.url.rpartition(":")[2])

@@ -20,8 +20,8 @@ API = "/recorded/api/v1"
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server with the recordings, and nothing of its own."""
     serving = Served(tmp_path_factory.mktemp("studio") / "data", model="rules")
-    add_studio(serving.doors.api)
-    add_recorded(serving.doors)
+    add_studio(serving.api_app.api)
+    add_recorded(serving.api_app)
     with serving as running:
         yield running
 
@@ -150,7 +150,7 @@ def test_nothing_of_it_can_be_changed_and_it_is_said_how_to_begin(served: Served
 
 def test_a_token_is_wanted_where_it_is_elsewhere(tmp_path: Path) -> None:
     serving = Served(tmp_path / "data", model="rules", require_token=True)
-    add_recorded(serving.doors)
+    add_recorded(serving.api_app)
     with serving as running, running.client() as client:
         assert client.get(f"{API}/users").status_code == 401
         assert client.get(f"{API}/users", headers=running.token("acme")).status_code == 200

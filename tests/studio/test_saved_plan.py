@@ -38,7 +38,7 @@ def files(served: Served, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     folder = tmp_path_factory.mktemp("files")
     solve(served, "ann", "rewoo", task=OTHER)
     runs = [each["run"] for each in solve(served, "ann", "rewoo", "react", "plan-execute")]
-    settings = served.doors.house.settings.model_copy(update={"user": "ann"})
+    settings = served.api_app.runtime.settings.model_copy(update={"user": "ann"})
     return {
         "plan": save(settings, folder / "plan.html", partial(save_plan, run=runs[1])),
         "calls": save(settings, folder / "calls.html", partial(save_plan, run=runs[1], with_calls=True)),
@@ -108,7 +108,7 @@ def test_hostile_words_stay_words(studio: OpenStudio, served: Served, tmp_path: 
         step = {"id": "E1", "tool": "calculator", "arguments": {"expression": HOSTILE[1]}, "why": HOSTILE[3]}
         begun = client.post("/api/v1/users/eve/plans/run", json={"plan": {"task": HOSTILE[0], "steps": [step]}})
         run = ended(client, begun.json()["id"])["run"]
-    settings = served.doors.house.settings.model_copy(update={"user": "eve"})
+    settings = served.api_app.runtime.settings.model_copy(update={"user": "eve"})
     file = save(settings, tmp_path / "eve.html", partial(save_plan, run=run, with_calls=True))
     assert "<img" not in file.read_text("utf-8")
     seen = studio(size=NARROW, url=tmp_path.as_uri())
@@ -122,6 +122,6 @@ def test_hostile_words_stay_words(studio: OpenStudio, served: Served, tmp_path: 
 
 
 def test_a_run_that_is_not_there_is_named(served: Served, tmp_path: Path, files: dict[str, Path]) -> None:
-    settings = served.doors.house.settings.model_copy(update={"user": "ann"})
+    settings = served.api_app.runtime.settings.model_copy(update={"user": "ann"})
     with pytest.raises(InputError, match="no run is called 'none' here"):
         save(settings, tmp_path / "none.html", partial(save_plan, run="none"))

@@ -39,7 +39,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 def files(served: Served, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Ann's first talk without calls and with them, and eve's, as files."""
     folder = tmp_path_factory.mktemp("files")
-    settings = served.doors.house.settings
+    settings = served.api_app.runtime.settings
     ann, eve = (settings.model_copy(update={"user": name}) for name in ("ann", "eve"))
     return {
         "talk": save(ann, folder / "talk.html", partial(save_talk, session="first")),
@@ -131,7 +131,7 @@ def test_hostile_texts_stay_texts(studio: OpenStudio, files: dict[str, Path]) ->
 def test_a_file_of_somebody_else_is_left_as_it_is(served: Served, tmp_path: Path) -> None:
     other = tmp_path / "mine.html"
     other.write_text("<p>mine</p>", "utf-8")
-    settings = served.doors.house.settings.model_copy(update={"user": "ann"})
+    settings = served.api_app.runtime.settings.model_copy(update={"user": "ann"})
     with pytest.raises(InputError, match="is there already"):
         save(settings, other, partial(save_talk, session="first"))
     with pytest.raises(InputError, match="no talk of ann is called 'none'"):

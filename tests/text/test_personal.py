@@ -24,9 +24,9 @@ from mindstream.service.export_file import Header, read_export
 from mindstream.service.importing.reading import Source, reader
 from mindstream.service.importing.writing import Import
 from mindstream.service.memory import UserMemory
-from mindstream.service.operations.house import House
 from mindstream.service.operations.memories.memory import RetainRequest, retain
-from mindstream.service.operations.who import LOCAL_PEOPLE
+from mindstream.service.operations.principal import LOCAL_PRINCIPAL
+from mindstream.service.operations.runtime import Runtime
 from mindstream.service.transfer import export, take_in
 from mindstream.settings import Settings
 from mindstream.sharing.admission import Pair, lay_in
@@ -106,11 +106,11 @@ async def test_so_it_is_with_what_is_retained_imported_and_observed(folder: Path
 
 @pytest.mark.usefixtures("switched_on")
 async def test_so_it_is_with_what_stands_beside_a_text_that_a_program_retains(folder: Path) -> None:
-    async with House(Settings(data=folder)) as house:
+    async with Runtime(Settings(data=folder)) as runtime:
         ask = RetainRequest(text="It is 4711.", keywords=["code 4711"], data={"code": {"door": ["4711"]}})
-        told = await retain(house, LOCAL_PEOPLE.of("ann"), ask)
+        told = await retain(runtime, LOCAL_PRINCIPAL.of("ann"), ask)
         assert told.redacted == {"phone": 1}
-        (record,) = await (await house.memory(LOCAL_PEOPLE.of("ann"))).latest("note")
+        (record,) = await (await runtime.memory(LOCAL_PRINCIPAL.of("ann"))).latest("note")
     assert (record.text, record.keywords, record.data) == (
         "It is [phone].",
         ("code [phone]",),

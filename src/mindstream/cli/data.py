@@ -21,7 +21,7 @@ from mindstream.models.embedders.named import embedder
 from mindstream.server.old_files import take_in
 from mindstream.server.tokens import Tokens
 from mindstream.service.operations.forks import ForkedTowns
-from mindstream.service.operations.who import LOCAL, wall_of
+from mindstream.service.operations.principal import LOCAL, tenant_key_of
 from mindstream.service.privacy import erase, person, retention
 from mindstream.service.privacy.audit import note
 from mindstream.settings import Settings
@@ -77,7 +77,7 @@ async def retain(
     What is older is erased for good, with what was drawn from it alone, whether it is held well or not. A server
     applies each rule once a day, in one process. Pools, towns, documents and a life that goes on keep what is theirs.
     """
-    clock, tenant = SystemClock(), wall_of(tenant)
+    clock, tenant = SystemClock(), tenant_key_of(tenant)
     async with open_store(settings.data, tenant) as store:
         place = retention.Kept(store, embedder(settings.embedder), clock, settings.data.beside)
         rule = next(iter(await retention.rules_of(store, tenant)), None)
@@ -129,7 +129,7 @@ async def export_person(
     What was heard, noted, believed and planned, the log, work, checkpoints, typed history, results of operations,
     spending, what was left in pools, in others' minds and in towns, and who did something to it.
     """
-    at, folder, tenant = SystemClock().now(), settings.data.beside, wall_of(tenant)
+    at, folder, tenant = SystemClock().now(), settings.data.beside, tenant_key_of(tenant)
     async with open_store(settings.data) as ours, open_store(settings.data, tenant) as store:
         async with AsyncExitStack() as opened:
             others = [await opened.enter_async_context(open_store(Location.of(each), tenant)) for each in also or ()]

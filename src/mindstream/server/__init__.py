@@ -1,23 +1,27 @@
-"""The server: REST and events, a model behind chat pages, an MCP server. A skin: it holds no logic of the rooms.
+"""The server: REST and events, an OpenAI-compatible endpoint, an MCP server. It only translates: no business logic.
 
 import mindstream.server
 
-doors = mindstream.server.app("data", model="openai:gpt-5-mini")     # an ASGI application, to be run or mounted
+api_app = mindstream.server.app("data", model="openai:gpt-5-mini")     # an ASGI application, to be run or mounted
 """
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mindstream.server.doors import Doors, app
+    from mindstream.server.api_app import ApiApp, app
 
-__all__ = ["Doors", "app"]
+__all__ = ["ApiApp", "app"]
 
 
 def __getattr__(name: str) -> Any:
+    import mindstream.server.api_app as module
+
+    if name == "Doors":
+        warnings.warn("mindstream.server.Doors is now ApiApp", DeprecationWarning, stacklevel=2)
+        return module.ApiApp
     if name not in __all__:
         raise AttributeError(f"module 'mindstream.server' has no attribute {name!r}")
-    import mindstream.server.doors as made
-
-    return getattr(made, name)
+    return getattr(module, name)

@@ -14,16 +14,16 @@ from mindstream.errors import InputError
 from mindstream.log.events import GROUND, Logged, every_kind
 from mindstream.log.names import StreamKey
 from mindstream.rooms import registered
-from mindstream.server.rest import PREFIX, LeftS, left_of, problems_of, unending, who_of
+from mindstream.server.rest import PREFIX, LeftS, left_of, principal_of, problems_of, unending
 from mindstream.server.streams import PING_S, EventStream, encode
-from mindstream.service.operations.house import House
 from mindstream.service.operations.hub import Hub, Line, Listener, Wants
+from mindstream.service.operations.runtime import Runtime
 
 RETRY_MS = 1_000
 LARGEST = 2**62
 
 
-def add_events(api: FastAPI, house: House) -> None:
+def add_events(api: FastAPI, runtime: Runtime) -> None:
     """Add the route."""
 
     @api.get(
@@ -46,14 +46,14 @@ def add_events(api: FastAPI, house: House) -> None:
 
         What is live only (pieces of an answer) has no id and does not come again: the whole `said` does.
         """
-        who = who_of(request.scope)
-        who.require("log", "read")
-        about = who.of(user or who.only) if user or who.only else who
-        ground = house.ground(about)
-        mind = ground.store.key(about.name) if about.user else None
+        principal = principal_of(request.scope)
+        principal.require("log", "read")
+        about = principal.of(user or principal.only) if user or principal.only else principal
+        tenant = runtime.tenant(about)
+        mind = tenant.store.key(about.name) if about.user else None
         wants = choose(mind, kinds_of(kind, room))
         request.scope["state"]["ends_itself"] = True  # it says where to go on
-        return EventStream(follow(ground.hub, wants, read_id(last_event_id, after), mind, left_of(request.scope)))
+        return EventStream(follow(tenant.hub, wants, read_id(last_event_id, after), mind, left_of(request.scope)))
 
 
 def kinds_of(kinds: list[str] | None, room: str | None) -> frozenset[str] | None:

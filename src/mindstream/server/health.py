@@ -11,9 +11,9 @@ from starlette.responses import Response
 
 import mindstream as package
 from mindstream.server.problems import Refusal
-from mindstream.server.rest import problems_of, who_of
-from mindstream.service.operations.house import House
-from mindstream.service.operations.who import LOCAL, Forbidden
+from mindstream.server.rest import principal_of, problems_of
+from mindstream.service.operations.principal import LOCAL, Forbidden
+from mindstream.service.operations.runtime import Runtime
 
 TEXT = "text/plain; version=0.0.4"
 METRICS_SCOPES = {"admin", "server.admin", "server.read"}
@@ -29,8 +29,8 @@ class Health(BaseModel):
 class Metrics:
     """Counts requests, by what they ask for and how they were answered."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
         self.requests: Counter[tuple[str, int]] = Counter()
         self.seconds: Counter[str] = Counter()
         self.going = 0
@@ -44,8 +44,8 @@ class Metrics:
 
     def text(self) -> str:
         """Return all as Prometheus reads it."""
-        house = self._house
-        running = Counter(one.state for one in house.running.each())
+        runtime = self._runtime
+        running = Counter(one.state for one in runtime.running.each())
         lines = [
             *_head("mindstream_requests_total", "counter", "Requests that were answered."),
             *(
@@ -58,8 +58,8 @@ class Metrics:
                 for method, n in sorted(self.seconds.items())
             ),
             *_gauge("mindstream_requests_going", "Requests that go on.", self.going),
-            *_gauge("mindstream_minds_open", "Minds that are open.", len(house.minds)),
-            *_gauge("mindstream_event_listeners", "Clients that listen to events.", house.listeners()),
+            *_gauge("mindstream_minds_open", "Minds that are open.", len(runtime.minds)),
+            *_gauge("mindstream_event_listeners", "Clients that listen to events.", runtime.listeners()),
             *_head("mindstream_operations", "gauge", "Operations, by state."),
             *(f'mindstream_operations{{state="{state}"}} {n}' for state, n in sorted(running.items())),
             *_head("mindstream_webhook_posts_total", "counter", "Posts to the webhook, by what came of them."),
@@ -73,7 +73,7 @@ class Metrics:
         return "\n".join(lines) + "\n"
 
 
-def add_health(api: FastAPI, house: House, metrics: Metrics) -> None:
+def add_health(api: FastAPI, runtime: Runtime, metrics: Metrics) -> None:
     """Add the routes."""
 
     @api.get("/healthz", tags=["server"], operation_id="server.healthz")
@@ -84,9 +84,9 @@ def add_health(api: FastAPI, house: House, metrics: Metrics) -> None:
     @api.get("/readyz", tags=["server"], operation_id="server.readyz", responses=problems_of("READY"))
     async def readyz() -> Health:
         """Tell that the data folder can be used, and that the server is not about to end."""
-        if house.is_ending:
+        if runtime.is_ending:
             raise Refusal("unavailable", "this server is about to end")
-        await house.check()
+        await runtime.check()
         return Health()
 
     @api.get(
@@ -98,8 +98,8 @@ def add_health(api: FastAPI, house: House, metrics: Metrics) -> None:
     )
     async def show(request: Request) -> Response:
         """Return counts and gauges, as Prometheus reads them; for tokens of the tenant `local` (admin, server.read)."""
-        who = who_of(request.scope)
-        if who.tenant != LOCAL or who.only or not who.scopes & METRICS_SCOPES:
+        principal = principal_of(request.scope)
+        if principal.tenant != LOCAL or principal.only or not principal.scopes & METRICS_SCOPES:
             raise Forbidden("metrics are of the whole server: use a token of the tenant `local` with `server.read`")
         return Response(metrics.text(), media_type=TEXT)
 

@@ -18,10 +18,10 @@ from mindstream.errors import InputError, MindstreamError
 from mindstream.log.names import StreamKey
 from mindstream.server.ledger import Ledger
 from mindstream.server.problems import Refusal
-from mindstream.service.operations.house import House
 from mindstream.service.operations.minds import ONCE
+from mindstream.service.operations.principal import Principal
+from mindstream.service.operations.runtime import Runtime
 from mindstream.service.operations.table import Operation
-from mindstream.service.operations.who import Who
 
 LONGEST = 200
 MOST = 10_000
@@ -40,7 +40,7 @@ class _Answered:
     """An answer; `stream`: whose words may stand in it (None: anybody's), with erasures known up to `upto`."""
 
     answer: BaseModel
-    wall: str
+    tenant_key: str
     stream: StreamKey | None
     upto: int
 
@@ -52,13 +52,18 @@ class Writes:
         patience_s: so long another server may be at what was begun under a key; 0: there is none.
     """
 
-    def __init__(self, house: House, ledger: Ledger, patience_s: float = 0.0) -> None:
-        self._house, self._ledger, self._patience_s = house, ledger, patience_s
+    def __init__(self, runtime: Runtime, ledger: Ledger, patience_s: float = 0.0) -> None:
+        self._runtime, self._ledger, self._patience_s = runtime, ledger, patience_s
         self._answers: OrderedDict[str, _Answered] = OrderedDict()
         self._going_on: dict[str, tuple[str, asyncio.Event]] = {}
 
     async def once(
-        self, key: str, who: Who, operation: Operation, ask: BaseModel, do: Callable[[], Awaitable[BaseModel]]
+        self,
+        key: str,
+        principal: Principal,
+        operation: Operation,
+        ask: BaseModel,
+        do: Callable[[], Awaitable[BaseModel]],
     ) -> BaseModel:
         """Do it, unless it was done under this key: then return what came of it.
 
@@ -68,7 +73,7 @@ class Writes:
         """
         if not (0 < len(key) <= LONGEST and key.isprintable()):
             raise InputError(f"an Idempotency-Key has 1 to {LONGEST} characters")
-        place = await self._digest(who.wall, who.key, who.user, operation.name, key)
+        place = await self._digest(principal.tenant_key, principal.key, principal.user, operation.name, key)
         request = await self._digest(operation.name, ask.model_dump_json())
         while (going := self._going_on.get(place)) is not None:
             _check_same(going[0], request)
@@ -76,18 +81,23 @@ class Writes:
         ended = asyncio.Event()
         self._going_on[place] = (request, ended)
         try:
-            return await self._once(place, request, who, operation, do)
+            return await self._once(place, request, principal, operation, do)
         finally:
             del self._going_on[place]
             ended.set()
 
     async def _once(
-        self, place: str, request: str, who: Who, operation: Operation, do: Callable[[], Awaitable[BaseModel]]
+        self,
+        place: str,
+        request: str,
+        principal: Principal,
+        operation: Operation,
+        do: Callable[[], Awaitable[BaseModel]],
     ) -> BaseModel:
         found = await self._begin(place, request, operation)
         if found is not None:
-            return await self._first(place, who, operation, found[1], found[2])
-        store = self._house.ground(who).store
+            return await self._first(place, principal, operation, found[1], found[2])
+        store = self._runtime.tenant(principal).store
         upto, once = await store.last_erasure(), ONCE.set(place)
         try:
             answer = await do()
@@ -97,8 +107,8 @@ class Writes:
         finally:
             ONCE.reset(once)
         await self._ledger.done(place, operation.status, _kept(operation, answer))
-        stream = store.key(who.name) if who.user and operation.room not in SHARED else None
-        self._answers[place] = _Answered(answer, who.wall, stream, upto)
+        stream = store.key(principal.name) if principal.user and operation.room not in SHARED else None
+        self._answers[place] = _Answered(answer, principal.tenant_key, stream, upto)
         if len(self._answers) > MOST:
             self._answers.popitem(last=False)
         return answer
@@ -120,18 +130,18 @@ class Writes:
             await asyncio.sleep(LOOK_S if self._patience_s else 0)
         return found
 
-    async def _first(self, place: str, who: Who, operation: Operation, status: int, kept: str) -> BaseModel:
+    async def _first(self, place: str, principal: Principal, operation: Operation, status: int, kept: str) -> BaseModel:
         if place in self._answers and not await self._is_lost(place):
             return self._answers[place].answer
         if kept:
             answer = operation.reply.model_validate(json.loads(kept))
-            return await operation.complete(self._house, who, answer) if operation.complete else answer
+            return await operation.complete(self._runtime, principal, answer) if operation.complete else answer
         what = "was done" if status else "may have been done when the server ended"
         raise Refusal("conflict", f"this {what}; its answer is not kept: look before you send it under another key")
 
     async def _digest(self, *parts: str) -> str:
         """Return what the ledger knows parts by: keyed, for names and words could be tried."""
-        return await self._house.own_store().digest(json.dumps(parts))
+        return await self._runtime.server_store().digest(json.dumps(parts))
 
     async def check(self, stream: StreamKey) -> None:
         """Let go of the answers in which words of a stream may stand that were erased since."""
@@ -143,7 +153,7 @@ class Writes:
         """Let go of an answer where words that may stand in it were erased since, and tell whether that is so."""
         if (each := self._answers.get(place)) is None:
             return True
-        store = self._house.store_of(each.wall)
+        store = self._runtime.store_of(each.tenant_key)
         if each.stream is None:
             is_lost = await store.last_erasure() > each.upto
         else:

@@ -25,7 +25,7 @@ from mindstream.log.names import StreamName
 from mindstream.models.providers import wire
 from mindstream.server.problems import Refusal
 from mindstream.server.tokens import ISSUED, IssuedLimits, Token
-from mindstream.service.operations.who import LOCAL, checked_scopes, checked_wall
+from mindstream.service.operations.principal import LOCAL, checked_scopes, checked_tenant_name
 
 CONFIGURATION = "/.well-known/openid-configuration"
 KEY_TYPES = {"RS256": "RSA", "ES256": "EC"}
@@ -129,11 +129,11 @@ class Issuer:
         ):
             return None
         try:
-            who = f"{tenant}\n{user or claims.get('sub', '')}"
+            principal = f"{tenant}\n{user or claims.get('sub', '')}"
             return Token(
-                id=f"{ISSUED}{(await self.digest(who))[:20]}",
+                id=f"{ISSUED}{(await self.digest(principal))[:20]}",
                 hash="",
-                tenant=checked_wall(tenant),
+                tenant=checked_tenant_name(tenant),
                 scopes=read_scopes(claims),
                 made=float(claims.get("iat", 0)),
                 ends=float(claims["exp"]),

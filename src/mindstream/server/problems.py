@@ -20,7 +20,7 @@ from mindstream.errors import (
     ToolError,
     UserError,
 )
-from mindstream.service.operations.who import Forbidden, NotFound, NotOffered
+from mindstream.service.operations.principal import Forbidden, NotFound, NotOffered
 
 TYPE = "application/problem+json"
 

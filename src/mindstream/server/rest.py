@@ -18,9 +18,9 @@ from mindstream.server.asgi import Scope
 from mindstream.server.idempotency import Writes
 from mindstream.server.problems import PROBLEMS, TYPE, Problem, Refusal
 from mindstream.server.streams import answer_stream, wants_stream
-from mindstream.service.operations.house import House
+from mindstream.service.operations.principal import Principal
+from mindstream.service.operations.runtime import Runtime
 from mindstream.service.operations.table import Operation, operations
-from mindstream.service.operations.who import Who
 
 LeftS: TypeAlias = Callable[[], Awaitable[float]]
 """Says how many seconds a token still holds; none where it has ended or was revoked."""
@@ -49,12 +49,12 @@ def base_url(scope: Scope) -> str:
     return f"{scope.get('scheme', 'http')}://{host}{scope.get('root_path', '')}"
 
 
-def who_of(scope: Scope) -> Who:
+def principal_of(scope: Scope) -> Principal:
     """Return whom a request is from; the entrance has said so."""
-    who = scope.get("state", {}).get("who")
-    if not isinstance(who, Who):
+    principal = scope.get("state", {}).get("who")
+    if not isinstance(principal, Principal):
         raise Refusal("unauthenticated", "send a token: Authorization: Bearer …", challenge("", scope))
-    return who
+    return principal
 
 
 async def unending() -> float:
@@ -91,12 +91,12 @@ ANSWERS = {
 """The problems that are documented of every route, by method; DELETE is as POST."""
 
 
-def add_rest(api: FastAPI, house: House, writes: Writes) -> None:
+def add_rest(api: FastAPI, runtime: Runtime, writes: Writes) -> None:
     """Add a route for each operation."""
     for each in operations():
         api.add_api_route(
             PREFIX + each.path,
-            _endpoint(each, house, writes),
+            _endpoint(each, runtime, writes),
             methods=[each.method],
             status_code=each.status,
             response_model=each.reply,
@@ -121,23 +121,23 @@ def _streamed(each: Operation) -> dict[int | str, dict[str, Any]]:
     return {200: {"description": "Its events, where they are accepted", "content": {"text/event-stream": {}}}}
 
 
-def _endpoint(each: Operation, house: House, writes: Writes) -> Callable[..., Awaitable[Any]]:
+def _endpoint(each: Operation, runtime: Runtime, writes: Writes) -> Callable[..., Awaitable[Any]]:
     """Return the function behind a route: it puts path, query and body together, and asks the operation."""
 
     async def endpoint(request: Request, **given: Any) -> Any:
-        who = who_of(request.scope)
+        principal = principal_of(request.scope)
         user = given.pop("user", None)
-        who = who if user is None else who.of(user)
+        principal = principal if user is None else principal.of(user)
         rest: BaseModel | None = given.pop("rest", None)
         told = {**(rest.model_dump(exclude_unset=True) if rest is not None else {}), **given}
         ask = each.request.model_validate(told)
         key = request.headers.get("idempotency-key")
         if each.streams is not None and wants_stream(request) and key is None:
-            who.require(each.room, each.scope)
-            return await answer_stream(house, each.streams(house, who, ask), request)
+            principal.require(each.room, each.scope)
+            return await answer_stream(runtime, each.streams(runtime, principal, ask), request)
         if key is None or each.method == "GET":
-            return await each.ask(house, who, ask)
-        return await writes.once(key, who, each, ask, lambda: each.ask(house, who, ask))
+            return await each.call(runtime, principal, ask)
+        return await writes.once(key, principal, each, ask, lambda: each.call(runtime, principal, ask))
 
     endpoint.__signature__ = inspect.Signature(_parameters(each))  # type: ignore[attr-defined]
     endpoint.__name__ = each.name.replace(".", "_")

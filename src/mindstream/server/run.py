@@ -19,8 +19,8 @@ from typing import Any
 import uvicorn
 
 from mindstream.errors import InputError
-from mindstream.server.doors import Doors
-from mindstream.server.entrance import is_loopback
+from mindstream.server.api_app import ApiApp
+from mindstream.server.auth import is_loopback
 from mindstream.server.protocol import BoundedConnection
 
 DRAIN_S = 20.0
@@ -35,9 +35,9 @@ wait while it does, a tenth of a second for 20,000 objects on a busy machine: so
 class Server(uvicorn.Server):
     """Uvicorn's server; where it listens stands on standard error, and before it ends answers may end."""
 
-    def __init__(self, doors: Doors, config: uvicorn.Config, tell: Callable[[str], None] | None = None) -> None:
+    def __init__(self, api_app: ApiApp, config: uvicorn.Config, tell: Callable[[str], None] | None = None) -> None:
         super().__init__(config)
-        self._doors, self._tell = doors, tell
+        self._api_app, self._tell = api_app, tell
 
     async def serve_doors(self, sockets: list[socket.socket]) -> None:
         """Open the house, serve until told to end, and close it. Beyond loopback every request needs a token.
@@ -46,8 +46,8 @@ class Server(uvicorn.Server):
             MindstreamError: it cannot be opened.
         """
         if not all(is_loopback(each.getsockname()[0]) for each in sockets):
-            self._doors.admission.require_token = True
-        async with self._doors.lifespan():
+            self._api_app.admission.require_token = True
+        async with self._api_app.lifespan():
             await self.serve(sockets)
 
     @contextlib.contextmanager
@@ -81,7 +81,7 @@ class Server(uvicorn.Server):
         """Take no more, let answers end, end the streams of events."""
         for server in self.servers:
             server.close()
-        await self._doors.house.drain(DRAIN_S)
+        await self._api_app.runtime.drain(DRAIN_S)
         await super().shutdown(sockets)
 
 
@@ -103,10 +103,10 @@ def listen(host: str, port: int) -> socket.socket:
     return made
 
 
-def configure(doors: Doors) -> uvicorn.Config:
+def configure(api_app: ApiApp) -> uvicorn.Config:
     """Return how the application is served."""
     return uvicorn.Config(
-        doors,
+        api_app,
         http=BoundedConnection,
         ws="none",
         lifespan="off",
@@ -162,7 +162,7 @@ def new_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
-async def serve(doors: Doors, host: str, port: int, tell: Callable[[str], None] | None = None) -> None:
+async def serve(api_app: ApiApp, host: str, port: int, tell: Callable[[str], None] | None = None) -> None:
     """Serve until SIGTERM or Ctrl-C; `tell` is called with the address when it listens.
 
     Raises:
@@ -171,4 +171,4 @@ async def serve(doors: Doors, host: str, port: int, tell: Callable[[str], None] 
     allow_connections()
     log_quietly()
     with listen(host, port) as listening:
-        await Server(doors, configure(doors), tell).serve_doors([listening])
+        await Server(api_app, configure(api_app), tell).serve_doors([listening])

@@ -17,7 +17,7 @@ from mindstream.log.names import shown_name
 from mindstream.server.agui import AguiWriter
 from mindstream.server.asgi import Receive, Scope, Send
 from mindstream.server.problems import problem_of
-from mindstream.service.operations.house import House
+from mindstream.service.operations.runtime import Runtime
 
 PING = b": ping\n\n"
 PING_S = 15.0
@@ -86,14 +86,14 @@ def encode(row: Logged) -> bytes:
     return format_sse_event(data_str=row_json(row), event=row.event.kind, id=str(row.seq) if row.seq else None)
 
 
-async def answer_stream(house: House, rows: AsyncGenerator[Logged], request: Request) -> EventStream:
+async def answer_stream(runtime: Runtime, rows: AsyncGenerator[Logged], request: Request) -> EventStream:
     """Answer with the rows that come of something; what it was asked for goes on where the client goes away.
 
     Raises:
         MindstreamError: it did not begin.
     """
     waiting: asyncio.Queue[Logged | BaseException | None] = asyncio.Queue()
-    house.begin(_pump(rows, waiting))
+    runtime.begin(_pump(rows, waiting))
     first = await waiting.get()
     if isinstance(first, BaseException):
         raise first

@@ -18,7 +18,7 @@ from mindstream.errors import InputError
 from mindstream.log.names import StreamName
 from mindstream.memory.store.store import KeptStore
 from mindstream.service.operations.own import SERVER, TOKEN
-from mindstream.service.operations.who import checked_scopes, checked_wall
+from mindstream.service.operations.principal import checked_scopes, checked_tenant_name
 
 PREFIX = "ms_"
 ISSUED = "iss-"
@@ -116,7 +116,7 @@ class Tokens:
         made = Token(
             id=chance_token(10),
             hash=_hash(token),
-            tenant=checked_wall(tenant),
+            tenant=checked_tenant_name(tenant),
             scopes=sorted(checked_scopes(scopes)),
             made=now,
             ends=now + days * DAY_S,

@@ -28,7 +28,7 @@ from mindstream.log.names import shown_name, tenant_of
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.server.health import Metrics
 from mindstream.server.ledger import Ledger
-from mindstream.service.operations.who import LOCAL
+from mindstream.service.operations.principal import LOCAL
 
 KINDS = (FollowUp.kind, "left_unsaid")
 """What comes late: said unasked, or kept for the next answer where a chat page could not be told."""

@@ -35,19 +35,19 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Store
 from mindstream.models.recording import PLAYED
+from mindstream.server.api_app import ApiApp, add_problems
 from mindstream.server.asgi import App, Receive, Scope, Send
-from mindstream.server.doors import Doors, add_problems
 from mindstream.server.events import add_events
 from mindstream.server.idempotency import Writes
 from mindstream.server.ledger import Ledger
 from mindstream.server.problems import TYPE, body_of, problem
 from mindstream.server.rest import add_rest
 from mindstream.service.memory import open_user_memory
-from mindstream.service.operations.house import House
 from mindstream.service.operations.offered import Offered
+from mindstream.service.operations.principal import LOCAL, Forbidden, Principal
+from mindstream.service.operations.runtime import Runtime
 from mindstream.service.operations.shapes import Reply
 from mindstream.service.operations.table import find_operation
-from mindstream.service.operations.who import LOCAL, Forbidden, Who
 from mindstream.settings import Settings
 from mindstream.studio.joining import join_modules
 from mindstream.town.formats.files import write_text
@@ -63,7 +63,7 @@ PACKED = Path(__file__).parent / "recorded.db.xz"
 HAMLET = "hamlet"
 LONG = 10_000
 """Answers of so many bytes are packed: a town's recording is a fifth of its size then."""
-READER = Who(LOCAL, frozenset({"read"}), key="recorded")
+READER = Principal(LOCAL, frozenset({"read"}), key="recorded")
 """Whoever asks may read all of it, and change nothing."""
 BEGIN = {
     "minds": "mindstream chat",
@@ -131,25 +131,25 @@ class Recorded:
 
     async def _open(self) -> App:
         folder = Path(self._opened.enter_context(tempfile.TemporaryDirectory(prefix="mindstream-recorded-")))
-        house = await open_recorded(folder, self._packed)
-        ledger = Ledger(house.own_store, house.clock)
-        await self._opened.enter_async_context(house)
-        return build_api(house, Writes(house, ledger))
+        runtime = await open_recorded(folder, self._packed)
+        ledger = Ledger(runtime.server_store, runtime.clock)
+        await self._opened.enter_async_context(runtime)
+        return build_api(runtime, Writes(runtime, ledger))
 
 
-def add_recorded(doors: Doors) -> None:
+def add_recorded(api_app: ApiApp) -> None:
     """Let a server answer for the recordings, too, below /recorded."""
     recorded = Recorded()
-    doors.api.mount(PATH, recorded)
-    doors.keep_open(recorded.running())
+    api_app.api.mount(PATH, recorded)
+    api_app.keep_open(recorded.running())
 
 
-async def open_recorded(folder: Path, packed: Path = PACKED) -> House:
+async def open_recorded(folder: Path, packed: Path = PACKED) -> Runtime:
     """Return a house, that is still to be opened, over the recordings; they are unpacked into a folder."""
     await asyncio.to_thread(unpack, packed, folder)
     offered = Offered(towns={(LOCAL, HAMLET): folder / HAMLET})
     clock = ManualClock(await last_moment(folder / "data"))
-    return House(Settings(data=folder / "data", model="rules", roles={}), clock=clock, offered=offered)
+    return Runtime(Settings(data=folder / "data", model="rules", roles={}), clock=clock, offered=offered)
 
 
 def unpack(packed: Path, folder: Path) -> None:
@@ -169,11 +169,11 @@ async def last_moment(folder: Path) -> Moment:
     return max(row.at for row in rows)
 
 
-def build_api(house: House, writes: Writes) -> FastAPI:
+def build_api(runtime: Runtime, writes: Writes) -> FastAPI:
     """Return the public API over a house whose readers are told how they begin something of their own."""
     api = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
-    add_rest(api, house, writes)
-    add_events(api, house)
+    add_rest(api, runtime, writes)
+    add_events(api, runtime)
     add_problems(api)
     api.add_exception_handler(Forbidden, _tell)
     api.add_middleware(GZipMiddleware, minimum_size=LONG, compresslevel=4)
@@ -322,8 +322,8 @@ class Saved:
 class Reading:
     """The public API, asked in the process, about one user."""
 
-    house: House
-    who: Who
+    runtime: Runtime
+    principal: Principal
 
     async def ask(self, operation: str, **asked: Any) -> Data:
         """Return what an operation answers.
@@ -332,7 +332,9 @@ class Reading:
             MindstreamError: see the operation.
         """
         found = find_operation(operation)
-        answered: Data = (await found.ask(self.house, self.who, found.request(**asked))).model_dump(mode="json")
+        answered: Data = (await found.call(self.runtime, self.principal, found.request(**asked))).model_dump(
+            mode="json"
+        )
         return answered
 
     async def all_of(self, operation: str, name: str, **asked: Any) -> list[Data]:
@@ -348,11 +350,11 @@ class Reading:
 
     async def memory(self) -> Memory:
         """Return the user's memory."""
-        return await self.house.memory(self.who)
+        return await self.runtime.memory(self.principal)
 
     def path(self, rest: str) -> str:
         """Name what is below a user's path, as pages ask for it."""
-        return f"/users/{quote(self.who.user, safe=UNQUOTED)}/{rest}"
+        return f"/users/{quote(self.principal.user, safe=UNQUOTED)}/{rest}"
 
     async def add_calls(self, saved: Saved, seqs: Sequence[int]) -> None:
         """Add calls of models, word by word where that is kept, and what came of each utterance that they were for."""
@@ -379,19 +381,19 @@ async def open_reading(settings: Settings, *, recorded: bool = False) -> AsyncIt
     async with AsyncExitStack() as stack:
         if recorded:
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="mindstream-recorded-")))
-            house = await stack.enter_async_context(await open_recorded(folder))
-            settings = settings.model_copy(update={"data": house.settings.data})
+            runtime = await stack.enter_async_context(await open_recorded(folder))
+            settings = settings.model_copy(update={"data": runtime.settings.data})
         async with open_user_memory(settings, known=True):
             pass
         if not recorded:
-            house = await stack.enter_async_context(House.beside(settings))
-        yield Reading(house, READER.of(settings.user))
+            runtime = await stack.enter_async_context(Runtime.open_reader(settings))
+        yield Reading(runtime, READER.of(settings.user))
 
 
 def build_studio_page(reading: Reading, saved: Saved) -> str:
     """Return the page of a file."""
-    user, names = reading.who.user, [saved.page, *([CALLS] if saved.calls else [])]
-    day = format_iso(reading.house.clock.now())[:10]
+    user, names = reading.principal.user, [saved.page, *([CALLS] if saved.calls else [])]
+    day = format_iso(reading.runtime.clock.now())[:10]
     who = ", ".join(dict.fromkeys(_shown(model) for model in saved.models))
     about = RecordingShape(
         page=saved.page,
@@ -502,13 +504,13 @@ async def save_talk(reading: Reading, session: str, *, with_calls: bool = False)
     talk = next((each for each in talks if each["session"] == session), None)
     if talk is None:
         raise InputError(
-            f"no talk of {reading.who.user} is called {session!r}: `mindstream memory sessions` lists them"
+            f"no talk of {reading.principal.user} is called {session!r}: `mindstream memory sessions` lists them"
         )
     rows = rows_of_talk(await reading.all_of("log.rows", "rows", kinds=",".join(KINDS)), session)
     heard = [row for row in rows if row["event"] == "heard"]
     saved = Saved(
         page="talk",
-        title=f"A talk of {reading.who.user}",
+        title=f"A talk of {reading.principal.user}",
         link={"talk": session},
         models=[row["model"] for row in rows if row["event"] == "said"],
         answers={reading.path("sessions"): {"sessions": [talk], "next": ""}},

@@ -37,7 +37,7 @@ from mindstream.memory.store.record import KINDS, Kind, Record
 from mindstream.models.embedders.named import width_of
 from mindstream.service import erasing
 from mindstream.service.memory import open_user_memory, plain
-from mindstream.service.operations.who import wall_of
+from mindstream.service.operations.principal import tenant_key_of
 from mindstream.service.privacy.audit import deed_of, note, note_of
 from mindstream.service.privacy.erase import Beside, Gone, erase_person, find_beside, revoke_tokens
 from mindstream.settings import Settings
@@ -157,7 +157,7 @@ def erase(
     searched, byte by byte, for what the user said. If it is broken off, it is finished when the folder is opened
     next. Close other programs on that mind first. Exports and recordings that lie elsewhere are yours to delete.
     """
-    if wall_of(tenant):
+    if tenant_key_of(tenant):
         _erase_behind(settings, user, tenant, yes=yes, json=json)
         return
     settings = settings.model_copy(update={"user": user})

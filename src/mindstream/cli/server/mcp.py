@@ -37,7 +37,7 @@ def mcp(
     require_server()
     from mindstream.server.mcp.stdio import serve_stdio
     from mindstream.server.mcp.tools import checked_sets
-    from mindstream.service.operations.house import house_of
+    from mindstream.service.operations.runtime import runtime_for
 
     warn_if_unpriced(settings)
-    asyncio.run(serve_stdio(house_of(settings.data, settings), settings.user, checked_sets(tools)))
+    asyncio.run(serve_stdio(runtime_for(settings.data, settings), settings.user, checked_sets(tools)))

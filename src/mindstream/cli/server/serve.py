@@ -78,7 +78,7 @@ def serve(
 
     gc.disable()  # nothing that is loaded is garbage; the server enables it when it listens
     require_server()
-    from mindstream.server.doors import app as make
+    from mindstream.server.api_app import app as make
     from mindstream.server.run import new_loop
     from mindstream.server.run import serve as run
     from mindstream.service.operations.offered import Offered, read_towns
@@ -90,7 +90,7 @@ def serve(
     warn_if_unpriced(settings, issuer_max_usd)
     if webhook_secret and not webhook:
         raise InputError("--webhook-secret goes with --webhook")
-    doors = make(
+    api_app = make(
         settings.data,
         require_token=require_token,
         hosts=tuple(allow_host or ()),
@@ -117,10 +117,10 @@ def serve(
         from mindstream.studio.recorded import add_recorded
         from mindstream.studio.serve import add_studio
 
-        add_studio(doors.api)
-        add_recorded(doors)
+        add_studio(api_app.api)
+        add_recorded(api_app)
     with asyncio.Runner(loop_factory=new_loop()) as runner:
-        runner.run(run(doors, host, port))
+        runner.run(run(api_app, host, port))
 
 
 def _receiver(url: str, file: Path | None) -> Receiver:

@@ -61,7 +61,7 @@ def studio(
     if port and is_served(address := f"http://127.0.0.1:{port}"):
         show(address)
         return
-    from mindstream.server.doors import app as make
+    from mindstream.server.api_app import app as make
     from mindstream.server.run import new_loop, serve
     from mindstream.service.operations.offered import Offered, read_towns
     from mindstream.studio.recorded import add_recorded
@@ -70,11 +70,11 @@ def studio(
     warn_if_unpriced(settings)
     settings = settings.model_copy(update={"keep_prompts": True})
     offered = Offered(split_names([tools]) or (), tuple(docs or ()), tuple(mcp or ()), read_towns(town or ()))
-    doors = make(settings.data, settings=settings, offered=offered)
-    add_studio(doors.api)
-    add_recorded(doors)
+    api_app = make(settings.data, settings=settings, offered=offered)
+    add_studio(api_app.api)
+    add_recorded(api_app)
     with asyncio.Runner(loop_factory=new_loop()) as runner:
-        runner.run(serve(doors, "127.0.0.1", port, show))
+        runner.run(serve(api_app, "127.0.0.1", port, show))
 
 
 def is_served(address: str) -> bool:

@@ -82,25 +82,29 @@ async def _work(settings: Settings, minds: int, at_once: int, teller: _Teller, l
     from mindstream.server.run import allow_connections
     from mindstream.server.tokens import Tokens
     from mindstream.service.chat.companion import NAME, Companion
-    from mindstream.service.operations.house import House
-    from mindstream.service.operations.taking_up import TakingUp
+    from mindstream.service.operations.orphaned_work import OrphanedWork
+    from mindstream.service.operations.runtime import Runtime
 
     allow_connections()
-    async with House.beside(settings, at_once=at_once, part="thinks") as house:
-        house.speakers[NAME] = lambda: Companion
-        await house.check()
-        ledger, tokens = Ledger(house.own_store, house.clock), Tokens(house.own_store, house.clock)
-        budgets = Budgets(ledger, house.clock, tokens, limits)
-        taking_up = TakingUp(house, answers=False, at_once=minds, budgets=budgets.of_id)
+    async with Runtime.open_reader(settings, at_once=at_once, part="thinks") as runtime:
+        runtime.responders[NAME] = lambda: Companion
+        await runtime.check()
+        ledger, tokens = Ledger(runtime.server_store, runtime.clock), Tokens(runtime.server_store, runtime.clock)
+        budgets = Budgets(ledger, runtime.clock, tokens, limits)
+        orphaned_work = OrphanedWork(runtime, answers=False, at_once=minds, budgets=budgets.of_id)
         async with contextlib.AsyncExitStack() as stack:
             await stack.enter_async_context(budgets.running())
-            await stack.enter_async_context(taking_up.running())
+            await stack.enter_async_context(orphaned_work.running())
             teller.tell("ready")
             gc.freeze()
             told = 0
             while True:
                 await asyncio.sleep(TOLD_S)
-                teller.going, teller.done, teller.failed = len(taking_up.going), taking_up.done, taking_up.failed
+                teller.going, teller.done, teller.failed = (
+                    len(orphaned_work.going),
+                    orphaned_work.done,
+                    orphaned_work.failed,
+                )
                 if teller.done != told or teller.going:
                     told = teller.done
                     teller.tell("working")

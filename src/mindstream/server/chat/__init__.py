@@ -8,7 +8,7 @@ from mindstream.minds.responder import ResponderFactory
 from mindstream.server.chat.completions import add_completions
 from mindstream.server.chat.listing import COMPANION, add_models
 from mindstream.server.chat.responses import add_responses
-from mindstream.service.operations.house import House
+from mindstream.service.operations.runtime import Runtime
 
 
 def _companion() -> ResponderFactory:
@@ -17,9 +17,9 @@ def _companion() -> ResponderFactory:
     return Companion
 
 
-def add_chat(api: FastAPI, house: House) -> None:
+def add_chat(api: FastAPI, runtime: Runtime) -> None:
     """Add the routes of the chat door, and the companion to those who can answer."""
-    house.speakers.setdefault(COMPANION, _companion)
-    add_models(api, house)
-    add_completions(api, house)
-    add_responses(api, house)
+    runtime.responders.setdefault(COMPANION, _companion)
+    add_models(api, runtime)
+    add_completions(api, runtime)
+    add_responses(api, runtime)

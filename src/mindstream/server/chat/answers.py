@@ -20,8 +20,8 @@ from mindstream.server.chat.listing import COMPANION, LIFE
 from mindstream.server.chat.turns import Turn
 from mindstream.service.chat.branches import Followed, find_talk, follow
 from mindstream.service.chat.companion import Companion, CompanionTalk, PageTask, answer_page, answer_pieces
-from mindstream.service.operations.house import House
 from mindstream.service.operations.open_minds import OpenMind
+from mindstream.service.operations.runtime import Runtime
 
 BEGINS_S = 10.0
 """So long it is waited for the first words before the answer's head is sent: until then an error has its own status."""
@@ -62,11 +62,11 @@ class PageAnswer:
         spent: what it took; whole when it has ended.
     """
 
-    def __init__(self, house: House, turn: Turn) -> None:
+    def __init__(self, runtime: Runtime, turn: Turn) -> None:
         self.turn, self.said, self.spent = turn, "", Spent()
         self._waiting: asyncio.Queue[str | BaseException | None] = asyncio.Queue()
         self._getting: asyncio.Future[str | BaseException | None] | None = None
-        self._task = house.begin(self._run(words(house, turn, self.spent)))
+        self._task = runtime.begin(self._run(words(runtime, turn, self.spent)))
 
     async def _run(self, pieces: AsyncGenerator[str]) -> None:
         ended: BaseException | None = None
@@ -130,21 +130,21 @@ class PageAnswer:
         return "length" if longest and self.spent.output >= longest else "stop"
 
 
-async def begin(house: House, turn: Turn) -> PageAnswer:
+async def begin(runtime: Runtime, turn: Turn) -> PageAnswer:
     """Begin to answer an utterance, in the talk that it belongs to.
 
     Raises:
         Forbidden: whoever asks may not talk to minds.
         StorageError: what was heard cannot be read.
     """
-    turn.who.require("minds", "write")
+    turn.principal.require("minds", "write")
     if not (turn.is_named or turn.goes_on or turn.is_task):
-        memory = await house.memory(turn.who)
+        memory = await runtime.memory(turn.principal)
         turn = replace(turn, session=await find_talk(memory, turn.session, turn.page.lines))
-    return PageAnswer(house, turn)
+    return PageAnswer(runtime, turn)
 
 
-async def words(house: House, turn: Turn, spent: Spent) -> AsyncGenerator[str]:
+async def words(runtime: Runtime, turn: Turn, spent: Spent) -> AsyncGenerator[str]:
     """PageAnswer an utterance in pieces.
 
     Raises:
@@ -152,27 +152,27 @@ async def words(house: House, turn: Turn, spent: Spent) -> AsyncGenerator[str]:
         MindstreamError: it went wrong.
     """
     if turn.is_task:
-        pieces = _unremembered(house, turn, spent, PageTask(text=turn.text))
+        pieces = _unremembered(runtime, turn, spent, PageTask(text=turn.text))
     elif turn.model == LIFE:
         from mindstream.server.chat.listing import speak_with_life
 
-        pieces = speak_with_life(house, turn.who, turn.text)
+        pieces = speak_with_life(runtime, turn.principal, turn.text)
     elif not turn.is_kept:
         if turn.model != COMPANION:
             raise InputError(
                 f"nothing of this chat is to be kept, and {turn.model!r} needs what it keeps: ask {COMPANION}"
             )
-        pieces = _unremembered(house, turn, spent, answer_page(turn.page, turn.text))
+        pieces = _unremembered(runtime, turn, spent, answer_page(turn.page, turn.text))
     else:
-        pieces = _of_mind(house, turn, spent)
+        pieces = _of_mind(runtime, turn, spent)
     async with aclosing(pieces):
         async for piece in pieces:
             yield piece
 
 
-async def _unremembered(house: House, turn: Turn, spent: Spent, prompt: Prompt[str]) -> AsyncGenerator[str]:
+async def _unremembered(runtime: Runtime, turn: Turn, spent: Spent, prompt: Prompt[str]) -> AsyncGenerator[str]:
     """Let a model answer that knows nothing of the user; nobody hears it."""
-    model = house.models_of(turn.who, spent.add_call).of(prompt.role)
+    model = runtime.models_of(turn.principal, spent.add_call).of(prompt.role)
     words = speak(model, prompt)
     async with aclosing(answer_pieces(prompt, words) if isinstance(prompt, CompanionTalk) else words) as pieces:
         async for piece in pieces:
@@ -183,9 +183,9 @@ _in_turn: WeakKeyDictionary[OpenMind, asyncio.Lock] = WeakKeyDictionary()
 """One utterance of a talk at a time: what the next one is compared with is whole."""
 
 
-async def _of_mind(house: House, turn: Turn, spent: Spent) -> AsyncGenerator[str]:
+async def _of_mind(runtime: Runtime, turn: Turn, spent: Spent) -> AsyncGenerator[str]:
     async with (
-        house.mind(turn.who, turn.session, turn.model) as opened,
+        runtime.mind(turn.principal, turn.session, turn.model) as opened,
         _in_turn.setdefault(opened, asyncio.Lock()),
         aclosing(await _rows(opened, turn, spent)) as rows,
     ):

@@ -17,9 +17,9 @@ from mindstream.models.model import Sampling
 from mindstream.server.chat.errors import ANSWERS, told_in_stream
 from mindstream.server.chat.listing import COMPANION, MAY_BE_WORDS
 from mindstream.server.chat.turns import ChatMessage, Turn, read_turn
-from mindstream.server.rest import who_of
+from mindstream.server.rest import principal_of
 from mindstream.server.streams import PING, PING_S, EventStream
-from mindstream.service.operations.house import House
+from mindstream.service.operations.runtime import Runtime
 
 if TYPE_CHECKING:
     from mindstream.server.chat.answers import PageAnswer, Spent
@@ -110,7 +110,7 @@ class Completion(BaseModel):
     system_fingerprint: None = None
 
 
-def add_completions(api: FastAPI, house: House) -> None:
+def add_completions(api: FastAPI, runtime: Runtime) -> None:
     """Add the route."""
 
     @api.post(
@@ -124,8 +124,8 @@ def add_completions(api: FastAPI, house: House) -> None:
         """Say something to a model: a pack, the companion, a life. With `stream`, the answer comes in pieces."""
         from mindstream.server.chat.answers import BEGINS_S, begin
 
-        answer = await begin(house, _turn(house, request, ask))
-        id_, created = f"chatcmpl-{token(24)}", int(house.clock.now())
+        answer = await begin(runtime, _turn(runtime, request, ask))
+        id_, created = f"chatcmpl-{token(24)}", int(runtime.clock.now())
         if not ask.stream:
             message = AssistantMessage(content=await answer.whole())
             choice = Choice(message=message, finish_reason=answer.finish)
@@ -141,7 +141,7 @@ def add_completions(api: FastAPI, house: House) -> None:
         return EventStream(_chunks(answer, first, head, wants_usage))
 
 
-def _turn(house: House, request: Request, ask: CompletionRequest) -> Turn:
+def _turn(runtime: Runtime, request: Request, ask: CompletionRequest) -> Turn:
     if (ask.n or 1) != 1:
         raise InputError("n: one answer is given to an utterance")
     if ask.response_format and ask.response_format.get("type") != "text":
@@ -151,8 +151,8 @@ def _turn(house: House, request: Request, ask: CompletionRequest) -> Turn:
     stop = (ask.stop,) if isinstance(ask.stop, str) else tuple(ask.stop or ())
     sampling = Sampling(ask.temperature, ask.top_p, ask.seed, tuple(filter(None, stop)))
     return read_turn(
-        house,
-        who_of(request.scope),
+        runtime,
+        principal_of(request.scope),
         request,
         model=ask.model,
         messages=ask.messages,

@@ -21,9 +21,9 @@ from mindstream.life.state import LifeState, read_state
 from mindstream.memory.memory import Memory
 from mindstream.models.legible import without_controls
 from mindstream.server.chat.errors import ANSWERS
-from mindstream.server.rest import who_of
-from mindstream.service.operations.house import House
-from mindstream.service.operations.who import NotFound, Who
+from mindstream.server.rest import principal_of
+from mindstream.service.operations.principal import NotFound, Principal
+from mindstream.service.operations.runtime import Runtime
 
 COMPANION, LIFE = "companion", "life"
 """The models that are no packs: who answers from memory alone, and a user's life."""
@@ -37,7 +37,9 @@ UNKEPT = ("temporary:", "local:", "channel:")
 LONGEST = 60
 
 
-def whose(house: House, who: Who, request: Request, named: str | Mapping[str, JsonValue] | None = None) -> Who:
+def whose(
+    runtime: Runtime, principal: Principal, request: Request, named: str | Mapping[str, JsonValue] | None = None
+) -> Principal:
     """Return who asks, about the user who speaks.
 
     The header of the page's own user comes before the field `user`; where nobody is named, a token for one user speaks
@@ -49,11 +51,11 @@ def whose(house: House, who: Who, request: Request, named: str | Mapping[str, Js
     """
     held = named.get("id") if isinstance(named, Mapping) else named
     name = _header(request, USER) or (held if isinstance(held, str) else "")
-    if not name and (request.headers.get(CHAT) or request.headers.get(SIGNED)) and not who.only:
+    if not name and (request.headers.get(CHAT) or request.headers.get(SIGNED)) and not principal.only:
         raise InputError(
             f"this page names its chat, not whose it is: let it send {USER} (not signed), or use a token for one user"
         )
-    return who.of(name or who.only or house.settings.user)
+    return principal.of(name or principal.only or runtime.settings.user)
 
 
 def talk_of(request: Request, metadata: Mapping[str, JsonValue] | None, begins: str) -> tuple[str, bool]:
@@ -110,32 +112,32 @@ class ModelList(BaseModel):
     data: list[Model]
 
 
-def add_models(api: FastAPI, house: House) -> None:
+def add_models(api: FastAPI, runtime: Runtime) -> None:
     """Add the routes."""
 
     @api.get("/v1/models", tags=["chat"], operation_id="chat.models", responses=ANSWERS)
     async def models(request: Request) -> ModelList:
         """List who can be talked to: packs, the companion, a life."""
-        who = who_of(request.scope)
-        who.require("minds", "read")
-        return ModelList(data=[Model(id=name) for name in await names_for(house, whose(house, who, request))])
+        principal = principal_of(request.scope)
+        principal.require("minds", "read")
+        return ModelList(data=[Model(id=name) for name in await names_for(runtime, whose(runtime, principal, request))])
 
     @api.get("/v1/models/{model:path}", tags=["chat"], operation_id="chat.model", responses=ANSWERS)
     async def model(request: Request, model: str) -> Model:
         """Tell of one of them."""
-        who = who_of(request.scope)
-        who.require("minds", "read")
-        if model not in await names_for(house, whose(house, who, request)):
+        principal = principal_of(request.scope)
+        principal.require("minds", "read")
+        if model not in await names_for(runtime, whose(runtime, principal, request)):
             raise NotFound(f"nobody is called {model[:100]!r} here")
         return Model(id=model)
 
 
-async def names_for(house: House, who: Who) -> list[str]:
+async def names_for(runtime: Runtime, principal: Principal) -> list[str]:
     """Return whom somebody can talk to."""
     from mindstream.life.state import read_state
 
-    state = await read_state(await house.memory(who))
-    return [*house.speaker_names(), *([LIFE] if state.goal else [])]
+    state = await read_state(await runtime.memory(principal))
+    return [*runtime.responder_names(), *([LIFE] if state.goal else [])]
 
 
 PATIENCE_S, LOOK_S = 120.0, 0.5
@@ -143,14 +145,14 @@ PATIENCE_S, LOOK_S = 120.0, 0.5
 SESSION = "life"
 
 
-async def speak_with_life(house: House, who: Who, text: str) -> AsyncGenerator[str]:
+async def speak_with_life(runtime: Runtime, principal: Principal, text: str) -> AsyncGenerator[str]:
     """Say something to a user's life, or answer what it asks; give what it says to that, or how it stands.
 
     Raises:
         NotFound: it has no goal yet.
     """
-    who.require("life", "write")
-    memory = await house.memory(who)
+    principal.require("life", "write")
+    memory = await runtime.memory(principal)
     state = await read_state(memory)
     if not state.goal:
         raise NotFound("nobody has given this user's life a goal yet: POST /api/v1/users/{user}/life/goal does")
@@ -159,19 +161,19 @@ async def speak_with_life(house: House, who: Who, text: str) -> AsyncGenerator[s
         await commands.answer(memory, text, "", session=SESSION)
     else:
         await commands.say(memory, text)
-    yield await _what_it_says(house, memory, last.seq if last else 0)
+    yield await _what_it_says(runtime, memory, last.seq if last else 0)
 
 
-async def _what_it_says(house: House, memory: Memory, after: int) -> str:
-    until = house.clock.elapsed() + PATIENCE_S
-    while await opened.is_lived(memory) and house.clock.elapsed() < until:
+async def _what_it_says(runtime: Runtime, memory: Memory, after: int) -> str:
+    until = runtime.clock.elapsed() + PATIENCE_S
+    while await opened.is_lived(memory) and runtime.clock.elapsed() < until:
         for row in await memory.store.events(memory.key, after, [TurnEnded.kind, Questioned.kind]):
             if isinstance(row.event, TurnEnded) and row.event.words.strip():
                 return row.event.words
         state = await read_state(memory)
         if asked := _open(state):
             return asked
-        await house.clock.sleep(LOOK_S)
+        await runtime.clock.sleep(LOOK_S)
     return _standing(await read_state(memory), lived=await opened.is_lived(memory))
 
 

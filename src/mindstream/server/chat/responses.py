@@ -19,9 +19,9 @@ from mindstream.server.chat.completions import encode
 from mindstream.server.chat.errors import ANSWERS, told_in_stream
 from mindstream.server.chat.listing import COMPANION, MAY_BE_WORDS
 from mindstream.server.chat.turns import ChatMessage, Turn, read_turn
-from mindstream.server.rest import who_of
+from mindstream.server.rest import principal_of
 from mindstream.server.streams import PING, PING_S, EventStream
-from mindstream.service.operations.house import House
+from mindstream.service.operations.runtime import Runtime
 
 if TYPE_CHECKING:
     from mindstream.server.chat.answers import PageAnswer, Spent
@@ -61,7 +61,7 @@ class ResponseShape(BaseModel):
     output: list[dict[str, JsonValue]]
 
 
-def add_responses(api: FastAPI, house: House) -> None:
+def add_responses(api: FastAPI, runtime: Runtime) -> None:
     """Add the route."""
 
     @api.post(
@@ -75,8 +75,8 @@ def add_responses(api: FastAPI, house: House) -> None:
         """Say something to a model: a pack, the companion, a life. With `stream`, the answer comes as events."""
         from mindstream.server.chat.answers import BEGINS_S, begin
 
-        answer = await begin(house, _turn(house, request, ask))
-        writer = ResponseWriter(answer.turn, ask, int(house.clock.now()))
+        answer = await begin(runtime, _turn(runtime, request, ask))
+        writer = ResponseWriter(answer.turn, ask, int(runtime.clock.now()))
         if not ask.stream:
             said = await answer.whole()
             return JSONResponse(writer.shape("completed", said, answer.spent))
@@ -88,15 +88,15 @@ def add_responses(api: FastAPI, house: House) -> None:
         return EventStream(_events(writer, answer, first))
 
 
-def _turn(house: House, request: Request, ask: ResponseRequest) -> Turn:
+def _turn(runtime: Runtime, request: Request, ask: ResponseRequest) -> Turn:
     if ask.tools and ask.tool_choice not in MAY_BE_WORDS and ask.model == COMPANION:
         raise InputError("tool_choice: the companion answers in words, and calls no tools of its client's")
     messages = [ChatMessage(role="user", content=ask.input)] if isinstance(ask.input, str) else ask.input
     if ask.instructions:
         messages = [ChatMessage(role="system", content=ask.instructions), *messages]
     return read_turn(
-        house,
-        who_of(request.scope),
+        runtime,
+        principal_of(request.scope),
         request,
         model=ask.model,
         messages=messages,

@@ -15,8 +15,8 @@ from mindstream.models.model import FREELY, Sampling
 from mindstream.reasoners.conversation import Line
 from mindstream.server.chat.listing import LIFE, TASK, is_unkept, talk_of, whose, zone_of
 from mindstream.service.chat.companion import Page, is_page_task, split_context
-from mindstream.service.operations.house import House
-from mindstream.service.operations.who import NotFound, Who
+from mindstream.service.operations.principal import NotFound, Principal
+from mindstream.service.operations.runtime import Runtime
 
 NAMED = "mind"
 """Signs what others than the user said."""
@@ -61,7 +61,7 @@ class Turn:
         is_named: the page says which talk it is; else it is known by its beginning.
     """
 
-    who: Who
+    principal: Principal
     model: str
     session: str
     text: str
@@ -73,8 +73,8 @@ class Turn:
 
 
 def read_turn(
-    house: House,
-    who: Who,
+    runtime: Runtime,
+    principal: Principal,
     request: Request,
     *,
     model: str,
@@ -95,8 +95,8 @@ def read_turn(
         InputError: nothing new is said in it, or nobody can be called so.
         Forbidden: the token is for another user.
     """
-    if model != LIFE and model not in house.speaker_names():
-        raise NotFound(f"nobody is called {model!r} here; there are {', '.join(house.speaker_names())}")
+    if model != LIFE and model not in runtime.responder_names():
+        raise NotFound(f"nobody is called {model!r} here; there are {', '.join(runtime.responder_names())}")
     said = [each for each in messages if each.role in ("user", "assistant") and each.text.strip()]
     if not said or said[-1].role != "user":
         raise InputError("the last message must be the user's, with words in it")
@@ -109,7 +109,7 @@ def read_turn(
     begins = next((line.text for line in lines if line.by_user), text)
     talk, is_named = talk_of(request, metadata, begins)
     return Turn(
-        whose(house, who, request, named),
+        whose(runtime, principal, request, named),
         model,
         goes_on or f"{model[:30]}:{talk}",
         said[-1].text if is_task else text,

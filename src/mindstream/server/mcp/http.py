@@ -20,8 +20,8 @@ from starlette.routing import Route
 from mindstream.server.asgi import Receive, Scope, Send
 from mindstream.server.mcp.tools import Caller, checked_sets, require_scope
 from mindstream.server.problems import Refusal
-from mindstream.server.rest import METADATA, base_url, who_of
-from mindstream.service.operations.house import House
+from mindstream.server.rest import METADATA, base_url, principal_of
+from mindstream.service.operations.runtime import Runtime
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -33,11 +33,11 @@ LARGEST = 2_000_000
 SCOPES = ("read", "write")
 
 
-class McpDoor:
+class McpEndpoint:
     """The application behind the routes. The SDK is imported when somebody first asks: it takes a second."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
         self._wanted = asyncio.Event()
         self._manager: asyncio.Future[StreamableHTTPSessionManager] | None = None
 
@@ -45,7 +45,7 @@ class McpDoor:
         if self._manager is None:
             raise Refusal("unavailable", "the server has not begun: give the application its lifespan")
         caller = caller_of_request(
-            self._house, scope
+            self._runtime, scope
         )  # so that what is wrong with a name or a set is refused as HTTP has it
         receive = await require_scope(scope, receive, caller)
         self._wanted.set()
@@ -68,7 +68,7 @@ class McpDoor:
     async def _answer(self, begun: asyncio.Future[StreamableHTTPSessionManager]) -> None:
         await self._wanted.wait()
         try:
-            manager = await asyncio.to_thread(make_manager, self._house)
+            manager = await asyncio.to_thread(make_manager, self._runtime)
         except Exception as error:
             begun.set_exception(error)
             raise
@@ -77,7 +77,7 @@ class McpDoor:
             await asyncio.Event().wait()
 
 
-def make_manager(house: House) -> StreamableHTTPSessionManager:
+def make_manager(runtime: Runtime) -> StreamableHTTPSessionManager:
     """Return what reads and writes the protocol."""
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from mcp.server.transport_security import TransportSecuritySettings
@@ -86,17 +86,17 @@ def make_manager(house: House) -> StreamableHTTPSessionManager:
 
     def caller_of(context: Context) -> Caller:
         assert context.request is not None  # over HTTP there is one
-        return caller_of_request(house, context.request.scope)
+        return caller_of_request(runtime, context.request.scope)
 
     return StreamableHTTPSessionManager(
-        make_server(house, caller_of),
+        make_server(runtime, caller_of),
         stateless=True,
         max_request_body_size=LARGEST,
         security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the entrance does it
     )
 
 
-def caller_of_request(house: House, scope: Scope) -> Caller:
+def caller_of_request(runtime: Runtime, scope: Scope) -> Caller:
     """Return who calls: their token's tenant; the user is in the path, or the token's own, or the operator's.
 
     No argument of a tool names a user: a model that was talked into something reaches no other memory.
@@ -104,14 +104,14 @@ def caller_of_request(house: House, scope: Scope) -> Caller:
     Raises:
         Refusal, MindstreamError: they may not, or there is no such user or set of tools.
     """
-    who = who_of(scope)
-    user = scope.get("path_params", {}).get("user") or who.only or house.settings.user
-    return Caller.about(who, user, checked_sets(Request(scope).query_params.get("tools", "")[:200]))
+    principal = principal_of(scope)
+    user = scope.get("path_params", {}).get("user") or principal.only or runtime.settings.user
+    return Caller.about(principal, user, checked_sets(Request(scope).query_params.get("tools", "")[:200]))
 
 
-def add_mcp(api: FastAPI, house: House, issuers: Sequence[str] = ()) -> AbstractAsyncContextManager[object]:
+def add_mcp(api: FastAPI, runtime: Runtime, issuers: Sequence[str] = ()) -> AbstractAsyncContextManager[object]:
     """Add the MCP server; what is returned is entered as long as the server runs. `issuers` give tokens for it."""
-    door: Any = McpDoor(house)
+    door: Any = McpEndpoint(runtime)
     describe = _describer(list(issuers))
     for path in ("/mcp", "/mcp/{user}"):
         api.router.routes.append(Route(path, door, methods=["POST"]))

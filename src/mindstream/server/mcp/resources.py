@@ -9,14 +9,14 @@ import mcp_types as wire
 from pydantic import BaseModel
 
 from mindstream.clock import format_iso
-from mindstream.service.operations.house import House
 from mindstream.service.operations.memories.memory import ListRequest, MemoryId
 from mindstream.service.operations.memories.receipts import MemoryShape
 from mindstream.service.operations.plans import RunName
-from mindstream.service.operations.shapes import NoQuestion
+from mindstream.service.operations.principal import NotFound, Principal
+from mindstream.service.operations.runtime import Runtime
+from mindstream.service.operations.shapes import EmptyRequest
 from mindstream.service.operations.table import find_operation, read_cursor, write_cursor
 from mindstream.service.operations.towns import FramesRequest
-from mindstream.service.operations.who import NotFound, Who
 
 PAGE, NAME, LONGEST_STEP = 50, 80, 12
 JSON = "application/json"
@@ -38,7 +38,7 @@ def templates(sets: Collection[str]) -> list[wire.ResourceTemplate]:
     ]
 
 
-async def find_resource(house: House, who: Who, uri: str) -> BaseModel:
+async def find_resource(runtime: Runtime, principal: Principal, uri: str) -> BaseModel:
     """Return what an URI stands for.
 
     Raises:
@@ -51,17 +51,19 @@ async def find_resource(house: House, who: Who, uri: str) -> BaseModel:
         raise NotFound("nothing here has such an URI: resources/templates/list says which forms there are")
     found: BaseModel
     if kind == "plan":
-        found = await _ask(house, who, "plans.get", RunName(run=name))
+        found = await _ask(runtime, principal, "plans.get", RunName(run=name))
     elif kind == "town":
-        found = await _ask(house, who, "towns.frames", FramesRequest(town=name, first=int(step), last=int(step)))
+        found = await _ask(
+            runtime, principal, "towns.frames", FramesRequest(town=name, first=int(step), last=int(step))
+        )
     else:
-        found = await _ask(house, who, "memory.get", MemoryId(id=name))
+        found = await _ask(runtime, principal, "memory.get", MemoryId(id=name))
         if kind == "dream" and isinstance(found, MemoryShape) and found.kind != "dream":
             raise NotFound(f"there is no dream {name!r} here")
     return found
 
 
-async def list_page(house: House, who: Who, cursor: str) -> tuple[list[wire.Resource], str]:
+async def list_page(runtime: Runtime, principal: Principal, cursor: str) -> tuple[list[wire.Resource], str]:
     """Return a page of what can be read, and where the next one begins; "" at the end.
 
     Raises:
@@ -71,7 +73,7 @@ async def list_page(house: House, who: Who, cursor: str) -> tuple[list[wire.Reso
     kinds = list(PARTS)
     place = kinds.index(kind) if kind in kinds else 0
     for part in kinds[place:]:
-        found, after = await PARTS[part](house, who, at)
+        found, after = await PARTS[part](runtime, principal, at)
         if after:
             return found, write_cursor(f"{part}:{after}")
         if found:
@@ -81,20 +83,20 @@ async def list_page(house: House, who: Who, cursor: str) -> tuple[list[wire.Reso
     return [], ""
 
 
-async def _plans(house: House, who: Who, _: str) -> tuple[list[wire.Resource], str]:
-    if not who.may("plans", "read"):
+async def _plans(runtime: Runtime, principal: Principal, _: str) -> tuple[list[wire.Resource], str]:
+    if not principal.may("plans", "read"):
         return [], ""
-    runs = (await _ask(house, who, "plans.list", NoQuestion())).runs
+    runs = (await _ask(runtime, principal, "plans.list", EmptyRequest())).runs
     return [_resource(f"plan://{each.run}", each.task, f"plan, {each.state}", each.at) for each in reversed(runs)], ""
 
 
-async def _dreams(house: House, who: Who, at: str) -> tuple[list[wire.Resource], str]:
-    found, after = await _memories_of(house, who, at, ["dream"])
+async def _dreams(runtime: Runtime, principal: Principal, at: str) -> tuple[list[wire.Resource], str]:
+    found, after = await _memories_of(runtime, principal, at, ["dream"])
     return [_resource(f"dream://{each.id}", each.text, "dream", each.created) for each in found], after
 
 
-async def _memories(house: House, who: Who, at: str) -> tuple[list[wire.Resource], str]:
-    found, after = await _memories_of(house, who, at, [])
+async def _memories(runtime: Runtime, principal: Principal, at: str) -> tuple[list[wire.Resource], str]:
+    found, after = await _memories_of(runtime, principal, at, [])
     return [
         _resource(f"memory://{each.id}", each.text, f"{each.kind}, {each.status}", each.created)
         for each in found
@@ -102,7 +104,7 @@ async def _memories(house: House, who: Who, at: str) -> tuple[list[wire.Resource
     ], after
 
 
-PARTS: dict[str, Callable[[House, Who, str], Awaitable[tuple[list[wire.Resource], str]]]] = {
+PARTS: dict[str, Callable[[Runtime, Principal, str], Awaitable[tuple[list[wire.Resource], str]]]] = {
     "plan": _plans,
     "dream": _dreams,
     "memory": _memories,
@@ -110,10 +112,12 @@ PARTS: dict[str, Callable[[House, Who, str], Awaitable[tuple[list[wire.Resource]
 """What is listed, in this order."""
 
 
-async def _memories_of(house: House, who: Who, cursor: str, kinds: list[str]) -> tuple[list[MemoryShape], str]:
-    if not who.may("memory", "read"):
+async def _memories_of(
+    runtime: Runtime, principal: Principal, cursor: str, kinds: list[str]
+) -> tuple[list[MemoryShape], str]:
+    if not principal.may("memory", "read"):
         return [], ""
-    page = await _ask(house, who, "memory.list", ListRequest(limit=PAGE, cursor=cursor, kinds=kinds))
+    page = await _ask(runtime, principal, "memory.list", ListRequest(limit=PAGE, cursor=cursor, kinds=kinds))
     return page.memories, page.next
 
 
@@ -129,5 +133,5 @@ def _resource(uri: str, text: str, about: str, at: float) -> wire.Resource:
     )
 
 
-async def _ask(house: House, who: Who, name: str, request: BaseModel) -> Any:
-    return await find_operation(name).ask(house, who, request)
+async def _ask(runtime: Runtime, principal: Principal, name: str, request: BaseModel) -> Any:
+    return await find_operation(name).call(runtime, principal, request)

@@ -20,9 +20,9 @@ from mindstream.server.mcp.prompts import fill_prompt, list_prompts
 from mindstream.server.mcp.resources import find_resource, list_page, templates
 from mindstream.server.mcp.tools import Caller, MemoryTool, every_tool, read_arguments, shown_tools
 from mindstream.server.problems import problem_of
-from mindstream.service.operations.house import House
-from mindstream.service.operations.lasting import OperationShape
-from mindstream.service.operations.who import Who
+from mindstream.service.operations.long_running import OperationShape
+from mindstream.service.operations.principal import Principal
+from mindstream.service.operations.runtime import Runtime
 
 LOG = logging.getLogger("mindstream.server")
 INSTRUCTIONS = """A memory that lasts, of one person.
@@ -37,9 +37,9 @@ Context: TypeAlias = ServerRequestContext[Any, Any]
 CallerOf: TypeAlias = Callable[[Context], Caller]
 
 
-def make_server(house: House, caller_of: CallerOf) -> Server[Any]:
+def make_server(runtime: Runtime, caller_of: CallerOf) -> Server[Any]:
     """Make the server; `caller_of` says in whose name a request is, or raises."""
-    answers = Answers(house, caller_of)
+    answers = Answers(runtime, caller_of)
     server: Server[Any] = Server(
         "mindstream",
         version=package.__version__,
@@ -62,35 +62,35 @@ def make_server(house: House, caller_of: CallerOf) -> Server[Any]:
 class Answers:
     """Answers requests of the protocol."""
 
-    def __init__(self, house: House, caller_of: CallerOf) -> None:
-        self._house, self._caller_of = house, caller_of
+    def __init__(self, runtime: Runtime, caller_of: CallerOf) -> None:
+        self._runtime, self._caller_of = runtime, caller_of
 
     async def list_tools(self, context: Context, params: wire.PaginatedRequestParams | None) -> wire.ListToolsResult:
         """List the tools that the caller may call; they fit on one page."""
         if params and params.cursor:
             raise MCPError(wire.INVALID_PARAMS, "the list of tools has one page")
         caller = self._caller_of(context)
-        return wire.ListToolsResult(tools=[show_tool(each) for each in shown_tools(caller.who, caller.sets)])
+        return wire.ListToolsResult(tools=[show_tool(each) for each in shown_tools(caller.principal, caller.sets)])
 
     async def call_tool(self, context: Context, params: wire.CallToolRequestParams) -> wire.CallToolResult:
         """Call a tool. What goes wrong in it is its result, so that a model can read and mend it."""
         caller = self._caller_of(context)
         tool = every_tool().get(params.name)
-        if tool is None or tool not in shown_tools(caller.who, caller.sets):
+        if tool is None or tool not in shown_tools(caller.principal, caller.sets):
             raise MCPError(wire.INVALID_PARAMS, "there is no tool of that name here: tools/list names them")
         try:
             request = read_arguments(tool, params.arguments or {})
-            reply = await tool.operation.ask(self._house, caller.who, request)
+            reply = await tool.operation.call(self._runtime, caller.principal, request)
             if isinstance(reply, OperationShape):
-                reply = await self._awaited(context, caller.who, reply)
+                reply = await self._awaited(context, caller.principal, reply)
         except Exception as error:  # noqa: BLE001 (the edge: whatever it is, a model reads a sentence)
             return show_failure(error)
         failed = tool.operation.long and isinstance(reply, OperationShape) and reply.state == "failed"
         return show_reply(reply, failed=failed)
 
-    async def _awaited(self, context: Context, who: Who, begun: OperationShape) -> OperationShape:
+    async def _awaited(self, context: Context, principal: Principal, begun: OperationShape) -> OperationShape:
         """Wait a while for an operation to end or to ask something; tell how far it is to who wants to know."""
-        one, told = await self._house.running.find(who, begun.id), 0
+        one, told = await self._runtime.running.find(principal, begun.id), 0
         loop = asyncio.get_running_loop()
         until = loop.time() + WAIT_S
         while one.ended is None and one.task is not None and one.state != "waiting" and loop.time() < until:
@@ -105,8 +105,8 @@ class Answers:
         self, context: Context, params: wire.PaginatedRequestParams | None
     ) -> wire.ListResourcesResult:
         """List what can be read, page by page: plans, dreams, memories."""
-        who = self._caller_of(context).who
-        found, after = await list_page(self._house, who, (params and params.cursor) or "")
+        principal = self._caller_of(context).principal
+        found, after = await list_page(self._runtime, principal, (params and params.cursor) or "")
         return wire.ListResourcesResult(resources=found, next_cursor=after or None)
 
     async def list_templates(
@@ -117,7 +117,7 @@ class Answers:
 
     async def read_resource(self, context: Context, params: wire.ReadResourceRequestParams) -> wire.ReadResourceResult:
         """Read a memory, a plan, a dream, a moment of a town."""
-        found = await find_resource(self._house, self._caller_of(context).who, params.uri)
+        found = await find_resource(self._runtime, self._caller_of(context).principal, params.uri)
         text = json.dumps(found.model_dump(mode="json", by_alias=True), ensure_ascii=False)
         content = wire.TextResourceContents(uri=params.uri, mime_type="application/json", text=text)
         return wire.ReadResourceResult(contents=[content])

@@ -9,14 +9,14 @@ import signal
 from collections.abc import Iterator
 
 from mindstream.server.mcp.tools import Caller
-from mindstream.service.operations.house import House
-from mindstream.service.operations.who import LOCAL_PEOPLE
+from mindstream.service.operations.principal import LOCAL_PRINCIPAL
+from mindstream.service.operations.runtime import Runtime
 
 CLOSE_S = 5.0
 """So long it may take to put everything away after a signal."""
 
 
-async def serve_stdio(house: House, user: str, sets: frozenset[str]) -> None:
+async def serve_stdio(runtime: Runtime, user: str, sets: frozenset[str]) -> None:
     """Answer until the input ends. A signal ends the process, with 128 and its number.
 
     Raises:
@@ -27,22 +27,22 @@ async def serve_stdio(house: House, user: str, sets: frozenset[str]) -> None:
 
     from mindstream.server.mcp.server import make_server
 
-    caller = Caller.about(LOCAL_PEOPLE, user, sets)
-    server = make_server(house, lambda _: caller)
-    async with house, stdio_server() as (reading, writing):
-        with leaving_on_signals(house):
+    caller = Caller.about(LOCAL_PRINCIPAL, user, sets)
+    server = make_server(runtime, lambda _: caller)
+    async with runtime, stdio_server() as (reading, writing):
+        with leaving_on_signals(runtime):
             await server.run(reading, writing, server.create_initialization_options())
 
 
 @contextlib.contextmanager
-def leaving_on_signals(house: House) -> Iterator[None]:
+def leaving_on_signals(runtime: Runtime) -> Iterator[None]:
     """End the process at a signal: the thread that waits for input cannot be told to."""
     loop, left = asyncio.get_running_loop(), list[asyncio.Future[None]]()
 
     async def put_away(number: int) -> None:
         with contextlib.suppress(Exception):
             async with asyncio.timeout(CLOSE_S):
-                await house.__aexit__(None, None, None)
+                await runtime.__aexit__(None, None, None)
         os._exit(128 + number)
 
     def leave(number: int) -> None:

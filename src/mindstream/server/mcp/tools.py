@@ -15,9 +15,9 @@ from mindstream.errors import InputError
 from mindstream.server.asgi import Message, Receive, Scope
 from mindstream.server.problems import Refusal, describe_mistakes
 from mindstream.server.rest import challenge
-from mindstream.service.operations.shapes import NoQuestion
+from mindstream.service.operations.principal import Principal
+from mindstream.service.operations.shapes import EmptyRequest
 from mindstream.service.operations.table import Operation, operations
-from mindstream.service.operations.who import Who
 
 Schema: TypeAlias = dict[str, JsonValue]
 
@@ -33,18 +33,18 @@ ABROAD = ("plans",)
 class Caller:
     """Who calls, about one memory alone, and which sets of tools they have asked for."""
 
-    who: Who
+    principal: Principal
     sets: frozenset[str]
 
     @classmethod
-    def about(cls, who: Who, user: str, sets: frozenset[str]) -> Caller:
+    def about(cls, principal: Principal, user: str, sets: frozenset[str]) -> Caller:
         """Return who calls about a user: nothing that is asked for by an id is another's.
 
         Raises:
             Forbidden: they may ask about another user alone.
             InputError: nobody can be called so.
         """
-        asking = who.of(user)
+        asking = principal.of(user)
         return cls(replace(asking, only=asking.user, narrowed=not asking.bound_user, door="mcp"), sets)
 
 
@@ -106,7 +106,7 @@ class MemoryTool:
     @property
     def description(self) -> str:
         """What it does; what its arguments are, where they have no words of their own."""
-        if self.name in ARGUMENTS or self.operation.request is NoQuestion:
+        if self.name in ARGUMENTS or self.operation.request is EmptyRequest:
             return self.operation.summary
         return f"{self.operation.summary} {' '.join((self.operation.request.__doc__ or '').split())}"
 
@@ -135,9 +135,9 @@ class MemoryTool:
         """It may reach the world beyond this server."""
         return self.operation.room in ABROAD and self.operation.long
 
-    def is_allowed(self, who: Who) -> bool:
+    def is_allowed(self, principal: Principal) -> bool:
         """Tell whether whoever asks may call it."""
-        return who.may(self.operation.room, self.operation.scope)
+        return principal.may(self.operation.room, self.operation.scope)
 
 
 @cache
@@ -169,9 +169,9 @@ def checked_sets(names: str) -> frozenset[str]:
     return chosen
 
 
-def shown_tools(who: Who, sets: Collection[str]) -> list[MemoryTool]:
+def shown_tools(principal: Principal, sets: Collection[str]) -> list[MemoryTool]:
     """Return the tools of some sets that whoever asks may call."""
-    return [each for each in every_tool().values() if set_of(each) in ("", *sets) and each.is_allowed(who)]
+    return [each for each in every_tool().values() if set_of(each) in ("", *sets) and each.is_allowed(principal)]
 
 
 def _made(operation: Operation) -> MemoryTool:
@@ -287,9 +287,9 @@ def _as_called(tool: MemoryTool, mistake: ErrorDetails) -> dict[str, Any]:
 ENOUGH = frozenset({"read", "write"})
 
 
-def has_all(who: Who) -> bool:
+def has_all(principal: Principal) -> bool:
     """Tell whether whoever asks may call any tool; then nothing of the request has to be read for it."""
-    return "admin" in who.scopes or who.scopes >= ENOUGH
+    return "admin" in principal.scopes or principal.scopes >= ENOUGH
 
 
 async def require_scope(scope: Scope, receive: Receive, caller: Caller) -> Receive:
@@ -298,14 +298,14 @@ async def require_scope(scope: Scope, receive: Receive, caller: Caller) -> Recei
     Raises:
         Refusal: 403, with `insufficient_scope` and the scope that is wanted (RFC 6750, section 3.1).
     """
-    if has_all(caller.who):
+    if has_all(caller.principal):
         return receive
     messages, body = list[Message](), b""
     while not messages or messages[-1].get("more_body"):
         messages.append(await receive())
         body += messages[-1].get("body", b"")
     tool = every_tool().get(called_in(body))
-    if tool is not None and set_of(tool) in ("", *caller.sets) and not tool.is_allowed(caller.who):
+    if tool is not None and set_of(tool) in ("", *caller.sets) and not tool.is_allowed(caller.principal):
         wanted = f"{tool.operation.room}.{tool.operation.scope}"
         told = f"this token may not call {tool.name}: it wants the scope `{tool.operation.scope}`, or `{wanted}`"
         raise Refusal("forbidden", told, challenge("insufficient_scope", scope, wanted))

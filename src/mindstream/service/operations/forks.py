@@ -23,7 +23,7 @@ from mindstream.chance import token
 from mindstream.errors import Conflict, InputError
 from mindstream.location import Location
 from mindstream.log.files import private_folder
-from mindstream.service.operations.who import NotFound, Who
+from mindstream.service.operations.principal import NotFound, Principal
 
 FORKS, FORK = "towns", "fork.json"
 """The directory of all forks in a data folder; the description in each fork's own directory."""
@@ -63,9 +63,9 @@ class ForkedTowns:
     def __init__(self, data: Location) -> None:
         self._folder = data.beside / FORKS
 
-    def all(self, who: Who) -> dict[str, Fork]:
+    def all(self, principal: Principal) -> dict[str, Fork]:
         """Return the tenant's complete forks, by name."""
-        found = [(folder, told) for folder in self.folders(who.tenant) if (told := _described(folder / FORK))]
+        found = [(folder, told) for folder in self.folders(principal.tenant) if (told := _described(folder / FORK))]
         names = Counter(told.name for _, told in found)
         forks = dict[str, Fork]()
         for folder, told in found:
@@ -74,12 +74,12 @@ class ForkedTowns:
             forks[name] = Fork(name, told.of, told.step, Location(folder, tenant=told.part))
         return forks
 
-    def notices(self, who: Who) -> list[str]:
+    def notices(self, principal: Principal) -> list[str]:
         """Return a line for each of the tenant's forks that cannot be read."""
         return [
             f"the fork in {FORKS}/{folder.name} is left out: its {FORK} is damaged; restore it from a backup, or delete"
             " the directory"
-            for folder in self.folders(who.tenant)
+            for folder in self.folders(principal.tenant)
             if (folder / FORK).exists() and _described(folder / FORK) is None
         ]
 
@@ -97,7 +97,7 @@ class ForkedTowns:
                 found.append(folder)
         return found
 
-    async def add(self, who: Who, of: str, source: Location, step: int, taken: Collection[str]) -> Fork:
+    async def add(self, principal: Principal, of: str, source: Location, step: int, taken: Collection[str]) -> Fork:
         """Fork the town of a place as it was after a step; `taken`: names of other towns.
 
         Raises:
@@ -106,7 +106,7 @@ class ForkedTowns:
         """
         from mindstream.town.forking import fork
 
-        with self._reserved(who, of, source, step, taken) as (folder, told):
+        with self._reserved(principal, of, source, step, taken) as (folder, told):
             await fork(source, folder, step)
             try:
                 (folder / RESERVED).replace(folder / FORK)
@@ -116,12 +116,12 @@ class ForkedTowns:
 
     @contextlib.contextmanager
     def _reserved(
-        self, who: Who, of: str, source: Location, step: int, taken: Collection[str]
+        self, principal: Principal, of: str, source: Location, step: int, taken: Collection[str]
     ) -> Iterator[tuple[Path, Description]]:
         """Reserve a name and a directory, which is removed if the block fails."""
         with _locked(private_folder(self._folder)):
-            self._remove_abandoned(who.tenant)
-            there, forks = self.folders(who.tenant), self.all(who)
+            self._remove_abandoned(principal.tenant)
+            there, forks = self.folders(principal.tenant), self.all(principal)
             if len(there) >= MOST_FORKS:
                 raise InputError(
                     f"there are {len(there)} forks already, and at most {MOST_FORKS} are kept: let go of one first"
@@ -131,8 +131,8 @@ class ForkedTowns:
             origin = forks[of].of if of in forks else of
             numbered = (f"{origin}-{number}" for number in range(2, len(names) + 3))
             name = next(each for each in numbered if each not in names)
-            told = Description(tenant=who.tenant, name=name, of=of, step=step, part=source.tenant)
-            folder = self._folder / f"{_digest(who.tenant)}-{token(8)}"
+            told = Description(tenant=principal.tenant, name=name, of=of, step=step, part=source.tenant)
+            folder = self._folder / f"{_digest(principal.tenant)}-{token(8)}"
             folder.mkdir(mode=0o700)
             held = _lock(folder)
             (folder / RESERVED).write_text(told.model_dump_json())
@@ -144,13 +144,13 @@ class ForkedTowns:
         finally:
             os.close(held)
 
-    def drop(self, who: Who, name: str) -> None:
+    def drop(self, principal: Principal, name: str) -> None:
         """Delete a fork.
 
         Raises:
             NotFound: there is none of that name.
         """
-        found = self.all(who).get(name)
+        found = self.all(principal).get(name)
         if found is None:
             raise NotFound(f"there is no fork {name!r} here")
         with _locked(self._folder), contextlib.suppress(FileNotFoundError):  # another request may have dropped it

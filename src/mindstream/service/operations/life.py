@@ -11,11 +11,11 @@ from mindstream.clock import Moment
 from mindstream.errors import ErasedMeanwhile
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.validation import MAX_UTTERANCE
-from mindstream.service.operations.house import House
-from mindstream.service.operations.lasting import Running
+from mindstream.service.operations.long_running import RunningOperation
+from mindstream.service.operations.principal import NotFound, Principal
+from mindstream.service.operations.runtime import Runtime
 from mindstream.service.operations.shapes import Ask, Reply
 from mindstream.service.operations.table import operation
-from mindstream.service.operations.who import NotFound, Who
 
 if TYPE_CHECKING:
     from mindstream.life.state import LifeState
@@ -113,93 +113,93 @@ class Lived(Reply):
 
 
 @operation("life.status", "read", "GET /users/{user}/life", cli="life status")
-async def status(house: House, who: Who, ask: LifeRequest) -> LifeShape:
+async def status(runtime: Runtime, principal: Principal, request: LifeRequest) -> LifeShape:
     """Say how a life stands, or stood after a row of the log."""
-    return await _shape(house, await house.memory(who), ask.at)
+    return await _shape(runtime, await runtime.memory(principal), request.at)
 
 
 @operation("life.goal", "write", "POST /users/{user}/life/goal", cli="live --goal")
-async def goal(house: House, who: Who, ask: GoalRequest) -> LifeShape:
+async def goal(runtime: Runtime, principal: Principal, request: GoalRequest) -> LifeShape:
     """Give a user's life a goal; `life.live` lets this server live it."""
     from mindstream.life import commands
 
-    memory = await house.memory(who)
-    await commands.give_goal(memory, ask.goal, ask.orders)
-    return await _shape(house, memory)
+    memory = await runtime.memory(principal)
+    await commands.give_goal(memory, request.goal, request.orders)
+    return await _shape(runtime, memory)
 
 
 @operation("life.live", "write", "POST /users/{user}/life/live", long=True, cli="live")
-async def live(house: House, who: Who, ask: LiveRequest, one: Running) -> Lived:
+async def live(runtime: Runtime, principal: Principal, request: LiveRequest, one: RunningOperation) -> Lived:
     """Live it in this server, with the tools that the operator offers, until there is nothing left to do."""
     from mindstream.service.living import LifeSettings, open_life
 
-    memory = await house.memory(who)
+    memory = await runtime.memory(principal)
     await _state(memory)
-    policy = await house.policy(who)
-    offered = house.offered
+    policy = await runtime.policy(principal)
+    offered = runtime.offered
     tools = tuple(name for name in offered.tools if name != "recall")  # it has a tool of its own for that
-    wanted = LifeSettings(tools=tools, docs=offered.docs, mcp=offered.mcp, without_model=ask.without_model)
-    models = house.models_of(who, lambda _: None)
+    wanted = LifeSettings(tools=tools, docs=offered.docs, mcp=offered.mcp, without_model=request.without_model)
+    models = runtime.models_of(principal, lambda _: None)
     first: int | None = None
     with one.reading_anew() as read_anew:
         while True:
             try:
-                opening = open_life(house.settings, wanted, memory, note=one.tell, models=models, policy=policy)
+                opening = open_life(runtime.settings, wanted, memory, note=one.tell, models=models, policy=policy)
                 async with opening as life:
                     one.tell(f"it lives for: {life.state.goal}")
                     first = life.state.turn if first is None else first
-                    left = None if ask.turns is None else max(0, ask.turns - (life.state.turn - first))
-                    ended = await life.run(left, stay=ask.stay)
+                    left = None if request.turns is None else max(0, request.turns - (life.state.turn - first))
+                    ended = await life.run(left, stay=request.stay)
                 break
             except ErasedMeanwhile as erased:  # words were forgotten: it goes on with what its log holds without them
                 if erased.whole:
                     raise
                 await read_anew()
-    return Lived(ended=ended, life=await _shape(house, memory))
+    return Lived(ended=ended, life=await _shape(runtime, memory))
 
 
 @operation("life.say", "write", "POST /users/{user}/life/say", cli="life say")
-async def say(house: House, who: Who, ask: SayRequest) -> LifeShape:
+async def say(runtime: Runtime, principal: Principal, request: SayRequest) -> LifeShape:
     """Say something to a life; it is remembered as said."""
     from mindstream.life import commands
 
-    memory = await house.memory(who)
+    memory = await runtime.memory(principal)
     await _state(memory)
-    await commands.say(memory, ask.text)
-    return await _shape(house, memory)
+    await commands.say(memory, request.text)
+    return await _shape(runtime, memory)
 
 
 @operation("life.answer", "write", "POST /users/{user}/life/answer", cli="life answer")
-async def answer(house: House, who: Who, ask: AnswerRequest) -> LifeShape:
+async def answer(runtime: Runtime, principal: Principal, request: AnswerRequest) -> LifeShape:
     """Answer what it asks; also later, when it waits no longer."""
     from mindstream.life import commands
 
-    memory = await house.memory(who)
+    memory = await runtime.memory(principal)
     await _state(memory)
-    await commands.answer(memory, ask.text, ask.id, session="life")
-    return await _shape(house, memory)
+    await commands.answer(memory, request.text, request.id, session="life")
+    return await _shape(runtime, memory)
 
 
 @operation("life.leave", "write", "POST /users/{user}/life/leave", cli="life allow")
-async def leave(house: House, who: Who, ask: LeaveRequest) -> LifeShape:
+async def leave(runtime: Runtime, principal: Principal, request: LeaveRequest) -> LifeShape:
     """Allow or refuse a call that changes something: this one, with these arguments."""
     from mindstream.life import commands
 
-    memory = await house.memory(who)
+    memory = await runtime.memory(principal)
     await _state(memory)
-    await commands.give_leave(memory, ask.yes, ask.id)
-    return await _shape(house, memory)
+    await commands.give_leave(memory, request.yes, request.id)
+    return await _shape(runtime, memory)
 
 
 @operation("life.pause", "write", "POST /users/{user}/life/pause", cli="life pause")
-async def pause(house: House, who: Who, ask: PauseRequest) -> LifeShape:
+async def pause(runtime: Runtime, principal: Principal, request: PauseRequest) -> LifeShape:
     """Pause it, let it go on, or stop it; it obeys before its next step, whoever lives it."""
     from mindstream.life import commands
 
-    memory = await house.memory(who)
+    memory = await runtime.memory(principal)
     await _state(memory)
-    await commands.order(memory, ask.order, ask.because)
-    return await _shape(house, memory)
+    await commands.order(memory, request.order, request.because)
+    return await _shape(runtime, memory)
 
 
 async def _state(memory: Memory) -> LifeState:
@@ -211,7 +211,7 @@ async def _state(memory: Memory) -> LifeState:
     return state
 
 
-async def _shape(house: House, memory: Memory, at: int | None = None) -> LifeShape:
+async def _shape(runtime: Runtime, memory: Memory, at: int | None = None) -> LifeShape:
     from mindstream.life import opened
     from mindstream.life.state import read_state_at
 
@@ -229,15 +229,15 @@ async def _shape(house: House, memory: Memory, at: int | None = None) -> LifeSha
         questions=[Question(id=id_, text=each.tip, late=id_ in state.late) for id_, each in waiting.items()],
         leave_wanted=[each.model_dump(mode="json") for each in state.wishes.values()],
         spent=state.spent.model_dump(mode="json"),
-        due=_due(house, state),
+        due=_due(runtime, state),
     )
 
 
-def _due(house: House, state: LifeState) -> list[Due]:
+def _due(runtime: Runtime, state: LifeState) -> list[Due]:
     """Return when standing orders are due next, in the operator's zone."""
     from mindstream.life.schedule import read_order
 
-    zone, now = house.usual_zone(), house.clock.now()
+    zone, now = runtime.default_zone(), runtime.clock.now()
     since = [state.beats.get(number, state.ordered) for number in range(len(state.orders))]
     return [
         Due(order=text, at=read_order(text).next_after(max(now, last), zone))
@@ -264,36 +264,36 @@ class MoveTaskRequest(TaskNumber):
 
 
 @operation("life.add_task", "write", "POST /users/{user}/life/tasks", cli="life add")
-async def add_task(house: House, who: Who, ask: AddTaskRequest) -> LifeShape:
+async def add_task(runtime: Runtime, principal: Principal, request: AddTaskRequest) -> LifeShape:
     """Put a task into the ledger."""
     from mindstream.life import commands
 
-    await commands.add_task(await house.memory(who), ask.text)
-    return await status(house, who, LifeRequest(at=None))
+    await commands.add_task(await runtime.memory(principal), request.text)
+    return await status(runtime, principal, LifeRequest(at=None))
 
 
 @operation("life.drop_task", "write", "POST /users/{user}/life/tasks/{number}/drop", cli="life drop")
-async def drop_task(house: House, who: Who, ask: TaskNumber) -> LifeShape:
+async def drop_task(runtime: Runtime, principal: Principal, request: TaskNumber) -> LifeShape:
     """Give a task up; it stays in the log."""
     from mindstream.life import commands
 
-    await commands.stop_task(await house.memory(who), ask.number)
-    return await status(house, who, LifeRequest(at=None))
+    await commands.stop_task(await runtime.memory(principal), request.number)
+    return await status(runtime, principal, LifeRequest(at=None))
 
 
 @operation("life.open_task", "write", "POST /users/{user}/life/tasks/{number}/open", cli="life open")
-async def open_task(house: House, who: Who, ask: TaskNumber) -> LifeShape:
+async def open_task(runtime: Runtime, principal: Principal, request: TaskNumber) -> LifeShape:
     """Let a task be worked on now: one that waits, is done, or was given up."""
     from mindstream.life import commands
 
-    await commands.open_task(await house.memory(who), ask.number)
-    return await status(house, who, LifeRequest(at=None))
+    await commands.open_task(await runtime.memory(principal), request.number)
+    return await status(runtime, principal, LifeRequest(at=None))
 
 
 @operation("life.move_task", "write", "POST /users/{user}/life/tasks/{number}/move", cli="life move")
-async def move_task(house: House, who: Who, ask: MoveTaskRequest) -> LifeShape:
+async def move_task(runtime: Runtime, principal: Principal, request: MoveTaskRequest) -> LifeShape:
     """Have a task worked on before another."""
     from mindstream.life import commands
 
-    await commands.move_task(await house.memory(who), ask.number, ask.before)
-    return await status(house, who, LifeRequest(at=None))
+    await commands.move_task(await runtime.memory(principal), request.number, request.before)
+    return await status(runtime, principal, LifeRequest(at=None))

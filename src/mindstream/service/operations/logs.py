@@ -13,10 +13,10 @@ from mindstream.log.events import Heard, Logged, ModelCalled
 from mindstream.log.names import StreamKey, shown_name
 from mindstream.memory.store.store import LogStore
 from mindstream.service.cost import BROKEN_OFF, BYS, Bill, By, bill
-from mindstream.service.operations.house import House
+from mindstream.service.operations.principal import NotFound, Principal
+from mindstream.service.operations.runtime import Runtime
 from mindstream.service.operations.shapes import Ask, At, CallerName, Names, Page, Reply, Until
 from mindstream.service.operations.table import operation, read_number, write_cursor
-from mindstream.service.operations.who import NotFound, Who
 
 A_TRACE = 1_000
 """So many rows after an utterance are looked through for what came of it."""
@@ -153,77 +153,77 @@ class CallWords(Reply):
 
 
 @operation("log.rows", "read", "GET /users/{user}/log", cli="log")
-async def rows(house: House, who: Who, ask: RowsRequest) -> Rows:
+async def rows(runtime: Runtime, principal: Principal, request: RowsRequest) -> Rows:
     """Return what happened to a user's mind, oldest first, or newest first."""
-    memory, at = await house.memory(who), read_number(ask.cursor)
-    kinds = ask.kinds or None
-    if ask.newest:
-        end = 1 + (await house.ground(who).store.last_seq() if ask.upto is None else ask.upto)
-        found = await _first(_newest(memory.store, memory.key, kinds, min(at or end, end)), ask.limit)
-        found = [row for row in found if row.seq > ask.after]
+    memory, at = await runtime.memory(principal), read_number(request.cursor)
+    kinds = request.kinds or None
+    if request.newest:
+        end = 1 + (await runtime.tenant(principal).store.last_seq() if request.upto is None else request.upto)
+        found = await _first(_newest(memory.store, memory.key, kinds, min(at or end, end)), request.limit)
+        found = [row for row in found if row.seq > request.after]
     else:
-        found = await memory.store.events(memory.key, at or ask.after, kinds, ask.limit)
-    shown = [row for row in found if ask.upto is None or row.seq <= ask.upto]
-    is_full = len(shown) == ask.limit
+        found = await memory.store.events(memory.key, at or request.after, kinds, request.limit)
+    shown = [row for row in found if request.upto is None or row.seq <= request.upto]
+    is_full = len(shown) == request.limit
     return _rows(shown, write_cursor(str(shown[-1].seq)) if is_full else "")
 
 
 @operation("log.trace", "read", "GET /users/{user}/traces/{seq}", cli="log")
-async def trace(house: House, who: Who, ask: TraceRequest) -> Rows:
+async def trace(runtime: Runtime, principal: Principal, request: TraceRequest) -> Rows:
     """Return what came of an utterance: calls of models and tools, what was said, thought, believed."""
-    memory = await house.memory(who)
-    found = await memory.store.events(memory.key, ask.seq - 1, limit=A_TRACE)
-    if not found or found[0].seq != ask.seq or not isinstance(found[0].event, Heard):
-        raise NotFound(f"nothing was heard at {ask.seq} here")
+    memory = await runtime.memory(principal)
+    found = await memory.store.events(memory.key, request.seq - 1, limit=A_TRACE)
+    if not found or found[0].seq != request.seq or not isinstance(found[0].event, Heard):
+        raise NotFound(f"nothing was heard at {request.seq} here")
     later = next((row.seq for row in found[1:] if isinstance(row.event, Heard)), None)
-    return _rows((row for row in found if later is None or row.seq < later or _is_about(row, ask.seq)), "")
+    return _rows((row for row in found if later is None or row.seq < later or _is_about(row, request.seq)), "")
 
 
 @operation("log.cost", "read", "GET /cost", cli="cost")
-async def cost(house: House, who: Who, ask: CostRequest) -> Cost:
+async def cost(runtime: Runtime, principal: Principal, request: CostRequest) -> Cost:
     """Say what calls of models came to: tokens, seconds, US dollars."""
-    about = who.of(ask.user or who.only) if ask.user or who.only else who
-    store = house.ground(about).store
-    found = await bill(store, store.key(about.name) if about.user else None, ask.upto)
-    by = {each: [total.plain() for total in found.by[each]] for each in BYS if ask.by in (None, each)}
+    about = principal.of(request.user or principal.only) if request.user or principal.only else principal
+    store = runtime.tenant(about).store
+    found = await bill(store, store.key(about.name) if about.user else None, request.upto)
+    by = {each: [total.plain() for total in found.by[each]] for each in BYS if request.by in (None, each)}
     return Cost(
         total=found.total.plain(),
         by={str(name): totals for name, totals in by.items()},
         days=days_of(found),
-        limits=_limits(house, who),
+        limits=_limits(runtime, principal),
     )
 
 
 @operation("log.calls", "read", "GET /users/{user}/calls")
-async def calls(house: House, who: Who, ask: CallsRequest) -> CallList:
+async def calls(runtime: Runtime, principal: Principal, request: CallsRequest) -> CallList:
     """List the calls of models that a user's mind made, newest first."""
-    memory = await house.memory(who)
-    return await list_calls(memory.store, memory.key, ask)
+    memory = await runtime.memory(principal)
+    return await list_calls(memory.store, memory.key, request)
 
 
 @operation("log.call", "read", "GET /users/{user}/calls/{seq}")
-async def call(house: House, who: Who, ask: CallRequest) -> CallWords:
+async def call(runtime: Runtime, principal: Principal, request: CallRequest) -> CallWords:
     """Return a call of a model: what was asked and answered, word by word, and what it was about."""
-    memory = await house.memory(who)
-    return await find_call(memory.store, memory.key, ask.seq)
+    memory = await runtime.memory(principal)
+    return await find_call(memory.store, memory.key, request.seq)
 
 
 async def list_calls(
-    store: LogStore, key: StreamKey, ask: CallsRequest, resident: str = "", step: int | None = None
+    store: LogStore, key: StreamKey, request: CallsRequest, resident: str = "", step: int | None = None
 ) -> CallList:
     """Return a page of the calls in a stream's log; `resident`: of one of a town's; `step`: at that step."""
     found: list[CallShape] = []
     last = await store.last(key, ModelCalled.kind)
-    before = read_number(ask.cursor) or (last.seq + 1 if last is not None else 1)
-    before = before if ask.upto is None else min(before, ask.upto + 1)
+    before = read_number(request.cursor) or (last.seq + 1 if last is not None else 1)
+    before = before if request.upto is None else min(before, request.upto + 1)
     async for row in _newest(store, key, [ModelCalled.kind], before):
         if not isinstance(called := row.event, ModelCalled):
             continue
-        if ask.since is not None and called.time(row.at) < ask.since:
+        if request.since is not None and called.time(row.at) < request.since:
             break
-        if _is_meant(row, called, ask) and resident in ("", called.resident) and step in (None, called.step):
+        if _is_meant(row, called, request) and resident in ("", called.resident) and step in (None, called.step):
             found.append(_show(row, called))
-            if len(found) == ask.limit:
+            if len(found) == request.limit:
                 return CallList(calls=found, next=write_cursor(str(row.seq)))
     return CallList(calls=found, next="")
 
@@ -263,13 +263,13 @@ async def _first(rows: AsyncGenerator[Logged], count: int) -> list[Logged]:
     return found
 
 
-def _is_meant(row: Logged, called: ModelCalled, ask: CallsRequest) -> bool:
-    wanted = ((ask.role, called.role), (ask.prompt, called.prompt), (ask.model, called.model))
+def _is_meant(row: Logged, called: ModelCalled, request: CallsRequest) -> bool:
+    wanted = ((request.role, called.role), (request.prompt, called.prompt), (request.model, called.model))
     return (
         all(asked in ("", is_so) for asked, is_so in wanted)
-        and (ask.until is None or called.time(row.at) <= ask.until)
-        and (not ask.failed or called.error not in ("", BROKEN_OFF))
-        and (ask.about is None or ask.about in called.about)
+        and (request.until is None or called.time(row.at) <= request.until)
+        and (not request.failed or called.error not in ("", BROKEN_OFF))
+        and (request.about is None or request.about in called.about)
     )
 
 
@@ -296,12 +296,12 @@ def _show(row: Logged, called: ModelCalled) -> CallShape:
     )
 
 
-def _limits(house: House, who: Who) -> Limits | None:
-    if (own := who.budget) is not None:
+def _limits(runtime: Runtime, principal: Principal) -> Limits | None:
+    if (own := principal.budget) is not None:
         return Limits(
             of="token", tokens=own.tokens, usd=own.cost_usd, spent_tokens=own.spent_tokens, spent_usd=own.spent_usd
         )
-    settings = house.settings
+    settings = runtime.settings
     if settings.budget_tokens is None and settings.budget_usd is None:
         return None
     return Limits(of="server", tokens=settings.budget_tokens, usd=settings.budget_usd)

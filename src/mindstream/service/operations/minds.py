@@ -22,10 +22,10 @@ from mindstream.memory.store.validation import MAX_UTTERANCE
 from mindstream.models.roles import DEFAULT
 from mindstream.models.rules import Rules
 from mindstream.reasoners.runner import stop_elsewhere
-from mindstream.service.operations.house import House
-from mindstream.service.operations.shapes import Ask, NoQuestion, Page, Reply
+from mindstream.service.operations.principal import NotFound, Principal
+from mindstream.service.operations.runtime import Runtime
+from mindstream.service.operations.shapes import Ask, EmptyRequest, Page, Reply
 from mindstream.service.operations.table import operation, read_number, write_cursor
-from mindstream.service.operations.who import NotFound, Who
 
 
 class SendRequest(Ask):
@@ -51,15 +51,15 @@ ONCE: ContextVar[str] = ContextVar("once", default="")
 """The key under which what is done now is done once; what is said under it is heard once, by whatever server."""
 
 
-async def answer(house: House, who: Who, ask: SendRequest) -> AsyncGenerator[Logged]:
+async def answer(runtime: Runtime, principal: Principal, request: SendRequest) -> AsyncGenerator[Logged]:
     """Say something to a mind and give the rows that come of it: heard, perhaps waiting, pieces, said.
 
     Where another answer goes on in the same conversation, a `waiting` without a seq says so.
     Closing the generator breaks the answer off, not what was heard.
     """
-    async with house.mind(who, ask.session, ask.pack) as opened:
+    async with runtime.mind(principal, request.session, request.pack) as opened:
         with opened.answers_now() as is_busy, opened.hears_now() as heard:
-            async with aclosing(opened.mind.hear(ask.text, once=ONCE.get())) as rows:
+            async with aclosing(opened.mind.hear(request.text, once=ONCE.get())) as rows:
                 async for row in rows:
                     yield row
                     heard()
@@ -68,10 +68,10 @@ async def answer(house: House, who: Who, ask: SendRequest) -> AsyncGenerator[Log
                         yield Logged(0, row.mind, row.at, "mindstream", queued)
 
 
-async def name_session(house: House, who: Who, sent: Sent) -> Sent:
+async def name_session(runtime: Runtime, principal: Principal, sent: Sent) -> Sent:
     """Return the answer to something that was sent before, with the conversation it was sent to."""
-    store = house.ground(who).store
-    rows = await store.events(store.key(who.name), sent.seq - 1, [Heard.kind], 1)
+    store = runtime.tenant(principal).store
+    rows = await store.events(store.key(principal.name), sent.seq - 1, [Heard.kind], 1)
     heard = rows[0].event if rows and rows[0].seq == sent.seq else None
     return Sent(seq=sent.seq, session=heard.session if isinstance(heard, Heard) else "")
 
@@ -88,20 +88,20 @@ async def name_session(house: House, who: Who, sent: Sent) -> Sent:
     leaves_out=("session",),
     complete=name_session,
 )
-async def send(house: House, who: Who, ask: SendRequest) -> Sent:
+async def send(runtime: Runtime, principal: Principal, request: SendRequest) -> Sent:
     """Say something to a mind. Answered when it is on disk; to who accepts text/event-stream, by the answer's events.
 
     What was said while an answer goes on waits for its turn. What a mind says is an event of the log.
     """
     heard: asyncio.Future[Sent] = asyncio.get_running_loop().create_future()
-    task = house.begin(_hear(house, who, ask, heard))
+    task = runtime.begin(_hear(runtime, principal, request, heard))
     waited: set[asyncio.Future[Any]] = {heard, task}
     await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
     if not heard.done():
         try:
             await task  # which says why
         except HeardAlready as already:
-            return await name_session(house, who, Sent(seq=already.seq, session=""))
+            return await name_session(runtime, principal, Sent(seq=already.seq, session=""))
         except asyncio.CancelledError:
             if not task.cancelled() or (own := asyncio.current_task()) is None or own.cancelling():
                 raise
@@ -109,9 +109,9 @@ async def send(house: House, who: Who, ask: SendRequest) -> Sent:
     return await heard
 
 
-async def _hear(house: House, who: Who, ask: SendRequest, heard: asyncio.Future[Sent]) -> None:
+async def _hear(runtime: Runtime, principal: Principal, request: SendRequest, heard: asyncio.Future[Sent]) -> None:
     """Let a mind hear something and answer, whoever still waits for it."""
-    async with aclosing(answer(house, who, ask)) as rows:
+    async with aclosing(answer(runtime, principal, request)) as rows:
         async for row in rows:
             if isinstance(row.event, Heard) and not heard.done():
                 heard.set_result(Sent(seq=row.seq, session=row.event.session))
@@ -133,21 +133,21 @@ class AgainRequest(Ask):
     leaves_out=("session",),
     complete=name_session,
 )
-async def answer_again(house: House, who: Who, ask: AgainRequest) -> Sent:
+async def answer_again(runtime: Runtime, principal: Principal, request: AgainRequest) -> Sent:
     """Answer once more what was heard, as where its answer was stopped or failed. It is not heard again."""
-    memory = await house.memory(who)
-    found = await memory.store.events(memory.key, ask.seq - 1, [Heard.kind], 1)
-    if not found or found[0].seq != ask.seq or not isinstance(found[0].event, Heard):
-        raise NotFound(f"nothing was heard at {ask.seq} here")
+    memory = await runtime.memory(principal)
+    found = await memory.store.events(memory.key, request.seq - 1, [Heard.kind], 1)
+    if not found or found[0].seq != request.seq or not isinstance(found[0].event, Heard):
+        raise NotFound(f"nothing was heard at {request.seq} here")
     session = found[0].event.session
-    if ask.pack:
-        house.speaker(ask.pack)  # which refuses an unknown one
-    house.begin(_answer_again(house, who, found[0], session, ask.pack))
-    return Sent(seq=ask.seq, session=session)
+    if request.pack:
+        runtime.responder(request.pack)  # which refuses an unknown one
+    runtime.begin(_answer_again(runtime, principal, found[0], session, request.pack))
+    return Sent(seq=request.seq, session=session)
 
 
-async def _answer_again(house: House, who: Who, heard: Logged, session: str, pack: str) -> None:
-    async with house.mind(who, session, pack) as opened:
+async def _answer_again(runtime: Runtime, principal: Principal, heard: Logged, session: str, pack: str) -> None:
+    async with runtime.mind(principal, session, pack) as opened:
         with opened.answers_now():
             async with aclosing(opened.mind.answer_again(heard)) as rows:
                 async for _ in rows:
@@ -212,21 +212,21 @@ class SessionList(Reply):
 
 
 @operation("minds.belief", "read", "GET /users/{user}/belief")
-async def belief(house: House, who: Who, ask: AsOf) -> Beliefs:
+async def belief(runtime: Runtime, principal: Principal, request: AsOf) -> Beliefs:
     """Return what is believed of a user, or was after a row of the log."""
-    return await _latest(house, who, "belief", ask.seq)
+    return await _latest(runtime, principal, "belief", request.seq)
 
 
 @operation("minds.plan", "read", "GET /users/{user}/plan")
-async def plan(house: House, who: Who, ask: AsOf) -> Beliefs:
+async def plan(runtime: Runtime, principal: Principal, request: AsOf) -> Beliefs:
     """Return what was planned with a user, or had been after a row of the log."""
-    return await _latest(house, who, "plan", ask.seq)
+    return await _latest(runtime, principal, "plan", request.seq)
 
 
-async def _latest(house: House, who: Who, kind: Kind, seq: int | None) -> Beliefs:
-    memory = await house.memory(who)
+async def _latest(runtime: Runtime, principal: Principal, kind: Kind, seq: int | None) -> Beliefs:
+    memory = await runtime.memory(principal)
     if seq is None:
-        found = await memory.store.latest(memory.key, [kind], 1_000, now=house.clock.now())
+        found = await memory.store.latest(memory.key, [kind], 1_000, now=runtime.clock.now())
     else:
         found = [each for each in await _versions(memory, kind) if each.seq <= seq]
     latest = {record.slot: record for record in found if record.slot}  # oldest first, so the newest stays
@@ -253,31 +253,31 @@ async def _versions(memory: Memory, kind: Kind) -> list[Record]:
 
 
 @operation("minds.cancel", "write", "POST /users/{user}/cancel")
-async def cancel(house: House, who: Who, ask: MindRequest) -> Cancelled:
+async def cancel(runtime: Runtime, principal: Principal, request: MindRequest) -> Cancelled:
     """Stop answering and thinking, in whatever process; what was heard stays, and counts as thought about."""
-    store, stopped, ours = house.ground(who).store, 0, set[str]()
-    stream = store.key(who.name)
-    for opened in house.minds.of(who.wall, stream):
-        if ask.session in (None, opened.key.session):
+    store, stopped, ours = runtime.tenant(principal).store, 0, set[str]()
+    stream = store.key(principal.name)
+    for opened in runtime.minds.of(principal.tenant_key, stream):
+        if request.session in (None, opened.key.session):
             ours.add(opened.mind.reasoners.owner)
             stopped += opened.break_off() + opened.mind.reasoners.cancel()
-    stopped += await stop_elsewhere(store, stream, house.clock, ours, session=ask.session)
+    stopped += await stop_elsewhere(store, stream, runtime.clock, ours, session=request.session)
     return Cancelled(stopped=stopped)
 
 
 @operation("minds.sessions", "read", "GET /users/{user}/sessions", cli="memory sessions")
-async def sessions(house: House, who: Who, ask: Sessions) -> SessionList:
+async def sessions(runtime: Runtime, principal: Principal, request: Sessions) -> SessionList:
     """List the conversations that are remembered, those that began last first."""
-    memory, at = await house.memory(who), read_number(ask.cursor)
+    memory, at = await runtime.memory(principal), read_number(request.cursor)
     found = (await memory.sessions())[::-1]
     shown = [
         SessionShape(
             session=each.name, first=each.first, last=each.last, lines=each.lines, opening=each.opening, seq=each.seq
         )
-        for each in found[at : at + ask.limit]
+        for each in found[at : at + request.limit]
     ]
-    more = at + ask.limit < len(found)
-    return SessionList(sessions=shown, next=write_cursor(str(at + ask.limit)) if more else "")
+    more = at + request.limit < len(found)
+    return SessionList(sessions=shown, next=write_cursor(str(at + request.limit)) if more else "")
 
 
 class UserList(Reply):
@@ -300,23 +300,23 @@ class Answers(Reply):
 
 
 @operation("people.users", "read", "GET /users")
-async def users(house: House, who: Who, ask: NoQuestion) -> UserList:  # noqa: ARG001
+async def users(runtime: Runtime, principal: Principal, request: EmptyRequest) -> UserList:  # noqa: ARG001
     """List the users of whom anything is kept."""
-    if who.only:
-        return UserList(users=[who.only])
-    streams = await house.ground(who).store.minds()
+    if principal.only:
+        return UserList(users=[principal.only])
+    streams = await runtime.tenant(principal).store.minds()
     return UserList(users=sorted(filter(None, (id_of(key, "user") for key in streams))))
 
 
 @operation("people.answers", "read", "GET /answers")
-async def answers(house: House, who: Who, ask: NoQuestion) -> Answers:  # noqa: ARG001
+async def answers(runtime: Runtime, principal: Principal, request: EmptyRequest) -> Answers:  # noqa: ARG001
     """Say who answers here: a model by its name, or what stands in for one."""
-    named = house.models.names
+    named = runtime.models.names
     default = named.get(DEFAULT, Rules.name)
     return Answers(
         model=default,
         stand_ins=set(named.values()) <= {Rules.name},
         roles={role: name for role, name in named.items() if role != DEFAULT},
-        packs=house.speaker_names(),
-        pack=house.own_speaker,
+        packs=runtime.responder_names(),
+        pack=runtime.default_responder,
     )

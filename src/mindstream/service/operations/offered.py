@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from mindstream.errors import SettingsError
 from mindstream.location import AnyData, Location
 from mindstream.log.names import checked_name
-from mindstream.service.operations.who import LOCAL, NotFound, Who, checked_wall
+from mindstream.service.operations.principal import LOCAL, NotFound, Principal, checked_tenant_name
 
 if TYPE_CHECKING:
     from mindstream.town.replay.growing import GrowingRecording
@@ -51,13 +51,13 @@ class Offered:
                 raise NotFound(f"no tool {name[:50]!r} is offered here; there are {', '.join(self.tools)}")
         return tuple(dict.fromkeys(names))
 
-    def town(self, who: Who, name: str) -> Location:
+    def town(self, principal: Principal, name: str) -> Location:
         """Return where a town lives.
 
         Raises:
             NotFound: the tenant has none of that name.
         """
-        found = self.towns.get((who.tenant, name))
+        found = self.towns.get((principal.tenant, name))
         if found is None:
             raise NotFound(f"there is no town {name!r} here")
         return Location.of(found)
@@ -75,7 +75,7 @@ def read_towns(given: Sequence[str]) -> dict[tuple[str, str], Location]:
         tenant, slash, short = name.rpartition("/")
         if not (equals and short and folder):
             raise SettingsError(f"a town is offered by NAME=DIR, or TENANT/NAME=DIR, not by {each!r}")
-        found[checked_wall(tenant) if slash else LOCAL, checked_name(short, "town")] = Location.of(folder).rooms(
+        found[checked_tenant_name(tenant) if slash else LOCAL, checked_name(short, "town")] = Location.of(folder).rooms(
             "town"
         )[0]
     return found

@@ -29,10 +29,10 @@ MOST = 2_000
 class MindKey(NamedTuple):
     """Which mind: whose it is, in which conversation, who speaks for it, and what it was opened to do."""
 
-    wall: str
+    tenant_key: str
     stream: StreamKey
     session: str
-    speaker: str
+    responder: str
     holds: str = ""
 
 
@@ -126,9 +126,9 @@ class OpenMinds:
         """Return those that are open."""
         return list(self._open.values())
 
-    def of(self, wall: str, stream: StreamKey) -> list[OpenMind]:
+    def of(self, tenant_key: str, stream: StreamKey) -> list[OpenMind]:
         """Return a user's that are open, the one that was used last first."""
-        found = [each for key, each in self._open.items() if (key.wall, key.stream) == (wall, stream)]
+        found = [each for key, each in self._open.items() if (key.tenant_key, key.stream) == (tenant_key, stream)]
         return sorted(found, key=lambda each: -each.last_used)
 
     @contextlib.asynccontextmanager

@@ -9,6 +9,6 @@ TOKEN = "token:"
 """Begins the names under which it keeps tokens."""
 
 
-def operations_of(wall: str) -> StreamKey:
+def operations_of(tenant_key: str) -> StreamKey:
     """Return under which key operations are kept that are a tenant's, and no user's."""
-    return StreamKey(f"{wall}{MARK}operations")
+    return StreamKey(f"{tenant_key}{MARK}operations")

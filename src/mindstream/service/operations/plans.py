@@ -16,12 +16,12 @@ from mindstream.errors import Conflict, InputError, SettingsError
 from mindstream.minds.calls import CallLog
 from mindstream.planning.executor import Unwatched
 from mindstream.planning.plan import Plan, PlannedStep
-from mindstream.service.operations.house import House
-from mindstream.service.operations.lasting import OperationShape, Running, Wanted
 from mindstream.service.operations.logs import CallShape, CallsRequest, list_calls
-from mindstream.service.operations.shapes import MOST_PAGE, Ask, NoQuestion, Reply
+from mindstream.service.operations.long_running import OperationShape, RunningOperation, Wanted
+from mindstream.service.operations.principal import NotFound, Principal
+from mindstream.service.operations.runtime import Runtime
+from mindstream.service.operations.shapes import MAX_PAGE, Ask, EmptyRequest, Reply
 from mindstream.service.operations.table import operation
-from mindstream.service.operations.who import NotFound, Who
 
 if TYPE_CHECKING:
     from mindstream.models.model import Model
@@ -128,102 +128,104 @@ class RunList(Reply):
 
 
 @operation("plans.solve", "write", "POST /users/{user}/plans", long=True, mcp="solve", cli="solve")
-async def solve(house: House, who: Who, ask: SolveRequest, one: Running) -> RunShape:
+async def solve(runtime: Runtime, principal: Principal, request: SolveRequest, one: RunningOperation) -> RunShape:
     """Solve a task with tools: a plan is made, perhaps approved, run step by step, and answered from what it found."""
-    if ask.approve and ask.how in ("react", "direct", "cot"):
-        raise InputError(f"{ask.how} makes no plan that could be approved before it acts")
+    if request.approve and request.how in ("react", "direct", "cot"):
+        raise InputError(f"{request.how} makes no plan that could be approved before it acts")
     one.name_run(token(10))
-    async with open_planner(house, who, ask, one) as planner:
+    async with open_planner(runtime, principal, request, one) as planner:
         plan = None
-        if ask.approve:
-            plan = await planner.plan(ask.task, lambda step: one.tell(f"planned: {step.tool}"))
+        if request.approve:
+            plan = await planner.plan(request.task, lambda step: one.tell(f"planned: {step.tool}"))
             data = {"plan": plan.model_dump(mode="json")}
             wanted = Wanted(id="plan", what="plan", text=plan.save()[:20_000], data=data)
             decision = await one.ask(wanted, lambda other: _require_sound(other, planner))
             if not decision.yes:
                 raise Conflict("the plan was refused, and nothing of it was run")
             if decision.instead is not None:
-                plan = decision.instead.model_copy(update={"task": ask.task})
-        return show_solution(await planner.solve(ask.task, plan, run=one.run), house.clock.now())
+                plan = decision.instead.model_copy(update={"task": request.task})
+        return show_solution(await planner.solve(request.task, plan, run=one.run), runtime.clock.now())
 
 
 @operation("plans.run", "write", "POST /users/{user}/plans/run", long=True, cli="plan run")
-async def run(house: House, who: Who, ask: RunRequest, one: Running) -> RunShape:
+async def run(runtime: Runtime, principal: Principal, request: RunRequest, one: RunningOperation) -> RunShape:
     """Run a plan that is there."""
-    if not (task := ask.task or ask.plan.task):
+    if not (task := request.task or request.plan.task):
         raise InputError("the plan does not say what is to be solved: say it as `task`")
     one.name_run(token(10))
-    wanted = SolveRequest(task=task, tools=ask.tools)
-    async with open_planner(house, who, wanted, one) as planner:
-        plan = ask.plan.model_copy(update={"task": task})
+    wanted = SolveRequest(task=task, tools=request.tools)
+    async with open_planner(runtime, principal, wanted, one) as planner:
+        plan = request.plan.model_copy(update={"task": task})
         _require_sound(plan, planner)
-        return show_solution(await planner.solve(task, plan, run=one.run), house.clock.now())
+        return show_solution(await planner.solve(task, plan, run=one.run), runtime.clock.now())
 
 
 @operation(
     "plans.resume", "write", "POST /users/{user}/plans/{run}/resume", long=True, mcp="resume_plan", cli="solve --resume"
 )
-async def resume(house: House, who: Who, ask: RunName, one: Running) -> RunShape:
+async def resume(runtime: Runtime, principal: Principal, request: RunName, one: RunningOperation) -> RunShape:
     """Go on with a run that was stopped: what was found is not looked for again."""
-    begun = await _find(house, who, ask.run)
+    begun = await _find(runtime, principal, request.run)
     way = next((way for way in get_args(Strategy) if way == begun.how), "rewoo")
     one.name_run(begun.run)
     wanted = SolveRequest(task=begun.task, how=way)
-    async with open_planner(house, who, wanted, one) as planner:
-        return show_solution(await planner.solve(begun.task, run=begun.run), house.clock.now())
+    async with open_planner(runtime, principal, wanted, one) as planner:
+        return show_solution(await planner.solve(begun.task, run=begun.run), runtime.clock.now())
 
 
 @operation("plans.list", "read", "GET /users/{user}/plans", mcp="list_plans", cli="solve --list")
-async def list_runs(house: House, who: Who, ask: NoQuestion) -> RunList:  # noqa: ARG001
+async def list_runs(runtime: Runtime, principal: Principal, request: EmptyRequest) -> RunList:  # noqa: ARG001
     """List a user's runs."""
     from mindstream.planning.journal import read_runs
 
-    runs = await read_runs(await house.memory(who))
-    return RunList(runs=[_show(house, who, each) for each in runs.values()])
+    runs = await read_runs(await runtime.memory(principal))
+    return RunList(runs=[_show(runtime, principal, each) for each in runs.values()])
 
 
 @operation("plans.get", "read", "GET /users/{user}/plans/{run}", mcp="get_plan", cli="solve --list")
-async def get(house: House, who: Who, ask: RunName) -> RunShape:
+async def get(runtime: Runtime, principal: Principal, request: RunName) -> RunShape:
     """Return a run as its log has it."""
-    return _show(house, who, await _find(house, who, ask.run))
+    return _show(runtime, principal, await _find(runtime, principal, request.run))
 
 
 @operation("plans.approve", "write", "POST /users/{user}/plans/{run}/approve", mcp="approve_plan")
-async def approve(house: House, who: Who, ask: ApproveRequest) -> OperationShape:
+async def approve(runtime: Runtime, principal: Principal, request: ApproveRequest) -> OperationShape:
     """Say yes or no to what a run waits for: its plan, or a call that changes the world. `run` may be the operation."""
-    one = _going_on(house, who, ask.run)
-    one.answer(ask.yes, ask.id, ask.plan)
-    return (await house.running.find(who, one.id)).shape()
+    one = _going_on(runtime, principal, request.run)
+    one.answer(request.yes, request.id, request.plan)
+    return (await runtime.running.find(principal, one.id)).shape()
 
 
 @operation("plans.stop", "write", "POST /users/{user}/plans/{run}/stop", mcp="stop_plan")
-async def stop(house: House, who: Who, ask: RunName) -> OperationShape:
+async def stop(runtime: Runtime, principal: Principal, request: RunName) -> OperationShape:
     """Stop a run; what it found is kept."""
-    one = _going_on(house, who, ask.run)
-    await house.running.cancel(one)
+    one = _going_on(runtime, principal, request.run)
+    await runtime.running.cancel(one)
     return one.shape()
 
 
-def _going_on(house: House, who: Who, run: str) -> Running:
-    found = house.running.of_run(who, run)
+def _going_on(runtime: Runtime, principal: Principal, run: str) -> RunningOperation:
+    found = runtime.running.of_run(principal, run)
     if found is None:
-        found = next((each for each in house.running.going_on(who) if each.id == run), None)
+        found = next((each for each in runtime.running.going_on(principal) if each.id == run), None)
     if found is None:
         raise NotFound(f"no run {run!r} goes on here")
     return found
 
 
-async def _find(house: House, who: Who, run: str) -> RunCheckpoint:
+async def _find(runtime: Runtime, principal: Principal, run: str) -> RunCheckpoint:
     from mindstream.planning.journal import read_runs
 
-    found = (await read_runs(await house.memory(who))).get(run)
+    found = (await read_runs(await runtime.memory(principal))).get(run)
     if found is None:
         raise NotFound(f"there is no run {run!r} here")
     return found
 
 
 @contextlib.asynccontextmanager
-async def open_planner(house: House, who: Who, ask: SolveRequest, one: Running) -> AsyncIterator[Planner]:
+async def open_planner(
+    runtime: Runtime, principal: Principal, request: SolveRequest, one: RunningOperation
+) -> AsyncIterator[Planner]:
     """Open a planner with what the operator offers, and keep the bill of its calls.
 
     Raises:
@@ -236,28 +238,28 @@ async def open_planner(house: House, who: Who, ask: SolveRequest, one: Running) 
     from mindstream.service.solving import open_tools
     from mindstream.tools.named import Means
 
-    memory, calls = await house.memory(who), CallLog()
-    models, offered = house.models_of(who, calls.take), house.offered
+    memory, calls = await runtime.memory(principal), CallLog()
+    models, offered = runtime.models_of(principal, calls.take), runtime.offered
     async with AsyncExitStack() as opened:
         await opened.enter_async_context(calls.writing(memory))
-        means = Means(worker(models), memory, house.settings.data, embed=house.settings.embedder)
+        means = Means(worker(models), memory, runtime.settings.data, embed=runtime.settings.embedder)
         tools, refused = await open_tools(
-            house.settings, offered.chosen(ask.tools), offered.docs, offered.mcp, means, None, opened
+            runtime.settings, offered.chosen(request.tools), offered.docs, offered.mcp, means, None, opened
         )
         for why in refused.values():
             one.tell(why)
         yield Planner(
             models=models,
             tools=tools,
-            how=ask.how,
+            how=request.how,
             memory=memory,
             budget=Budget(),
-            tool_calls=ask.tool_calls,
-            seconds=ask.seconds,
-            replans=ask.replans,
+            tool_calls=request.tool_calls,
+            seconds=request.seconds,
+            replans=request.replans,
             watchers=[_Teller(one)],
             leave=_asking(one),
-            remembered=None if ask.fresh or means.model is None else RememberedPlans(memory),
+            remembered=None if request.fresh or means.model is None else RememberedPlans(memory),
         )
 
 
@@ -287,7 +289,7 @@ def worker(models: Models) -> Model | None:
 class _Teller(Unwatched):
     """Notes how far a run is."""
 
-    def __init__(self, one: Running) -> None:
+    def __init__(self, one: RunningOperation) -> None:
         self._one = one
 
     async def planned(self, plan: Plan, because: str) -> None:
@@ -303,7 +305,7 @@ class _Teller(Unwatched):
         self._one.tell(f"{evidence.step}: {'nothing' if evidence.failed else evidence.text}")
 
 
-def _asking(one: Running) -> Approver:
+def _asking(one: RunningOperation) -> Approver:
     async def leave(wish: Wish) -> bool:
         data: dict[str, JsonValue] = {"tool": wish.step.tool, "arguments": wish.arguments, "foreign": wish.foreign}
         text = f"{wish.step.tool} changes the world"
@@ -331,8 +333,8 @@ def show_solution(solution: Solution, now: Moment) -> RunShape:
     )
 
 
-def _show(house: House, who: Who, begun: RunCheckpoint) -> RunShape:
-    going = house.running.of_run(who, begun.run)
+def _show(runtime: Runtime, principal: Principal, begun: RunCheckpoint) -> RunShape:
+    going = runtime.running.of_run(principal, begun.run)
     ended = "answered" if begun.answer and not begun.stopped else "stopped"
     return RunShape(
         run=begun.run,
@@ -368,18 +370,18 @@ class RunRows(Reply):
 
 
 @operation("plans.rows", "read", "GET /users/{user}/plans/{run}/rows", cli="log")
-async def rows(house: House, who: Who, ask: RunName) -> RunRows:
+async def rows(runtime: Runtime, principal: Principal, request: RunName) -> RunRows:
     """Return what happened in a run: its plans, when each step began and what it found, what it had taken by then."""
     from mindstream.planning.events import Solving
     from mindstream.planning.journal import read_rows
 
-    memory = await house.memory(who)
-    found = await read_rows(memory, ask.run)
+    memory = await runtime.memory(principal)
+    found = await read_rows(memory, request.run)
     if not found:
-        raise NotFound(f"there is no run {ask.run!r} here")
+        raise NotFound(f"there is no run {request.run!r} here")
     calls: list[CallShape] = []
     for row in found:
         if isinstance(row.event, Solving):
-            about = CallsRequest(about=row.seq, limit=MOST_PAGE)
+            about = CallsRequest(about=row.seq, limit=MAX_PAGE)
             calls += reversed((await list_calls(memory.store, memory.key, about)).calls)
-    return RunRows(run=ask.run, rows=[row.row() for row in found], calls=calls)
+    return RunRows(run=request.run, rows=[row.row() for row in found], calls=calls)

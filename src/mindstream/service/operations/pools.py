@@ -14,11 +14,11 @@ from mindstream.errors import InputError
 from mindstream.log.names import StreamName, id_of
 from mindstream.memory.store.validation import MAX_TEXT
 from mindstream.minds.calls import CallLog
-from mindstream.service.operations.house import House
-from mindstream.service.operations.lasting import Running
-from mindstream.service.operations.shapes import Ask, NoQuestion, Page, Reply
+from mindstream.service.operations.long_running import RunningOperation
+from mindstream.service.operations.principal import NotFound, Principal
+from mindstream.service.operations.runtime import Runtime
+from mindstream.service.operations.shapes import Ask, EmptyRequest, Page, Reply
 from mindstream.service.operations.table import operation, read_number, write_cursor
-from mindstream.service.operations.who import NotFound, Who
 from mindstream.sharing.events import EVERYONE
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ class Done(Reply):
 
 @contextlib.asynccontextmanager
 async def open_pool(
-    house: House, who: Who, name: str, *, new: bool = False, untrained: bool = False
+    runtime: Runtime, principal: Principal, name: str, *, new: bool = False, untrained: bool = False
 ) -> AsyncIterator[Pool]:
     """Open a pool of the tenant's, for one of its members; `untrained`: as if it had learned nothing.
 
@@ -242,49 +242,55 @@ async def open_pool(
     from mindstream.sharing.ranking import Retriever
     from mindstream.sharing.state import PoolState
 
-    ranks, store = Retriever() if untrained else None, house.ground(who).store
+    ranks, store = Retriever() if untrained else None, runtime.tenant(principal).store
     created = (await PoolState.read(store, store.key(StreamName("pool", name)))).created
-    own = None if created and created.embedder else house.embedder
-    async with Pool.open(store, name, embed=own, clock=house.clock, retriever=ranks) as pool:
-        if not new and (not await pool.exists() or not is_member(await pool.state(), who.user)):
+    own = None if created and created.embedder else runtime.embedder
+    async with Pool.open(store, name, embed=own, clock=runtime.clock, retriever=ranks) as pool:
+        if not new and (not await pool.exists() or not is_member(await pool.state(), principal.user)):
             raise NotFound(f"there is no pool {name!r} here")
         yield pool
 
 
 @operation("pools.list", "read", "GET /users/{user}/pools", mcp="list_pools")
-async def list_pools(house: House, who: Who, ask: NoQuestion) -> PoolList:  # noqa: ARG001
+async def list_pools(runtime: Runtime, principal: Principal, request: EmptyRequest) -> PoolList:  # noqa: ARG001
     """List the pools of which a user is a member."""
-    store, found = house.ground(who).store, list[PoolShape]()
+    store, found = runtime.tenant(principal).store, list[PoolShape]()
     for key in await store.minds():  # a pool that was only begun holds no record yet
         if name := id_of(key, "pool"):
             with contextlib.suppress(NotFound):
-                async with open_pool(house, who, name) as pool:
+                async with open_pool(runtime, principal, name) as pool:
                     found.append(await _shape(pool))
     return PoolList(pools=found)
 
 
 @operation("pools.create", "write", "POST /users/{user}/pools/{pool}", cli="pool create", status=201)
-async def create(house: House, who: Who, ask: CreateRequest) -> PoolShape:
+async def create(runtime: Runtime, principal: Principal, request: CreateRequest) -> PoolShape:
     """Create a pool; it is the user's."""
-    async with open_pool(house, who, ask.pool, new=True) as pool:
+    async with open_pool(runtime, principal, request.pool, new=True) as pool:
         if await pool.exists():
-            raise NotFound(f"a pool cannot be called {ask.pool!r}: that name is taken")
-        await pool.create(ask.domain or ask.pool, who.user, members=ask.members, shared=not ask.private, form=ask.form)
+            raise NotFound(f"a pool cannot be called {request.pool!r}: that name is taken")
+        await pool.create(
+            request.domain or request.pool,
+            principal.user,
+            members=request.members,
+            shared=not request.private,
+            form=request.form,
+        )
         return await _shape(pool)
 
 
 @operation("pools.get", "read", "GET /users/{user}/pools/{pool}")
-async def get(house: House, who: Who, ask: PoolName) -> PoolShape:
+async def get(runtime: Runtime, principal: Principal, request: PoolName) -> PoolShape:
     """Return a pool of which a user is a member."""
-    async with open_pool(house, who, ask.pool) as pool:
+    async with open_pool(runtime, principal, request.pool) as pool:
         return await _shape(pool)
 
 
 @operation("pools.recall", "read", "POST /users/{user}/pools/{pool}/recall", mcp="recall_exemplars", cli="pool recall")
-async def recall(house: House, who: Who, ask: PoolRecallRequest) -> ExemplarList:
+async def recall(runtime: Runtime, principal: Principal, request: PoolRecallRequest) -> ExemplarList:
     """Return how others answered what is like a question."""
-    async with open_pool(house, who, ask.pool, untrained=ask.untrained) as pool:
-        found = await pool.recall(ask.query, ask.k, reader=who.user)
+    async with open_pool(runtime, principal, request.pool, untrained=request.untrained) as pool:
+        found = await pool.recall(request.query, request.k, reader=principal.user)
     shown = [ExemplarShape(id=each.id, query=each.query, answer=each.answer, writer=each.writer) for each in found]
     return ExemplarList(exemplars=shown)
 
@@ -292,23 +298,23 @@ async def recall(house: House, who: Who, ask: PoolRecallRequest) -> ExemplarList
 @operation(
     "pools.offer", "write", "POST /users/{user}/pools/{pool}/offer", long=True, mcp="offer_exemplar", cli="pool add"
 )
-async def offer_pair(house: House, who: Who, ask: OfferRequest, one: Running) -> Judged:
+async def offer_pair(runtime: Runtime, principal: Principal, request: OfferRequest, one: RunningOperation) -> Judged:
     """Offer an answer to a pool: it is judged by the rubric, and admitted or not."""
     from mindstream.sharing.admission import Pair, offer
 
     calls = CallLog()
-    scorer = house.models_of(who, calls.take).of("scorer")
-    async with open_pool(house, who, ask.pool) as pool, calls.writing(await house.memory(who)):
+    scorer = runtime.models_of(principal, calls.take).of("scorer")
+    async with open_pool(runtime, principal, request.pool) as pool, calls.writing(await runtime.memory(principal)):
         one.tell("it is judged")
-        judged = await offer(pool, Pair(ask.query, ask.answer, "", who.user), who.user, scorer)
+        judged = await offer(pool, Pair(request.query, request.answer, "", principal.user), principal.user, scorer)
     return Judged(id=judged.id, verdict=judged.verdict, score=judged.score, reasons=list(judged.reasons))
 
 
 @operation("pools.helped", "write", "POST /users/{user}/pools/{pool}/helped", mcp="exemplars_helped")
-async def helped(house: House, who: Who, ask: HelpedRequest) -> Done:
+async def helped(runtime: Runtime, principal: Principal, request: HelpedRequest) -> Done:
     """Tell how good an answer was before which exemplars stood."""
-    async with open_pool(house, who, ask.pool) as pool:
-        await pool.helped(ask.ids, ask.value, who.user, ask.query)
+    async with open_pool(runtime, principal, request.pool) as pool:
+        await pool.helped(request.ids, request.value, principal.user, request.query)
     return Done()
 
 
@@ -335,9 +341,9 @@ async def _shape(pool: Pool) -> PoolShape:
 
 
 @operation("pools.details", "read", "GET /users/{user}/pools/{pool}/details")
-async def details(house: House, who: Who, ask: PoolName) -> PoolDetails:
+async def details(runtime: Runtime, principal: Principal, request: PoolName) -> PoolDetails:
     """Say what a pool goes by: its rubrics, who is trusted, what it has learned."""
-    async with open_pool(house, who, ask.pool) as pool:
+    async with open_pool(runtime, principal, request.pool) as pool:
         state = await pool.state()
     sources = [
         SourceShape(
@@ -347,7 +353,7 @@ async def details(house: House, who: Who, ask: PoolName) -> PoolDetails:
     ]
     created = state.created
     return PoolDetails(
-        pool=ask.pool,
+        pool=request.pool,
         domain=created.domain if created else "",
         owner=created.owner if created else "",
         rubrics=_rubrics(state),
@@ -357,37 +363,40 @@ async def details(house: House, who: Who, ask: PoolName) -> PoolDetails:
 
 
 @operation("pools.pairs", "read", "GET /users/{user}/pools/{pool}/pairs", cli="pool why")
-async def pairs(house: House, who: Who, ask: PairsRequest) -> PairList:
+async def pairs(runtime: Runtime, principal: Principal, request: PairsRequest) -> PairList:
     """List what was offered to a pool: who wrote it, how it was graded and why, whether it is served."""
-    first = read_number(ask.cursor)
-    async with open_pool(house, who, ask.pool) as pool:
+    first = read_number(request.cursor)
+    async with open_pool(runtime, principal, request.pool) as pool:
         state = await pool.state()
-        found = [each for each in _readable(state, who.user) if ask.verdict in ("", _verdict(each))]
-        shown = [_pair(state, each, who.user, pool.guarded) for each in found[first : first + ask.limit]]
-    more = first + ask.limit < len(found)
-    return PairList(pairs=shown, next=write_cursor(str(first + ask.limit)) if more else "")
+        found = [each for each in _readable(state, principal.user) if request.verdict in ("", _verdict(each))]
+        shown = [_pair(state, each, principal.user, pool.guarded) for each in found[first : first + request.limit]]
+    more = first + request.limit < len(found)
+    return PairList(pairs=shown, next=write_cursor(str(first + request.limit)) if more else "")
 
 
 @operation("pools.growth", "read", "GET /users/{user}/pools/{pool}/growth", cli="pool curve")
-async def growth(house: House, who: Who, ask: PoolName) -> Growth:
+async def growth(runtime: Runtime, principal: Principal, request: PoolName) -> Growth:
     """Measure how a pool learned as it grew: how well its own pairs are helped, at each tenth of its size."""
     from mindstream.sharing.growth import growth_curve
 
-    async with house.measuring, open_pool(house, who, ask.pool) as pool:  # who asks meanwhile is given the same
-        seq, kept = (await pool.state()).seq, house.curves.get((who.wall, ask.pool))
+    async with (
+        runtime.measuring,
+        open_pool(runtime, principal, request.pool) as pool,
+    ):  # who asks meanwhile is given the same
+        seq, kept = (await pool.state()).seq, runtime.curves.get((principal.tenant_key, request.pool))
         try:
-            found = kept[1] if kept and kept[0] == seq else await growth_curve(pool, who.user)
+            found = kept[1] if kept and kept[0] == seq else await growth_curve(pool, principal.user)
         except InputError as error:
             return Growth(points=[], why=str(error))
-        house.curves[who.wall, ask.pool] = (seq, found)
+        runtime.curves[principal.tenant_key, request.pool] = (seq, found)
     return Growth(points=[GrowthPoint(**asdict(each)) for each in found])
 
 
 @operation("pools.trust", "write", "POST /users/{user}/pools/{pool}/trust")
-async def trust(house: House, who: Who, ask: TrustRequest) -> Done:
+async def trust(runtime: Runtime, principal: Principal, request: TrustRequest) -> Done:
     """Say whether a source is to be trusted; the pool's owner does."""
-    async with open_pool(house, who, ask.pool) as pool:
-        await pool.trust(ask.source, ask.trusted, who.user)
+    async with open_pool(runtime, principal, request.pool) as pool:
+        await pool.trust(request.source, request.trusted, principal.user)
     return Done()
 
 

@@ -12,7 +12,7 @@ from mindstream.errors import InputError
 
 CALLER = "caller"
 """Marks a field of a request that names the user who asks: a token for one user may name that user alone."""
-MOST_PAGE = 200
+MAX_PAGE = 200
 """So much is given at once, at most."""
 
 
@@ -78,12 +78,12 @@ class Reply(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-class NoQuestion(Ask):
+class EmptyRequest(Ask):
     """Nothing is to be said."""
 
 
 class Page(Ask):
     """A page of a list: `cursor` is what the page before gave as `next`."""
 
-    limit: int = Field(50, ge=1, le=MOST_PAGE)
+    limit: int = Field(50, ge=1, le=MAX_PAGE)
     cursor: str = Field("", max_length=200)

@@ -24,10 +24,10 @@ from pydantic import BaseModel
 
 from mindstream.errors import InputError
 from mindstream.log.events import Logged
-from mindstream.service.operations.house import House
-from mindstream.service.operations.lasting import OperationShape
+from mindstream.service.operations.long_running import OperationShape
+from mindstream.service.operations.principal import Forbidden, Principal, Scope
+from mindstream.service.operations.runtime import Runtime
 from mindstream.service.operations.shapes import CALLER
-from mindstream.service.operations.who import Forbidden, Scope, Who
 
 ROOMS = (
     "minds",
@@ -46,8 +46,8 @@ ROOMS = (
 
 Run: TypeAlias = Callable[..., Awaitable[BaseModel]]
 """Takes the house, who asks, the request, and, where it is long, the running operation; gives the result."""
-Stream: TypeAlias = Callable[[House, Who, Any], AsyncGenerator[Logged]]
-Complete: TypeAlias = Callable[[House, Who, Any], Awaitable[BaseModel]]
+Stream: TypeAlias = Callable[[Runtime, Principal, Any], AsyncGenerator[Logged]]
+Complete: TypeAlias = Callable[[Runtime, Principal, Any], Awaitable[BaseModel]]
 """Takes the house, who asks and an answer; gives the answer as it was."""
 R = TypeVar("R", bound=Run)
 
@@ -102,26 +102,26 @@ class Operation:
         """The names that stand in its path."""
         return tuple(re.findall(r"{(\w+)}", self.path))
 
-    async def ask(self, house: House, who: Who, request: BaseModel) -> Any:
+    async def call(self, runtime: Runtime, principal: Principal, request: BaseModel) -> Any:
         """Do it, if whoever asks may; every door comes through here.
 
         Raises:
             Forbidden: they may not.
             MindstreamError: see the operation.
         """
-        who.require(self.room, self.scope)
-        if self.tenant_wide and who.bound_user:
+        principal.require(self.room, self.scope)
+        if self.tenant_wide and principal.bound_user:
             raise Forbidden(
-                f"this changes what all users of the tenant share, and this token is for the user {who.bound_user!r}:"
-                " use a token without a user (`mindstream token new` without --user)"
+                "this changes what all users of the tenant share, and this token is for the user"
+                f" {principal.bound_user!r}: use a token without a user (`mindstream token new` without --user)"
             )
         for name, field in type(request).model_fields.items():
             if CALLER in field.metadata and name in request.model_fields_set and (named := getattr(request, name)):
-                who.require_own(named)
+                principal.require_own(named)
         if self.long:
-            job = partial(self.run, house, who, request)
-            return (await house.running.begin(self.name, who, job, house.begin)).shape()
-        return await self.run(house, who, request)
+            job = partial(self.run, runtime, principal, request)
+            return (await runtime.running.begin(self.name, principal, job, runtime.begin)).shape()
+        return await self.run(runtime, principal, request)
 
     @property
     def reply(self) -> type[BaseModel]:

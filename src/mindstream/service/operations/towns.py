@@ -13,11 +13,11 @@ from pydantic import Field, JsonValue
 from mindstream.log.names import StreamName
 from mindstream.memory.memory import Memory
 from mindstream.minds.calls import CallLog
-from mindstream.service.operations.house import House
-from mindstream.service.operations.lasting import Running
-from mindstream.service.operations.shapes import Ask, NoQuestion, Reply
+from mindstream.service.operations.long_running import RunningOperation
+from mindstream.service.operations.principal import Principal
+from mindstream.service.operations.runtime import Runtime
+from mindstream.service.operations.shapes import Ask, EmptyRequest, Reply
 from mindstream.service.operations.table import operation
-from mindstream.service.operations.who import Who
 from mindstream.settings import Settings
 
 if TYPE_CHECKING:
@@ -189,56 +189,56 @@ class Why(Reply):
     reason: JsonValue
 
 
-def settings_of(house: House, who: Who, name: str) -> Settings:
+def settings_of(runtime: Runtime, principal: Principal, name: str) -> Settings:
     """Return the settings with which a town that is offered to somebody is opened."""
-    return house.settings.model_copy(update={"data": house.town(who, name)})
+    return runtime.settings.model_copy(update={"data": runtime.town(principal, name)})
 
 
 @contextlib.asynccontextmanager
-async def open_town(house: House, who: Who, name: str) -> AsyncIterator[Town]:
+async def open_town(runtime: Runtime, principal: Principal, name: str) -> AsyncIterator[Town]:
     """Open a town with the models that the caller may use: their budget pays for its calls, and `/cost` shows them."""
     from mindstream.service import town as service
 
-    if house.models.only_rules:
-        async with service.open_town(settings_of(house, who, name)) as town:
+    if runtime.models.only_rules:
+        async with service.open_town(settings_of(runtime, principal, name)) as town:
             yield town
         return
     calls = CallLog()
-    models = house.models_of(who, calls.take)
+    models = runtime.models_of(principal, calls.take)
     async with (
-        calls.writing(bill_of(house, who, name)),
-        service.open_town(settings_of(house, who, name), models=models) as town,
+        calls.writing(bill_of(runtime, principal, name)),
+        service.open_town(settings_of(runtime, principal, name), models=models) as town,
     ):
         yield town
 
 
-def bill_of(house: House, who: Who, name: str) -> Memory:
+def bill_of(runtime: Runtime, principal: Principal, name: str) -> Memory:
     """Return the stream of the tenant in which the calls of its town are counted."""
-    return Memory(house.ground(who).store, StreamName("town", name), house.embedder, house.clock)
+    return Memory(runtime.tenant(principal).store, StreamName("town", name), runtime.embedder, runtime.clock)
 
 
 @operation("towns.list", "read", "GET /towns", mcp="list_towns")
-async def list_towns(house: House, who: Who, ask: NoQuestion) -> TownList:  # noqa: ARG001
+async def list_towns(runtime: Runtime, principal: Principal, request: EmptyRequest) -> TownList:  # noqa: ARG001
     """List the towns that the operator offers, and their forks."""
-    forks = [ForkShape(town=each.name, of=each.of, step=each.step) for each in house.forks.all(who).values()]
-    offered = {name for tenant, name in house.offered.towns if tenant == who.tenant}
+    forks = [ForkShape(town=each.name, of=each.of, step=each.step) for each in runtime.forks.all(principal).values()]
+    offered = {name for tenant, name in runtime.offered.towns if tenant == principal.tenant}
     return TownList(
         towns=sorted(offered | {each.town for each in forks}),
         forks=sorted(forks, key=lambda each: each.town),
-        notices=house.forks.notices(who),
+        notices=runtime.forks.notices(principal),
     )
 
 
 @operation("towns.status", "read", "GET /towns/{town}", mcp="town_status", cli="town status")
-async def status(house: House, who: Who, ask: StatusRequest) -> TownShape:
+async def status(runtime: Runtime, principal: Principal, request: StatusRequest) -> TownShape:
     """Say what time it is in a town, who is where and does what."""
     from mindstream.service import town as service
     from mindstream.town.inspect.time_words import format_time
 
-    async with service.look_in(settings_of(house, who, ask.town)) as look:
-        state, step = await look.at(ask.at)
+    async with service.look_in(settings_of(runtime, principal, request.town)) as look:
+        state, step = await look.at(request.at)
         return TownShape(
-            town=ask.town,
+            town=request.town,
             name=look.setting.name,
             step=step,
             time=format_time(look.setting, step),
@@ -252,15 +252,15 @@ async def status(house: House, who: Who, ask: StatusRequest) -> TownShape:
 
 
 @operation("towns.why", "read", "GET /towns/{town}/why", mcp="town_why", cli="town why")
-async def why(house: House, who: Who, ask: WhyRequest) -> Why:
+async def why(runtime: Runtime, principal: Principal, request: WhyRequest) -> Why:
     """Say why somebody does what they do: what they saw, what came to mind, what they decided and had planned."""
     from mindstream.service import town as service
     from mindstream.town.inspect import why as reasons
     from mindstream.town.inspect.lookup import find_resident
 
-    history = await house.towns.of(house.town(who, ask.town)).history()
-    name = find_resident(history.setting, ask.resident)
-    step = service.find_past_step(history.setting, ask.at, history.step) if ask.at else history.step
+    history = await runtime.towns.of(runtime.town(principal, request.town)).history()
+    name = find_resident(history.setting, request.resident)
+    step = service.find_past_step(history.setting, request.at, history.step) if request.at else history.step
     reason = await asyncio.to_thread(reasons.explain, history, name, step)
     return Why(resident=name, text="\n".join(reason.lines()), reason=reason.as_json())
 
@@ -268,95 +268,97 @@ async def why(house: House, who: Who, ask: WhyRequest) -> Why:
 @operation(
     "towns.whisper", "write", "POST /towns/{town}/whisper", mcp="town_whisper", cli="town whisper", tenant_wide=True
 )
-async def whisper(house: House, who: Who, ask: WhisperRequest) -> Whispered:
+async def whisper(runtime: Runtime, principal: Principal, request: WhisperRequest) -> Whispered:
     """Put a thought into somebody's memory, as if it had always been there."""
     from mindstream.town.inspect.lookup import find_resident
 
-    async with open_town(house, who, ask.town) as town:
-        name = find_resident(town.setting, ask.resident)
-        record = await town.whisper(name, ask.text)
+    async with open_town(runtime, principal, request.town) as town:
+        name = find_resident(town.setting, request.resident)
+        record = await town.whisper(name, request.text)
     return Whispered(resident=name, id=record.id)
 
 
 @operation("towns.fork", "write", "POST /towns/{town}/fork", cli="town fork", status=201, tenant_wide=True)
-async def fork(house: House, who: Who, ask: ForkRequest) -> ForkShape:
+async def fork(runtime: Runtime, principal: Principal, request: ForkRequest) -> ForkShape:
     """Make a town beside another, as that was after a step: with its past and its seed, and a future of its own."""
-    taken = {name for tenant, name in house.offered.towns if tenant == who.tenant}
-    made = await house.forks.add(who, ask.town, house.town(who, ask.town), ask.step, taken)
+    taken = {name for tenant, name in runtime.offered.towns if tenant == principal.tenant}
+    made = await runtime.forks.add(principal, request.town, runtime.town(principal, request.town), request.step, taken)
     return ForkShape(town=made.name, of=made.of, step=made.step)
 
 
 @operation("towns.drop", "write", "DELETE /towns/{town}", tenant_wide=True)
-async def drop(house: House, who: Who, ask: TownName) -> TownList:
+async def drop(runtime: Runtime, principal: Principal, request: TownName) -> TownList:
     """Let go of a fork, with all that it has lived; towns that the operator offers stay."""
-    house.forks.drop(who, ask.town)
-    return await list_towns(house, who, NoQuestion())
+    runtime.forks.drop(principal, request.town)
+    return await list_towns(runtime, principal, EmptyRequest())
 
 
 @operation("towns.run", "write", "POST /towns/{town}/run", long=True, cli="town run", tenant_wide=True)
-async def run(house: House, who: Who, ask: TownRunRequest, one: Running) -> TownRan:
+async def run(runtime: Runtime, principal: Principal, request: TownRunRequest, one: RunningOperation) -> TownRan:
     """Let a town live so many steps more; what is done is kept, whatever stops it."""
     from mindstream.service import town as service
     from mindstream.town.inspect.time_words import format_time
 
-    settings = settings_of(house, who, ask.town)
+    settings = settings_of(runtime, principal, request.town)
     async with service.look_in(settings) as look:
-        setting, last = look.setting, look.now + ask.steps
+        setting, last = look.setting, look.now + request.steps
 
     def on_step(step: int) -> None:
         if step % 60 == 0 or step >= last:
             one.tell(f"{format_time(setting, step)}, {last - step} steps to go")
 
-    async with open_town(house, who, ask.town) as town:
+    async with open_town(runtime, principal, request.town) as town:
         await town.run(max(town.step, last), on_step)
         reached = town.step
     return TownRan(step=reached, time=format_time(setting, reached))
 
 
 @operation("towns.evaluate", "write", "POST /towns/{town}/evaluate", long=True, cli="town evaluate")
-async def evaluate(house: House, who: Who, ask: EvaluateRequest, one: Running) -> Evaluation:
+async def evaluate(
+    runtime: Runtime, principal: Principal, request: EvaluateRequest, one: RunningOperation
+) -> Evaluation:
     """Ask residents with parts of their memory hidden, and have a model judge blind whose answers are believable."""
     from mindstream.service.evaluation import town as service
     from mindstream.town.evaluation.evaluate import Design
 
-    settings = service.with_judge(settings_of(house, who, ask.town), "")
+    settings = service.with_judge(settings_of(runtime, principal, request.town), "")
     design = Design(
-        tuple(ask.residents),
-        tuple(dict.fromkeys(ask.conditions)),
-        ask.questions,
-        ask.pairs,
-        ask.shuffled,
-        ask.claims,
-        ask.seed,
+        tuple(request.residents),
+        tuple(dict.fromkeys(request.conditions)),
+        request.questions,
+        request.pairs,
+        request.shuffled,
+        request.claims,
+        request.seed,
     )
-    person = service.answers_of([(each.resident, each.question, each.answer) for each in ask.person])
-    wish = service.Wish(design, ask.at, read_person=person)
+    person = service.answers_of([(each.resident, each.question, each.answer) for each in request.person])
+    wish = service.Wish(design, request.at, read_person=person)
 
     def told(done: int, total: int, doing: str) -> None:
         if done % 20 == 0 or done == total:
             one.tell(f"{doing}: {done} of {total}")
 
     calls = CallLog()
-    models = None if house.models.only_rules else house.models_of(who, calls.take)
+    models = None if runtime.models.only_rules else runtime.models_of(principal, calls.take)
     async with (
-        calls.writing(bill_of(house, who, ask.town)),
+        calls.writing(bill_of(runtime, principal, request.town)),
         service.open_evaluation(settings, wish, told, models=models) as (evaluation, spent),
     ):
         service.require_use(evaluation, wish)
         found = await service.evaluate(evaluation, wish, spent)
-    return Evaluation(town=ask.town, judged_by=found.judged_by, findings=found.as_json())
+    return Evaluation(town=request.town, judged_by=found.judged_by, findings=found.as_json())
 
 
 @operation("towns.frames", "read", "GET /towns/{town}/frames")
-async def frames(house: House, who: Who, ask: FramesRequest) -> Frames:
+async def frames(runtime: Runtime, principal: Principal, request: FramesRequest) -> Frames:
     """Return moments of a town, for whoever draws it."""
-    history = await house.towns.of(house.town(who, ask.town)).history()
-    return await asyncio.to_thread(_frames, history, ask)
+    history = await runtime.towns.of(runtime.town(principal, request.town)).history()
+    return await asyncio.to_thread(_frames, history, request)
 
 
-def _frames(history: History, ask: FramesRequest) -> Frames:
-    setting, last = history.setting, history.step if ask.last is None else min(ask.last, history.step)
-    steps = range(ask.first, last + 1, ask.every)
+def _frames(history: History, request: FramesRequest) -> Frames:
+    setting, last = history.setting, history.step if request.last is None else min(request.last, history.step)
+    steps = range(request.first, last + 1, request.every)
     shown = [
         Frame(
             step=step,
@@ -367,9 +369,9 @@ def _frames(history: History, ask: FramesRequest) -> Frames:
                 if not _is_away(setting, state := history.state(name, step))
             ],
         )
-        for step in steps[: ask.limit]
+        for step in steps[: request.limit]
     ]
-    return Frames(frames=shown, next=steps[ask.limit] if len(steps) > ask.limit else None)
+    return Frames(frames=shown, next=steps[request.limit] if len(steps) > request.limit else None)
 
 
 def _resident(setting: Setting, state: ResidentState, step: int) -> ResidentShape:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from mindstream.errors import InputError
-from mindstream.service.operations.house import House
 from mindstream.service.operations.logs import (
     CallList,
     CallRequest,
@@ -23,10 +22,11 @@ from mindstream.service.operations.logs import (
     find_call,
     list_calls,
 )
+from mindstream.service.operations.principal import Principal
+from mindstream.service.operations.runtime import Runtime
 from mindstream.service.operations.shapes import CallerName, Reply
 from mindstream.service.operations.table import operation
 from mindstream.service.operations.towns import TownName, open_town, settings_of
-from mindstream.service.operations.who import Who
 from mindstream.town.embody.living import LONGEST_DONE, LONGEST_SAID, MOST_MINUTES, Way
 from mindstream.town.embody.outlook import Surroundings
 
@@ -146,43 +146,45 @@ class Relations(Reply):
 
 
 @operation("towns.recording", "read", "GET /towns/{town}/recording")
-async def recording(house: House, who: Who, ask: RecordingRequest) -> Recording:
+async def recording(runtime: Runtime, principal: Principal, request: RecordingRequest) -> Recording:
     """Return what a page plays of a town, of one that lives too: ask again with `since`, and only what is new comes."""
-    if ask.first is not None or ask.last is not None:
-        if ask.since:
+    if request.first is not None or request.last is not None:
+        if request.since:
             raise InputError("`since` goes on with a whole recording: it is not asked for with `first` or `last`")
-        return await _span(house, who, ask)
-    found = await house.towns.of(house.town(who, ask.town)).since(ask.since)
-    return Recording(town=ask.town, whole=found.whole, step=found.step, next=found.mark, recording=found.recording)
+        return await _span(runtime, principal, request)
+    found = await runtime.towns.of(runtime.town(principal, request.town)).since(request.since)
+    return Recording(town=request.town, whole=found.whole, step=found.step, next=found.mark, recording=found.recording)
 
 
-async def _span(house: House, who: Who, ask: RecordingRequest) -> Recording:
+async def _span(runtime: Runtime, principal: Principal, request: RecordingRequest) -> Recording:
     from mindstream.service import town as service
     from mindstream.town.replay.ground import ground_of
     from mindstream.town.replay.recording import record
 
-    async with service.look_in(settings_of(house, who, ask.town)) as look:
-        last = look.now if ask.last is None else min(ask.last, look.now)
-        found = await record(look.store, look.setting, ask.first, last)
-        return Recording(town=ask.town, whole=True, step=look.now, next="", recording=found | ground_of(look.setting))
+    async with service.look_in(settings_of(runtime, principal, request.town)) as look:
+        last = look.now if request.last is None else min(request.last, look.now)
+        found = await record(look.store, look.setting, request.first, last)
+        return Recording(
+            town=request.town, whole=True, step=look.now, next="", recording=found | ground_of(look.setting)
+        )
 
 
 @operation("towns.set", "write", "POST /towns/{town}/set", mcp="town_set", cli="town set", tenant_wide=True)
-async def set_object(house: House, who: Who, ask: SetRequest) -> HasSet:
+async def set_object(runtime: Runtime, principal: Principal, request: SetRequest) -> HasSet:
     """Put an object of a town into a condition, in words: "leaking"; whoever comes by sees it."""
     from mindstream.town.inspect.lookup import find_object
 
-    async with open_town(house, who, ask.town) as town:
-        place = find_object(town.setting, ask.object)
-        danger = await town.set_object(place, ask.condition.strip(), danger=ask.danger)
-    return HasSet(object=place, condition=ask.condition.strip(), danger=danger)
+    async with open_town(runtime, principal, request.town) as town:
+        place = find_object(town.setting, request.object)
+        danger = await town.set_object(place, request.condition.strip(), danger=request.danger)
+    return HasSet(object=place, condition=request.condition.strip(), danger=danger)
 
 
 @operation("towns.knows", "read", "GET /towns/{town}/knows", mcp="town_knows")
-async def knows(house: House, who: Who, ask: FactRequest) -> Knowledge:
+async def knows(runtime: Runtime, principal: Principal, request: FactRequest) -> Knowledge:
     """Say who in a town knows a fact, since when and from whom; without a fact, which memories residents began with."""
-    history = await house.towns.of(house.town(who, ask.town)).history()
-    return await asyncio.to_thread(_knowledge, history, ask.fact)
+    history = await runtime.towns.of(runtime.town(principal, request.town)).history()
+    return await asyncio.to_thread(_knowledge, history, request.fact)
 
 
 def _knowledge(history: History, fact: str) -> Knowledge:
@@ -210,43 +212,43 @@ def _knowledge(history: History, fact: str) -> Knowledge:
 
 
 @operation("towns.calls", "read", "GET /towns/{town}/calls")
-async def calls(house: House, who: Who, ask: TownCallsRequest) -> CallList:
+async def calls(runtime: Runtime, principal: Principal, request: TownCallsRequest) -> CallList:
     """List the calls of models that were made for a town's residents, newest first."""
     from mindstream.service import town as service
     from mindstream.town.events import JOURNAL
     from mindstream.town.inspect.lookup import find_resident
 
-    async with service.look_in(settings_of(house, who, ask.town)) as look:
-        name = find_resident(look.setting, ask.resident) if ask.resident else ""
-        return await list_calls(look.store, look.store.key(JOURNAL), ask, name, ask.step)
+    async with service.look_in(settings_of(runtime, principal, request.town)) as look:
+        name = find_resident(look.setting, request.resident) if request.resident else ""
+        return await list_calls(look.store, look.store.key(JOURNAL), request, name, request.step)
 
 
 @operation("towns.call", "read", "GET /towns/{town}/calls/{seq}")
-async def call(house: House, who: Who, ask: TownCallRequest) -> CallWords:
+async def call(runtime: Runtime, principal: Principal, request: TownCallRequest) -> CallWords:
     """Return a call of a model that was made for a town's residents, word by word."""
     from mindstream.service import town as service
     from mindstream.town.events import JOURNAL
 
-    async with service.look_in(settings_of(house, who, ask.town)) as look:
-        return await find_call(look.store, look.store.key(JOURNAL), ask.seq)
+    async with service.look_in(settings_of(runtime, principal, request.town)) as look:
+        return await find_call(look.store, look.store.key(JOURNAL), request.seq)
 
 
 @operation("towns.cost", "read", "GET /towns/{town}/cost")
-async def cost(house: House, who: Who, ask: TownName) -> Cost:
+async def cost(runtime: Runtime, principal: Principal, request: TownName) -> Cost:
     """Say what a town's calls of models came to: tokens, seconds, US dollars, by day, role and model."""
     from mindstream.service import town as service
     from mindstream.service.cost import bill
 
-    async with service.look_in(settings_of(house, who, ask.town)) as look:
+    async with service.look_in(settings_of(runtime, principal, request.town)) as look:
         found = await bill(look.store)
     by = {str(name): [total.plain() for total in totals] for name, totals in found.by.items() if name != "user"}
     return Cost(total=found.total.plain(), by=by, days=days_of(found))
 
 
 @operation("towns.relations", "read", "GET /towns/{town}/relations")
-async def relations(house: House, who: Who, ask: TownName) -> Relations:
+async def relations(runtime: Runtime, principal: Principal, request: TownName) -> Relations:
     """Say who knows whom in a town since when, when they talked, and how dense the network became."""
-    history = await house.towns.of(house.town(who, ask.town)).history()
+    history = await runtime.towns.of(runtime.town(principal, request.town)).history()
     return await asyncio.to_thread(_relations, history)
 
 
@@ -319,66 +321,68 @@ class HasLeft(Reply):
 
 
 @operation("towns.embody", "write", "POST /towns/{town}/embody/{resident}", mcp="town_embody", cli="town embody")
-async def embody(house: House, who: Who, ask: EmbodyRequest) -> Surroundings:
+async def embody(runtime: Runtime, principal: Principal, request: EmbodyRequest) -> Surroundings:
     """Live as a resident, or as a visitor, from now on; or go on where one does."""
-    async with open_town(house, who, ask.town) as town:
-        me = await town.embody(ask.resident, _person(who, ask), as_visitor=ask.visitor, at=ask.place)
+    async with open_town(runtime, principal, request.town) as town:
+        me = await town.embody(
+            request.resident, _person(principal, request), as_visitor=request.visitor, at=request.place
+        )
         return await me.look()
 
 
 @operation("towns.act", "write", "POST /towns/{town}/embody/{resident}/act", mcp="town_act", cli="town embody")
-async def do_as(house: House, who: Who, ask: ActRequest) -> Surroundings:
+async def do_as(runtime: Runtime, principal: Principal, request: ActRequest) -> Surroundings:
     """Do something as somebody as whom one lives: it ends when it is done, or when somebody speaks to one."""
-    async with open_town(house, who, ask.town) as town:
-        me = await _living(town, who, ask)
-        me.waits, before = ask.waits, town.step
-        match ask.act:
+    async with open_town(runtime, principal, request.town) as town:
+        me = await _living(town, principal, request)
+        me.waits, before = request.waits, town.step
+        match request.act:
             case "go":
-                await me.go(ask.place)
-            case "step" if ask.way is None:
+                await me.go(request.place)
+            case "step" if request.way is None:
                 raise InputError("a step wants its `way`: up, down, left or right")
-            case "step" if ask.way:
-                await me.step(ask.way)
+            case "step" if request.way:
+                await me.step(request.way)
             case "do":
-                await me.do(ask.text, ask.minutes or 15, ask.place)
+                await me.do(request.text, request.minutes or 15, request.place)
             case "say":
-                await me.say(ask.text, ask.to)
+                await me.say(request.text, request.to)
             case "decline":
                 await me.decline()
             case "wait":
-                await me.wait(ask.minutes)
-        return await me.look(before if ask.since is None else ask.since)
+                await me.wait(request.minutes)
+        return await me.look(before if request.since is None else request.since)
 
 
 @operation("towns.look", "read", "GET /towns/{town}/embody/{resident}", mcp="town_look", cli="town embody")
-async def look(house: House, who: Who, ask: LookRequest) -> Surroundings:
+async def look(runtime: Runtime, principal: Principal, request: LookRequest) -> Surroundings:
     """Say where one is as somebody, what and who is around, what was said, and what happened."""
-    async with open_town(house, who, ask.town) as town:
-        return await (await _living(town, who, ask)).look(ask.since)
+    async with open_town(runtime, principal, request.town) as town:
+        return await (await _living(town, principal, request)).look(request.since)
 
 
 @operation("towns.leave", "write", "POST /towns/{town}/embody/{resident}/leave", mcp="town_leave", cli="town embody")
-async def leave(house: House, who: Who, ask: EmbodiedName) -> HasLeft:
+async def leave(runtime: Runtime, principal: Principal, request: EmbodiedName) -> HasLeft:
     """Live as somebody no longer: a resident plans the rest of its day, a visitor is gone."""
     from mindstream.town.inspect.time_words import format_time
 
-    async with open_town(house, who, ask.town) as town:
-        await (await _living(town, who, ask)).leave()
-        return HasLeft(resident=ask.resident, step=town.step, time=format_time(town.setting, town.step))
+    async with open_town(runtime, principal, request.town) as town:
+        await (await _living(town, principal, request)).leave()
+        return HasLeft(resident=request.resident, step=town.step, time=format_time(town.setting, town.step))
 
 
-def _person(who: Who, ask: EmbodiedName) -> str:
+def _person(principal: Principal, request: EmbodiedName) -> str:
     """Return who lives as a resident; "": a visitor, by its own name."""
-    return who.bound_user or ("" if ask.visitor else ask.person)
+    return principal.bound_user or ("" if request.visitor else request.person)
 
 
-async def _living(town: Town, who: Who, ask: EmbodiedName) -> Embodied:
+async def _living(town: Town, principal: Principal, request: EmbodiedName) -> Embodied:
     """Return a person as whom it lives.
 
     Raises:
         InputError: it does not, or not any more.
     """
-    resident = town.residents.get(ask.resident)
+    resident = town.residents.get(request.resident)
     if resident is None or not resident.state.embodied:
-        raise InputError(f"nobody lives as {ask.resident!r} now: begin first")
-    return await town.embody(ask.resident, _person(who, ask), as_visitor=ask.visitor)
+        raise InputError(f"nobody lives as {request.resident!r} now: begin first")
+    return await town.embody(request.resident, _person(principal, request), as_visitor=request.visitor)

@@ -31,7 +31,7 @@ from mindstream.memory.store.store import Commit, Entry
 from mindstream.memory.store.writing import next_change
 from mindstream.service.operations.forks import ForkedTowns
 from mindstream.service.operations.own import SERVER, TOKEN
-from mindstream.service.operations.who import LOCAL, Who, wall_of
+from mindstream.service.operations.principal import LOCAL, Principal, tenant_key_of
 from mindstream.sharing.events import ExemplarWithdrawn, PoolCreated
 
 ELSEWHERE = (
@@ -83,16 +83,16 @@ class Beside:
         return [*ELSEWHERE, *said]
 
 
-async def find_beside(data: Location, wall: str, person: str) -> Beside:
+async def find_beside(data: Location, tenant_key: str, person: str) -> Beside:
     """Return the tokens of a person, and the forks of towns that tell of the person."""
     user, tokens = StreamName("user", person).normal, dict[str, str]()
     async with open_store(data) as ours:
         for each in await ours.kept(SERVER, TOKEN):
             held = json.loads(each.value)
-            if held.get("user") == user and wall_of(held["tenant"]) == wall:
+            if held.get("user") == user and tenant_key_of(held["tenant"]) == tenant_key:
                 tokens[each.name] = held["id"]
     forks = dict[str, Path]()
-    for name, fork in ForkedTowns(data).all(Who(wall or LOCAL, frozenset())).items():
+    for name, fork in ForkedTowns(data).all(Principal(tenant_key or LOCAL, frozenset())).items():
         async with open_store(fork.place) as town:
             if await town.read(lambda rows: _tells_of(rows, person)):
                 forks[name] = fork.place.beside
@@ -110,14 +110,16 @@ def _tells_of(rows: Sql, person: str) -> bool:
     )
 
 
-async def revoke_tokens(data: Location, wall: str, beside: Beside, clock: Clock) -> None:
+async def revoke_tokens(data: Location, tenant_key: str, beside: Beside, clock: Clock) -> None:
     """Delete the tokens that were made for a person, with the person's name: nobody comes in by them any more."""
     if not beside.tokens:
         return
     async with open_store(data) as ours:
         for name, id_ in beside.tokens.items():
             await ours.keep(SERVER, name, clock.now(), lambda _: None)
-            await ours.note(clock.now(), Deed("token_revoked", "command", machine_user(), "", wall, {"token": id_}))
+            await ours.note(
+                clock.now(), Deed("token_revoked", "command", machine_user(), "", tenant_key, {"token": id_})
+            )
         await ours.write(lambda rows: erasure.mark_erased(rows, next_change(rows)))
         await ours.compact()
 

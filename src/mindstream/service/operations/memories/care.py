@@ -18,13 +18,13 @@ from mindstream.memory.store.validation import MAX_TEXT
 from mindstream.minds.calls import CallLog
 from mindstream.models.rules import Rules
 from mindstream.reasoners.reflect.reflect import reflect as reflect_on
-from mindstream.service.operations.house import House
-from mindstream.service.operations.lasting import Running
+from mindstream.service.operations.long_running import RunningOperation
 from mindstream.service.operations.memories.memory import ForgetResult, MemoryId, find, show_removal
 from mindstream.service.operations.memories.receipts import MemoryShape, show_memory
-from mindstream.service.operations.shapes import Ask, At, NoQuestion, Page, Reply, Until
+from mindstream.service.operations.principal import NotOffered, Principal
+from mindstream.service.operations.runtime import Runtime
+from mindstream.service.operations.shapes import Ask, At, EmptyRequest, Page, Reply, Until
 from mindstream.service.operations.table import operation, read_number, write_cursor
-from mindstream.service.operations.who import NotOffered, Who
 
 MOST_LINEAGE = 500
 """So many records of a lineage are shown."""
@@ -167,25 +167,25 @@ class Undone(Reply):
 
 
 @operation("memory.correct", "write", "POST /users/{user}/memories/{id}/correct", mcp="correct", cli="memory correct")
-async def correct(house: House, who: Who, ask: CorrectRequest) -> Corrected:
+async def correct(runtime: Runtime, principal: Principal, request: CorrectRequest) -> Corrected:
     """Correct a memory: new words take its place, the old ones are its history."""
-    memory = await house.memory(who)
-    await find(memory, ask.id)
-    done = await memory.correct(ask.id, ask.text)
+    memory = await runtime.memory(principal)
+    await find(memory, request.id)
+    done = await memory.correct(request.id, request.text)
     return Corrected(
-        memory=show_memory(done.record, house.clock.now()),
-        superseded=ask.id,
+        memory=show_memory(done.record, runtime.clock.now()),
+        superseded=request.id,
         drawn=[each.id for each in done.drawn],
         items=[item.text for item in done.items],
     )
 
 
 @operation("memory.strength", "read", "GET /users/{user}/memories/{id}/strength")
-async def strength(house: House, who: Who, ask: MemoryId) -> HowHeld:
+async def strength(runtime: Runtime, principal: Principal, request: MemoryId) -> HowHeld:
     """Say how well a memory is held, by which laws, and how likely it is held still after so many days."""
-    memory, now = await house.memory(who), house.clock.now()
+    memory, now = await runtime.memory(principal), runtime.clock.now()
     await memory.settle()
-    record, laws = await find(memory, ask.id), memory.strength
+    record, laws = await find(memory, request.id), memory.strength
     can_fade = await count_fading(memory)
     drawn = min(1.0, DRAWN / max(1, can_fade))
     fades = record.kind in FADING and laws is not None and not record.lasting and record.forgotten is None
@@ -210,11 +210,11 @@ def _touched(night: PastNight, id_: str) -> bool:
 
 
 @operation("memory.nights", "read", "GET /users/{user}/nights")
-async def nights(house: House, who: Who, ask: Page) -> NightList:
+async def nights(runtime: Runtime, principal: Principal, request: Page) -> NightList:
     """List the sleeps of a memory, newest first: what was forgotten, held less well, merged, and the dream."""
-    memory, before = await house.memory(who), read_number(ask.cursor)
+    memory, before = await runtime.memory(principal), read_number(request.cursor)
     found = [each for each in reversed(await read_nights(memory)) if not before or each.begun < before]
-    shown, more = found[: ask.limit], len(found) > ask.limit
+    shown, more = found[: request.limit], len(found) > request.limit
     return NightList(
         nights=[_show_night(each) for each in shown], next=write_cursor(str(shown[-1].begun)) if more else ""
     )
@@ -241,22 +241,22 @@ def _show_night(night: PastNight) -> NightShape:
 @operation(
     "memory.history", "read", "GET /users/{user}/memories/{id}/history", mcp="memory_history", cli="memory history"
 )
-async def history(house: House, who: Who, ask: MemoryId) -> History:
+async def history(runtime: Runtime, principal: Principal, request: MemoryId) -> History:
     """Return the wordings of a memory, whichever of them is named."""
-    memory, now = await house.memory(who), house.clock.now()
-    await find(memory, ask.id)
-    return History(memories=[show_memory(each, now) for each in await memory.history(ask.id)])
+    memory, now = await runtime.memory(principal), runtime.clock.now()
+    await find(memory, request.id)
+    return History(memories=[show_memory(each, now) for each in await memory.history(request.id)])
 
 
 @operation(
     "memory.lineage", "read", "GET /users/{user}/memories/{id}/lineage", mcp="memory_lineage", cli="memory evidence"
 )
-async def lineage(house: House, who: Who, ask: MemoryId) -> Lineage:
+async def lineage(runtime: Runtime, principal: Principal, request: MemoryId) -> Lineage:
     """Return what a memory was drawn from, and what was drawn from it."""
-    memory, now = await house.memory(who), house.clock.now()
-    record = await find(memory, ask.id)
-    drawn = list({each.record.id: each for each in _flat(await memory.evidence_of(ask.id))}.values())[1:]
-    into = await _drawn_from(memory, ask.id)
+    memory, now = await runtime.memory(principal), runtime.clock.now()
+    record = await find(memory, request.id)
+    drawn = list({each.record.id: each for each in _flat(await memory.evidence_of(request.id))}.values())[1:]
+    into = await _drawn_from(memory, request.id)
     below = await memory.store.records(memory.key, into[:MOST_LINEAGE])
     return Lineage(
         memory=show_memory(record, now),
@@ -295,47 +295,49 @@ async def _drawn_from(memory: Memory, id_: str) -> list[str]:
     wordless=True,
     leaves_out=("items", "left"),
 )
-async def forget_about(house: House, who: Who, ask: ForgetAboutRequest) -> ForgetResult:
+async def forget_about(runtime: Runtime, principal: Principal, request: ForgetAboutRequest) -> ForgetResult:
     """Forget for good what meets all that is named; unless `dry_run` is false, it is only said what would go."""
-    memory = await house.memory(who)
-    removal = await memory.find_removal(about=ask.about, session=ask.session, since=ask.since, until=ask.until)
+    memory = await runtime.memory(principal)
+    removal = await memory.find_removal(
+        about=request.about, session=request.session, since=request.since, until=request.until
+    )
     pending = False
-    if not ask.dry_run:
-        done = await memory.remove(removal, deed=house.deed(who, "forgot", memory.key))
+    if not request.dry_run:
+        done = await memory.remove(removal, deed=runtime.deed(principal, "forgot", memory.key))
         pending = bool(done.pending)
-    return show_removal(removal, forgotten=not ask.dry_run, pending=pending)
+    return show_removal(removal, forgotten=not request.dry_run, pending=pending)
 
 
 @operation("memory.sleep", "write", "POST /users/{user}/memories/sleep", long=True, cli="memory sleep")
-async def sleep(house: House, who: Who, ask: SleepRequest, one: Running) -> Slept:
+async def sleep(runtime: Runtime, principal: Principal, request: SleepRequest, one: RunningOperation) -> Slept:
     """Let memory sleep: rate importance; under the policy `decay` also archive, dream and merge near-duplicates."""
-    memory, calls = await house.memory(who), CallLog()
-    models = house.models_of(who, calls.take)
+    memory, calls = await runtime.memory(principal), CallLog()
+    models = runtime.models_of(principal, calls.take)
     one.tell("asleep")
     async with calls.writing(memory):
-        dream = await memory.sleep(models.of("M1"), ask.n, rater=models.of("importance", "reasoner"))
+        dream = await memory.sleep(models.of("M1"), request.n, rater=models.of("importance", "reasoner"))
     return Slept(dream=dream)
 
 
 @operation("memory.reflect", "write", "POST /users/{user}/memories/reflect", long=True, mcp="reflect")
-async def reflect(house: House, who: Who, ask: NoQuestion, one: Running) -> Reflected:  # noqa: ARG001
+async def reflect(runtime: Runtime, principal: Principal, request: EmptyRequest, one: RunningOperation) -> Reflected:  # noqa: ARG001
     """Think about what was remembered lately: questions are asked of it, and what it means is kept as thoughts."""
-    memory, calls = await house.memory(who), CallLog()
-    model = house.models_of(who, calls.take).of("reasoner")
+    memory, calls = await runtime.memory(principal), CallLog()
+    model = runtime.models_of(principal, calls.take).of("reasoner")
     if model.name == Rules.name:
         raise NotOffered("without a model nobody reflects: the operator names one")
     one.tell("it reflects")
     async with calls.writing(memory):
         thoughts = await reflect_on(memory, model)
-    now = house.clock.now()
+    now = runtime.clock.now()
     return Reflected(thoughts=[show_memory(each, now) for each in thoughts])
 
 
 @operation("memory.undo_sleep", "write", "POST /users/{user}/memories/undo-sleep", cli="memory undo-sleep")
-async def undo_sleep(house: House, who: Who, ask: UndoRequest) -> Undone:
+async def undo_sleep(runtime: Runtime, principal: Principal, request: UndoRequest) -> Undone:
     """Take a sleep back: what it forgot and merged is held again as it was."""
-    memory = await house.memory(who)
-    done = await memory.undo_sleep(ask.sleep)
+    memory = await runtime.memory(principal)
+    done = await memory.undo_sleep(request.sleep)
     return Undone(
         sleep=done.sleep, held_again=list(done.held_again), archived=list(done.archived), left=list(done.left)
     )

@@ -11,11 +11,11 @@ from mindstream.memory.curation.forgetting import Removal
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Kind, Record
 from mindstream.memory.store.validation import MAX_TEXT
-from mindstream.service.operations.house import House
 from mindstream.service.operations.memories.receipts import MemoryShape, RecallResult, show_memory, show_recalled
+from mindstream.service.operations.principal import NotFound, Principal
+from mindstream.service.operations.runtime import Runtime
 from mindstream.service.operations.shapes import Ask, At, Names, Page, Reply, Until
 from mindstream.service.operations.table import operation, read_number, write_cursor
-from mindstream.service.operations.who import NotFound, Who
 
 
 class RetainRequest(Ask):
@@ -120,61 +120,61 @@ class MemoryList(Reply):
     status=201,
     wordless=True,
 )
-async def retain(house: House, who: Who, ask: RetainRequest) -> Retained:
+async def retain(runtime: Runtime, principal: Principal, request: RetainRequest) -> Retained:
     """Remember a text. No model is called; it is on disk when this is answered."""
-    memory = await house.memory(who)
-    taken_in = await intake.cleaned(ask.text)
+    memory = await runtime.memory(principal)
+    taken_in = await intake.cleaned(request.text)
     record = await memory.retain(
         taken_in.text,
-        ask.kind,
-        episode=ask.session,
-        importance=ask.importance,
-        created=ask.created,
-        valid_from=ask.valid_from,
-        valid_until=ask.valid_until,
-        keywords=intake.clean_within(ask.keywords),
-        data=intake.clean_within(ask.data),
+        request.kind,
+        episode=request.session,
+        importance=request.importance,
+        created=request.created,
+        valid_from=request.valid_from,
+        valid_until=request.valid_until,
+        keywords=intake.clean_within(request.keywords),
+        data=intake.clean_within(request.data),
     )
     return Retained(id=record.id, kind=record.kind, redacted=dict(taken_in.taken))
 
 
 @operation("memory.recall", "read", "POST /users/{user}/memories/recall", mcp="recall", cli="memory recall")
-async def recall(house: House, who: Who, ask: RecallRequest) -> RecallResult:
+async def recall(runtime: Runtime, principal: Principal, request: RecallRequest) -> RecallResult:
     """Find what answers a question best, each with a receipt: why it was found, how well it is held, its source."""
-    memory = await house.memory(who)
+    memory = await runtime.memory(principal)
     found = await memory.recall(
-        ask.query,
-        ask.k,
-        kinds=ask.kinds,
-        since=ask.since,
-        until=ask.until,
-        as_of=ask.as_of,
-        floor=ask.floor,
-        where={"episode": ask.session} if ask.session else None,
-        touch=ask.touch and who.may("memory", "write"),
+        request.query,
+        request.k,
+        kinds=request.kinds,
+        since=request.since,
+        until=request.until,
+        as_of=request.as_of,
+        floor=request.floor,
+        where={"episode": request.session} if request.session else None,
+        touch=request.touch and principal.may("memory", "write"),
     )
-    return show_recalled(found, house.clock.now())
+    return show_recalled(found, runtime.clock.now())
 
 
 @operation("memory.list", "read", "GET /users/{user}/memories", mcp="list_memories", cli="memory list")
-async def list_memories(house: House, who: Who, ask: ListRequest) -> MemoryList:
+async def list_memories(runtime: Runtime, principal: Principal, request: ListRequest) -> MemoryList:
     """List memories, newest first; superseded and faded ones too, each with its status."""
     from mindstream.service.memory import parse_kinds
 
-    memory = await house.memory(who)
-    kinds = parse_kinds(ask.kinds) if ask.kinds else None
+    memory = await runtime.memory(principal)
+    kinds = parse_kinds(request.kinds) if request.kinds else None
     columns = await memory.columns()
-    newest, found, now = len(columns) + 1, list[Record](), house.clock.now()
-    before = min(read_number(ask.cursor) or newest, newest)
-    while before > 1 and len(found) < ask.limit:
-        first = max(0, before - 1 - 4 * ask.limit)
+    newest, found, now = len(columns) + 1, list[Record](), runtime.clock.now()
+    before = min(read_number(request.cursor) or newest, newest)
+    while before > 1 and len(found) < request.limit:
+        first = max(0, before - 1 - 4 * request.limit)
         records = {each.id: each for each in await memory.store.records(memory.key, columns.ids[first : before - 1])}
         for at in range(before - 2, first - 1, -1):
             before = at + 1
             record = records.get(columns.ids[at])
-            if record and (not kinds or record.kind in kinds) and ask.session in ("", record.episode):
+            if record and (not kinds or record.kind in kinds) and request.session in ("", record.episode):
                 found.append(record)
-                if len(found) == ask.limit:
+                if len(found) == request.limit:
                     break
     return MemoryList(
         memories=[show_memory(record, now) for record in found], next=write_cursor(str(before)) if before > 1 else ""
@@ -182,9 +182,9 @@ async def list_memories(house: House, who: Who, ask: ListRequest) -> MemoryList:
 
 
 @operation("memory.get", "read", "GET /users/{user}/memories/{id}", mcp="get_memory", cli="memory get")
-async def get(house: House, who: Who, ask: MemoryId) -> MemoryShape:
+async def get(runtime: Runtime, principal: Principal, request: MemoryId) -> MemoryShape:
     """Return one memory, whatever has become of it."""
-    return show_memory(await find(await house.memory(who), ask.id), house.clock.now())
+    return show_memory(await find(await runtime.memory(principal), request.id), runtime.clock.now())
 
 
 @operation(
@@ -196,16 +196,16 @@ async def get(house: House, who: Who, ask: MemoryId) -> MemoryShape:
     wordless=True,
     leaves_out=("items", "left"),
 )
-async def forget(house: House, who: Who, ask: ForgetRequest) -> ForgetResult:
+async def forget(runtime: Runtime, principal: Principal, request: ForgetRequest) -> ForgetResult:
     """Forget a memory for good, with all that was drawn from it alone; `dry_run` only says what would go."""
-    memory = await house.memory(who)
-    await find(memory, ask.id)
-    removal = await memory.find_removal(ask.id)
+    memory = await runtime.memory(principal)
+    await find(memory, request.id)
+    removal = await memory.find_removal(request.id)
     pending = False
-    if not ask.dry_run:
-        done = await memory.remove(removal, deed=house.deed(who, "forgot", memory.key))
+    if not request.dry_run:
+        done = await memory.remove(removal, deed=runtime.deed(principal, "forgot", memory.key))
         pending = bool(done.pending)
-    return show_removal(removal, forgotten=not ask.dry_run, pending=pending)
+    return show_removal(removal, forgotten=not request.dry_run, pending=pending)
 
 
 async def find(memory: Memory, id_: str) -> Record:

@@ -19,7 +19,7 @@ from mindstream.server.origins import answer_preflight, is_preflight, reading
 from mindstream.server.problems import TYPE, Refusal, body_of, problem_of
 from mindstream.server.rest import METADATA, LeftS, challenge, left_of
 from mindstream.server.tokens import PREFIX, Token, Tokens
-from mindstream.service.operations.who import LOCAL_PEOPLE, Who
+from mindstream.service.operations.principal import LOCAL_PRINCIPAL, Principal
 
 if TYPE_CHECKING:
     from mindstream.server.issuer import Issuer
@@ -128,7 +128,7 @@ class Answer:
         await self._send(message)
 
 
-class Entrance:
+class AuthMiddleware:
     """Lets requests in: their host, their origin, their token; `scope["state"]["who"]` says whom they are from."""
 
     def __init__(self, inner: App, admission: Admission, limits: Limits, budgets: Budgets, metrics: Metrics) -> None:
@@ -168,11 +168,11 @@ class Entrance:
             if is_preflight(scope, headers):
                 await answer_preflight(answer.send, headers)
                 return
-        who, token = await self._who(scope, headers)
+        principal, token = await self._who(scope, headers)
         if token is not None:
-            who = replace(who, budget=await self._budgets.of(token))
-        scope["state"]["who"] = who
-        async with self._limits.one(who.key or _address(scope), token):
+            principal = replace(principal, budget=await self._budgets.of(token))
+        scope["state"]["who"] = principal
+        async with self._limits.one(principal.key or _address(scope), token):
             answer.body = BoundedBody(scope, receive)
             if token is not None:
                 answer.end_with_token(scope)
@@ -194,7 +194,7 @@ class Entrance:
         if urlsplit(origin).netloc != headers.get("host", "") or not urlsplit(origin).netloc:
             raise Refusal("forbidden", "pages of another origin may not ask here; `--allow-origin URL` lets one")
 
-    async def _who(self, scope: Scope, headers: dict[str, str]) -> tuple[Who, Token | None]:
+    async def _who(self, scope: Scope, headers: dict[str, str]) -> tuple[Principal, Token | None]:
         kind, _, token = headers.get("authorization", "").partition(" ")
         kind, token = kind.lower(), token.strip()
         if token and not (kind == "bearer" and self._is_made_up(token) and self._is_free(scope)):
@@ -202,12 +202,12 @@ class Entrance:
             if found is None:
                 raise Refusal("unauthenticated", "this token opens nothing here", challenge("invalid_token", scope))
             scope["state"]["left_s"] = self._left_of(token, found)
-            return Who(found.tenant, frozenset(found.scopes), only=found.user, key=found.id), found
+            return Principal(found.tenant, frozenset(found.scopes), only=found.user, key=found.id), found
         if self._is_open(scope):
-            return LOCAL_PEOPLE, None
+            return LOCAL_PRINCIPAL, None
         path = path_of(scope)
         if path in OPEN_PATHS or path.startswith((METADATA, PAGES)):
-            return Who("", frozenset()), None
+            return Principal("", frozenset()), None
         raise Refusal("unauthenticated", "send a token: Authorization: Bearer …", challenge("", scope))
 
     async def _find(self, token: str) -> Token | None:

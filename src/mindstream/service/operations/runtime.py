@@ -39,12 +39,17 @@ from mindstream.service.folders import hold_folder, refuse_town
 from mindstream.service.memory import policy_given
 from mindstream.service.operations.forks import ForkedTowns
 from mindstream.service.operations.hub import Hub
-from mindstream.service.operations.lasting import KeptOperations, OperationChanged, Running, RunningOperations
+from mindstream.service.operations.long_running import (
+    OperationChanged,
+    RunningOperation,
+    RunningOperations,
+    StoredOperations,
+)
 from mindstream.service.operations.offered import Offered, WatchedTowns
 from mindstream.service.operations.open_minds import PAYER, MindKey, OpenMind, OpenMinds
 from mindstream.service.operations.own import operations_of
+from mindstream.service.operations.principal import LOCAL_PRINCIPAL, NotFound, Principal
 from mindstream.service.operations.spending import SpentOf, charged
-from mindstream.service.operations.who import LOCAL_PEOPLE, NotFound, Who
 from mindstream.service.privacy.retention import LOOK_S, KeepRules
 from mindstream.settings import Settings
 
@@ -54,15 +59,15 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("mindstream.server")
 AT_ONCE = 64
 """So many calls of each model go on at a time, for all users together."""
-MOST_MEMORIES = 4_000
+MAX_MEMORIES = 4_000
 """So many memories are held open; they are small beside what the columns of their streams take."""
 
 
-class Ground:
+class TenantStore:
     """What one tenant has in the data: a store that sees nothing else, and what is heard of its log."""
 
-    def __init__(self, data: Location, wall: str, clock: Clock) -> None:
-        self.store = open_store(data, wall)
+    def __init__(self, data: Location, tenant_key: str, clock: Clock) -> None:
+        self.store = open_store(data, tenant_key)
         self.hub = Hub(self.store, clock)
 
     async def close(self) -> None:
@@ -71,7 +76,7 @@ class Ground:
         await self.store.close()
 
 
-class House:
+class Runtime:
     """What all doors share. Open it with `async with`; everything is opened on its first use.
 
     Attributes:
@@ -90,7 +95,7 @@ class House:
         *,
         models: Models | None = None,
         clock: Clock | None = None,
-        speakers: Mapping[str, Callable[[], ResponderFactory]] | None = None,
+        responders: Mapping[str, Callable[[], ResponderFactory]] | None = None,
         offered: Offered | None = None,
         at_once: int = AT_ONCE,
         part: Part = "whole",
@@ -98,14 +103,14 @@ class House:
         self.settings, self._at_once, self.part = settings, at_once, part
         self.offered = offered or Offered()
         self.clock = clock or clock_of(settings.data)
-        self.speakers = dict(speakers or {})
+        self.responders = dict(responders or {})
         self.minds = OpenMinds(self._open_mind, self.clock)
         self.towns, self.forks = WatchedTowns(), ForkedTowns(settings.data)
-        kept = KeptOperations(settings.data, lambda wall: self._ground(wall).store)
+        kept = StoredOperations(settings.data, lambda tenant_key: self._tenant(tenant_key).store)
         self.running = RunningOperations(self.clock, self._show_running, kept, self._stream_of)
         self._models, self._own_models = models, models is None
         self._embedder: Embedder | None = None
-        self._grounds: dict[str, Ground] = {}
+        self._tenants: dict[str, TenantStore] = {}
         self._memories: OrderedDict[tuple[str, str], Memory] = OrderedDict()
         self._closing = AsyncExitStack()
         self._opened = self.is_ending = False
@@ -114,7 +119,7 @@ class House:
         """How pools (of a tenant, by name) learned as they grew, as of a row of their logs: seconds to measure."""
         self.on_forget: list[Callable[[StreamKey], Awaitable[None]]] = []
         """Called with the stream of which words were erased."""
-        self.errands: set[asyncio.Task[None]] = set()
+        self.tasks: set[asyncio.Task[None]] = set()
         """What goes on though whoever asked for it waits no longer; it ends before the house is closed."""
         self._loop: asyncio.AbstractEventLoop | None = None
         caches.watch_end(self)
@@ -124,7 +129,7 @@ class House:
 
             intake.switch_on(open_redactor(settings.redact))
 
-    async def __aenter__(self) -> House:
+    async def __aenter__(self) -> Runtime:
         if not self._opened:
             self._opened = True
             try:
@@ -139,10 +144,10 @@ class House:
         if (folder := self.settings.data.folder) is not None:
             await asyncio.to_thread(private_folder, folder)
             self._closing.enter_context(hold_folder(folder))
-        await refuse_town(self.own_store(), self.settings.data)
+        await refuse_town(self.server_store(), self.settings.data)
         await self.running.restore(alone=folder is not None)
         self._closing.callback(asyncio.ensure_future(self.running.beat()).cancel)
-        await self._closing.enter_async_context(watching(self.own_store()))
+        await self._closing.enter_async_context(watching(self.server_store()))
         self._closing.callback(asyncio.ensure_future(self._keep_rules()).cancel)
 
     async def _keep_rules(self) -> None:
@@ -182,9 +187,9 @@ class House:
         self.begin(self._check_answers(key))
         opened = [each.mind.memory for each in self.minds.each()] + list(self._memories.values())
         known = any(each.key == key and (before is None or each.was_opened_before(before)) for each in opened)
-        ground = self._grounds.get(tenant_of(stream))
-        if ground is not None:
-            ground.hub.show_erased(key)
+        tenant = self._tenants.get(tenant_of(stream))
+        if tenant is not None:
+            tenant.hub.show_erased(key)
         if known:
             self.begin(self._end(key, before))
 
@@ -195,37 +200,43 @@ class House:
                 del self._memories[place]
                 await memory.close()
 
-    async def note(self, who: Who, did: Did, counts: Mapping[str, int | str], about: StreamKey | str = "") -> None:
+    async def note(
+        self, principal: Principal, did: Did, counts: Mapping[str, int | str], about: StreamKey | str = ""
+    ) -> None:
         """Write down who did something to people's data, by which door (log/audit); never what it said."""
-        await self.ground(who).store.note(self.clock.now(), self.deed(who, did, about, counts))
+        await self.tenant(principal).store.note(self.clock.now(), self.deed(principal, did, about, counts))
 
     @staticmethod
-    def deed(who: Who, did: Did, about: StreamKey | str = "", counts: Mapping[str, int | str] | None = None) -> Deed:
+    def deed(
+        principal: Principal, did: Did, about: StreamKey | str = "", counts: Mapping[str, int | str] | None = None
+    ) -> Deed:
         """Return what the audit says of something that a caller does to people's data."""
-        return Deed(did, who.door, who.key, about, who.wall, counts or {})
+        return Deed(did, principal.door, principal.key, about, principal.tenant_key, counts or {})
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def beside(cls, settings: Settings, at_once: int = AT_ONCE, part: Part = "whole") -> AsyncIterator[House]:
+    async def open_reader(
+        cls, settings: Settings, at_once: int = AT_ONCE, part: Part = "whole"
+    ) -> AsyncIterator[Runtime]:
         """Open a house that only reads, or thinks: beside the servers that may have the data.
 
         What these erase is let go of here, too.
         """
-        house = cls(settings, at_once=at_once, part=part)
+        runtime = cls(settings, at_once=at_once, part=part)
         try:
-            house._loop = asyncio.get_running_loop()
-            async with watching(house.own_store()):
-                yield house
+            runtime._loop = asyncio.get_running_loop()
+            async with watching(runtime.server_store()):
+                yield runtime
         finally:
-            await house.close()
+            await runtime.close()
 
     async def check(self) -> None:
         """Raise StorageError where the data folder cannot be read."""
-        await self.ground(LOCAL_PEOPLE).store.version()
+        await self.tenant(LOCAL_PRINCIPAL).store.version()
 
     def listeners(self) -> int:
         """Return how many listen to events."""
-        return sum(len(ground.hub) for ground in self._grounds.values())
+        return sum(len(tenant.hub) for tenant in self._tenants.values())
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -234,15 +245,15 @@ class House:
 
     async def close(self) -> None:
         """Let go of all that was opened."""
-        await self.finish_errands(0.0)
-        for ground in self._grounds.values():
-            await ground.hub.close()
+        await self.finish_tasks(0.0)
+        for tenant in self._tenants.values():
+            await tenant.hub.close()
         await self.minds.close()
         for memory in self._memories.values():
             await memory.close()
         await self.running.settle()
-        for ground in self._grounds.values():
-            await ground.close()
+        for tenant in self._tenants.values():
+            await tenant.close()
         await self._closing.aclose()
         if self._models is not None and self._own_models:
             await self._models.aclose()
@@ -250,19 +261,19 @@ class House:
     def begin(self, errand: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Let something go on, whoever asked for it; what it raises is for whoever awaits it, else it is logged."""
         task = asyncio.ensure_future(errand)
-        self.errands.add(task)
+        self.tasks.add(task)
         task.add_done_callback(self._ended)
         return task
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        self.errands.discard(task)
+        self.tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             LOG.debug("an errand ended with %s", type(error).__name__)
 
-    async def finish_errands(self, within_s: float) -> None:
+    async def finish_tasks(self, within_s: float) -> None:
         """Wait for what goes on, for so many seconds; then break it off."""
-        if self.errands:
-            _, late = await asyncio.wait(self.errands, timeout=within_s)
+        if self.tasks:
+            _, late = await asyncio.wait(self.tasks, timeout=within_s)
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
@@ -270,9 +281,9 @@ class House:
     async def drain(self, within_s: float) -> None:
         """Let what was begun end, for so many seconds, and end what listens to events; work of reasoners stays open."""
         self.is_ending = True
-        await self.finish_errands(within_s)
-        for ground in self._grounds.values():
-            await ground.hub.close()
+        await self.finish_tasks(within_s)
+        for tenant in self._tenants.values():
+            await tenant.hub.close()
 
     @property
     def models(self) -> Models:
@@ -295,81 +306,81 @@ class House:
         """The embedder that the settings name; None: each memory's own."""
         return self.embedder if self.settings.named_embedder else None
 
-    def ground(self, who: Who) -> Ground:
+    def tenant(self, principal: Principal) -> TenantStore:
         """Return what whoever asks has in the data folder: all that can be seen through it is their tenant's."""
-        return self._ground(who.wall)
+        return self._tenant(principal.tenant_key)
 
-    def own_store(self) -> SqlStore:
+    def server_store(self) -> SqlStore:
         """Return where the server keeps what is its own."""
-        return self._ground("").store
+        return self._tenant("").store
 
-    def _ground(self, wall: str) -> Ground:
-        found = self._grounds.get(wall)
+    def _tenant(self, tenant_key: str) -> TenantStore:
+        found = self._tenants.get(tenant_key)
         if found is None:
-            found = self._grounds[wall] = Ground(self.settings.data, wall, self.clock)
+            found = self._tenants[tenant_key] = TenantStore(self.settings.data, tenant_key, self.clock)
         return found
 
-    def store_of(self, wall: str) -> SqlStore:
+    def store_of(self, tenant_key: str) -> SqlStore:
         """Return a tenant's store; "": that of this machine's own people."""
-        return self._ground(wall).store
+        return self._tenant(tenant_key).store
 
-    def _stream_of(self, wall: str, user: str) -> StreamKey:
+    def _stream_of(self, tenant_key: str, user: str) -> StreamKey:
         """Return whose an operation is: a user's, or (no user's) the tenant's."""
-        return self._ground(wall).store.key(StreamName("user", user)) if user else operations_of(wall)
+        return self._tenant(tenant_key).store.key(StreamName("user", user)) if user else operations_of(tenant_key)
 
-    def _show_running(self, one: Running) -> None:
-        ground = self._grounds.get(one.wall)
-        if ground is not None:
-            stream = self._stream_of(one.wall, one.user) if one.user else StreamKey("")
-            ground.hub.show(Logged(0, stream, self.clock.now(), "mindstream", OperationChanged.of(one), system=True))
+    def _show_running(self, one: RunningOperation) -> None:
+        tenant = self._tenants.get(one.tenant_key)
+        if tenant is not None:
+            stream = self._stream_of(one.tenant_key, one.user) if one.user else StreamKey("")
+            tenant.hub.show(Logged(0, stream, self.clock.now(), "mindstream", OperationChanged.of(one), system=True))
 
-    def town(self, who: Who, name: str) -> Location:
+    def town(self, principal: Principal, name: str) -> Location:
         """Return where a town lives: of one that is offered, or of a fork.
 
         Raises:
             NotFound: the tenant has none of that name.
         """
-        fork = self.forks.all(who).get(name)
-        return self.offered.town(who, name) if fork is None else fork.place
+        fork = self.forks.all(principal).get(name)
+        return self.offered.town(principal, name) if fork is None else fork.place
 
-    def models_of(self, who: Who, on_call: Callable[[Metered], None]) -> Models:
+    def models_of(self, principal: Principal, on_call: Callable[[Metered], None]) -> Models:
         """Return the models for something that is done in somebody's name; `on_call` is told of each call."""
-        budget = who.budget
+        budget = principal.budget
         models = self.models if budget is None else self.models.each(lambda model: charged(model, budget))
         return models.with_listener(on_call)
 
-    async def memory(self, who: Who) -> Memory:
+    async def memory(self, principal: Principal) -> Memory:
         """Return a user's memory.
 
         Raises:
             InputError: nobody can be called so.
             StorageError: the data folder cannot be used.
         """
-        store = self.ground(who).store
-        key = (who.wall, store.key(who.name))
+        store = self.tenant(principal).store
+        key = (principal.tenant_key, store.key(principal.name))
         memory = self._memories.get(key)
         if memory is None:
-            await asyncio.to_thread(finish_erasures, self.settings.data, store.key(who.name))
-            name = store.key(who.name)
+            await asyncio.to_thread(finish_erasures, self.settings.data, store.key(principal.name))
+            name = store.key(principal.name)
             vectors, of_another = await choose_embedder(store, name, self.named_embedder)
             policy = await adopt_policy(store, name, self.clock.now(), policy_given(self.settings))
-            memory = Memory(store, who.name, vectors, self.clock, strength=policy.laws)
+            memory = Memory(store, principal.name, vectors, self.clock, strength=policy.laws)
             memory.vectors_of = of_another
             memory.second = second_stage(policy.reranker, policy.reranked, self.models)
             memory = self._memories.setdefault(key, memory)
         self._memories.move_to_end(key)
-        if len(self._memories) > MOST_MEMORIES:
+        if len(self._memories) > MAX_MEMORIES:
             await self._memories.popitem(last=False)[1].close()
         return memory
 
-    async def policy(self, who: Who) -> MemoryPolicy:
+    async def policy(self, principal: Principal) -> MemoryPolicy:
         """Return how a user's memory recalls and fades."""
-        store = self.ground(who).store
-        return await open_policy(store, store.key(who.name), policy_given(self.settings))
+        store = self.tenant(principal).store
+        return await open_policy(store, store.key(principal.name), policy_given(self.settings))
 
     @contextlib.asynccontextmanager
     async def mind(
-        self, who: Who, session: str | None = None, speaker: str = "", holds: str = ""
+        self, principal: Principal, session: str | None = None, responder: str = "", holds: str = ""
     ) -> AsyncIterator[OpenMind]:
         """Give a user's mind: `open.mind.hear(text)` says something to it.
 
@@ -382,26 +393,28 @@ class House:
             NotFound: there is no such speaker.
             MindstreamError: it cannot be opened.
         """
-        speaker = speaker or self.own_speaker
-        stream = self.ground(who).store.key(who.name)
+        responder = responder or self.default_responder
+        stream = self.tenant(principal).store.key(principal.name)
         if session is None:
-            lately = [each.key for each in self.minds.of(who.wall, stream) if each.key.speaker == speaker]
+            lately = [
+                each.key for each in self.minds.of(principal.tenant_key, stream) if each.key.responder == responder
+            ]
             session = lately[0].session if lately else format_iso(self.clock.now())
-        key = MindKey(who.wall, stream, checked_name(session, "session"), speaker, holds)
+        key = MindKey(principal.tenant_key, stream, checked_name(session, "session"), responder, holds)
         async with self.minds.use(key) as opened:
-            opened.budget = who.budget
-            await self._keep_payer(opened, who)
+            opened.budget = principal.budget
+            await self._keep_payer(opened, principal)
             yield opened
 
-    async def _keep_payer(self, opened: OpenMind, who: Who) -> None:
+    async def _keep_payer(self, opened: OpenMind, principal: Principal) -> None:
         """Write down whose token pays for what is thought of what is said now, in whatever process that is thought."""
-        payer = who.key if who.budget is not None else ""
+        payer = principal.key if principal.budget is not None else ""
         if payer != opened.payer and self.part != "thinks":
             opened.payer = payer
-            store = self.ground(who).store
+            store = self.tenant(principal).store
             await store.keep(opened.key.stream, PAYER, self.clock.now(), lambda _: payer or None)
 
-    def speaker(self, name: str, zone: tzinfo | None = None) -> ResponderFactory:
+    def responder(self, name: str, zone: tzinfo | None = None) -> ResponderFactory:
         """Return who answers under a name.
 
         Args:
@@ -410,42 +423,42 @@ class House:
         Raises:
             NotFound: nobody is called so; a path is nobody's name here.
         """
-        if name in self.speakers:
-            return self.speakers[name]()
+        if name in self.responders:
+            return self.responders[name]()
         from mindstream.coach.coach import Coach
 
-        if name not in self.speaker_names():
-            raise NotFound(f"nobody is called {name!r} here; there are {', '.join(self.speaker_names())}")
-        pack = self.settings.pack if name == self.own_speaker else name
-        return Coach.using(pack, self.settings.gate, None, True, zone or self.usual_zone())
+        if name not in self.responder_names():
+            raise NotFound(f"nobody is called {name!r} here; there are {', '.join(self.responder_names())}")
+        pack = self.settings.pack if name == self.default_responder else name
+        return Coach.using(pack, self.settings.gate, None, True, zone or self.default_zone())
 
-    def usual_zone(self) -> tzinfo:
+    def default_zone(self) -> tzinfo:
         """Return where users live of whom nobody says it."""
         return read_zone(self.settings.timezone) if self.settings.timezone else MachineZone()
 
-    def speaker_names(self) -> list[str]:
+    def responder_names(self) -> list[str]:
         """Return who can answer: the packs, and whoever was added."""
         from mindstream.coach.packs.load import shipped_packs
 
-        return sorted({*shipped_packs(), *self.speakers, self.own_speaker})
+        return sorted({*shipped_packs(), *self.responders, self.default_responder})
 
     @property
-    def own_speaker(self) -> str:
+    def default_responder(self) -> str:
         """What the operator's pack is called: a folder of their own, by its last part."""
         return Path(self.settings.pack).name
 
     async def _open_mind(self, key: MindKey, stack: AsyncExitStack) -> OpenMind:
 
-        ground = self._grounds[key.wall]
+        tenant = self._tenants[key.tenant_key]
         await asyncio.to_thread(finish_erasures, self.settings.data, key.stream)
-        payer, zone = SpentOf(), TalkZone(self.usual_zone())
+        payer, zone = SpentOf(), TalkZone(self.default_zone())
         mind = await stack.enter_async_context(
             Mind.open(
-                ground.store,
+                tenant.store,
                 user=name_of(key.stream),
                 session=key.session,
                 models=self.models.each(payer.charge),
-                responder=self.speaker(key.speaker, zone),
+                responder=self.responder(key.responder, zone),
                 embed=self.named_embedder,
                 clock=self.clock,
                 timeouts=Timeouts(deadline_s=self.settings.deadline_s),
@@ -456,29 +469,29 @@ class House:
         )
         opened = OpenMind(key, mind, stack.aclose, self.clock.elapsed(), zone=zone)
         payer.of = opened
-        stack.enter_context(mind.memory.feed.heeding(ground.hub.show_live))
+        stack.enter_context(mind.memory.feed.heeding(tenant.hub.show_live))
         return opened
 
 
-def house_of(
-    data: AnyData | House,
+def runtime_for(
+    data: AnyData | Runtime,
     settings: Settings | None = None,
     models: Models | None = None,
     offered: Offered | None = None,
     at_once: int = AT_ONCE,
     part: Part = "whole",
-) -> House:
+) -> Runtime:
     """Return a house for data; one that is handed in is returned.
 
     Raises:
         InputError: a house has settings and models of its own.
     """
-    if isinstance(data, House):
+    if isinstance(data, Runtime):
         if settings or models or offered:
             raise InputError("a house has settings and models of its own")
         return data
     chosen = settings or Settings()
-    return House(
+    return Runtime(
         chosen.model_copy(update={"data": Location.of(data)}),
         models=models,
         offered=offered,

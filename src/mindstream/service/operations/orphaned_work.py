@@ -26,10 +26,10 @@ from mindstream.minds.responder import Timeouts
 from mindstream.models.wrappers.budget import Budget
 from mindstream.reasoners.turns import HOLDER, find_unanswered
 from mindstream.service.operations.open_minds import PAYER
-from mindstream.service.operations.who import LOCAL, Who
+from mindstream.service.operations.principal import LOCAL, Principal
 
 if TYPE_CHECKING:
-    from mindstream.service.operations.house import House
+    from mindstream.service.operations.runtime import Runtime
 
 BudgetOf: TypeAlias = Callable[[str], Awaitable[Budget | None]]
 LOOK_S = 1.0
@@ -38,7 +38,7 @@ PAUSE_S = 0.02
 """So long is waited after something was written, for what comes with it."""
 
 
-class TakingUp:
+class OrphanedWork:
     """Takes up, in one process.
 
     Attributes:
@@ -50,8 +50,8 @@ class TakingUp:
         budgets: gives what a token (its id) may spend.
     """
 
-    def __init__(self, house: House, *, answers: bool, at_once: int, budgets: BudgetOf) -> None:
-        self._house, self._answers, self._at_once, self._budgets = house, answers, at_once, budgets
+    def __init__(self, runtime: Runtime, *, answers: bool, at_once: int, budgets: BudgetOf) -> None:
+        self._runtime, self._answers, self._at_once, self._budgets = runtime, answers, at_once, budgets
         self._owner = chance.token()
         self.going: set[asyncio.Task[None]] = set()
         self.done = self.failed = 0
@@ -64,7 +64,7 @@ class TakingUp:
         Raises:
             StorageError: the data cannot be opened.
         """
-        async with open_everyone(self._house.settings.data) as everyone:
+        async with open_everyone(self._runtime.settings.data) as everyone:
             running = asyncio.ensure_future(self._run(everyone))
             try:
                 yield
@@ -79,7 +79,7 @@ class TakingUp:
                     self._changed.clear()
                     with contextlib.suppress(MindstreamError):  # it looks again
                         if len(self.going) < self._at_once:
-                            now = self._house.clock.now()
+                            now = self._runtime.clock.now()
                             found = await everyone.open_to_anybody(now, answers=self._answers)
                             for tenant in dict.fromkeys(tenant_of(each.mind) for each in found):
                                 await self._take(tenant)
@@ -95,11 +95,11 @@ class TakingUp:
     async def _take(self, tenant: str) -> None:
         if tenant.startswith(OWN):
             return
-        who, now = Who(tenant or LOCAL, frozenset()), self._house.clock.now()
-        store, most = self._house.ground(who).store, self._at_once - len(self.going)
+        principal, now = Principal(tenant or LOCAL, frozenset()), self._runtime.clock.now()
+        store, most = self._runtime.tenant(principal).store, self._at_once - len(self.going)
         lease = now + Timeouts().lease_s
         for taken in await store.take_work(self._owner, now, lease, most, answers=self._answers):
-            task = asyncio.ensure_future(self._be_at(who, taken))
+            task = asyncio.ensure_future(self._be_at(principal, taken))
             self.going.add(task)
             task.add_done_callback(self._end)
 
@@ -110,51 +110,55 @@ class TakingUp:
             self.failed += task.exception() is not None
         self._changed.set()  # there is room again
 
-    async def _be_at(self, who: Who, taken: Taken) -> None:
+    async def _be_at(self, principal: Principal, taken: Taken) -> None:
         if name_of(taken.mind).kind != "user":
             return
-        who, clock = who.of(name_of(taken.mind).id), self._house.clock
-        store = self._house.ground(who).store
+        principal, clock = principal.of(name_of(taken.mind).id), self._runtime.clock
+        store = self._runtime.tenant(principal).store
         for kept in await store.kept(taken.mind, PAYER):
-            who = replace(who, budget=await self._budgets(kept.value))
+            principal = replace(principal, budget=await self._budgets(kept.value))
         with renewing(store, clock, lambda: taken.ids, taken.holder, Timeouts().lease_s):  # until a mind does
             if self._answers:
                 for slot in taken.slots:
-                    await self._answer(who, taken, slot)
+                    await self._answer(principal, taken, slot)
                 return
-            speakers = {await self._speaker(who, taken, slot) for slot in taken.slots}
-            await asyncio.gather(*(self._think(who, taken, speaker) for speaker in sorted(speakers)))
+            speakers = {await self._speaker(principal, taken, slot) for slot in taken.slots}
+            await asyncio.gather(*(self._think(principal, taken, responder) for responder in sorted(speakers)))
 
-    async def _think(self, who: Who, taken: Taken, speaker: str) -> None:
-        session = await self._session(who, taken)
-        there = [each.key for each in self._house.minds.of(who.wall, taken.mind) if each.key.speaker == speaker]
+    async def _think(self, principal: Principal, taken: Taken, responder: str) -> None:
+        session = await self._session(principal, taken)
+        there = [
+            each.key
+            for each in self._runtime.minds.of(principal.tenant_key, taken.mind)
+            if each.key.responder == responder
+        ]
         session = there[0].session if there else session
-        async with self._house.mind(who, session, speaker, taken.holder) as opened:
+        async with self._runtime.mind(principal, session, responder, taken.holder) as opened:
             opened.mind.reasoners.wake()
             await opened.mind.reasoners.settled(ids=taken.ids)
 
-    async def _answer(self, who: Who, taken: Taken, slot: str) -> None:
+    async def _answer(self, principal: Principal, taken: Taken, slot: str) -> None:
         """Answer, in their order, what was heard in a conversation and left unanswered."""
-        store = self._house.ground(who).store
+        store = self._runtime.tenant(principal).store
         for work in await store.open_work(taken.mind):
             if work.slot != slot or work.owner != taken.holder:
                 continue
             if (row := await find_unanswered(store, taken.mind, work)) is None:
                 continue
             session = row.event.session if isinstance(row.event, Heard) else ""
-            async with self._house.mind(who, session, await self._speaker(who, taken, "")) as opened:
+            async with self._runtime.mind(principal, session, await self._speaker(principal, taken, "")) as opened:
                 HOLDER.set(work.owner)  # in this task, and those that it begins
                 await take_all(opened.mind.answer_again(row))
 
-    async def _session(self, who: Who, taken: Taken) -> str:
-        rows = await self._house.ground(who).store.events(taken.mind, taken.newest - 1, [Heard.kind], 1)
+    async def _session(self, principal: Principal, taken: Taken) -> str:
+        rows = await self._runtime.tenant(principal).store.events(taken.mind, taken.newest - 1, [Heard.kind], 1)
         return rows[0].event.session if rows and isinstance(rows[0].event, Heard) else "corrected"
 
-    async def _speaker(self, who: Who, taken: Taken, slot: str) -> str:
+    async def _speaker(self, principal: Principal, taken: Taken, slot: str) -> str:
         """Return who answers for a mind: whose thought it is, else whoever was opened for it last."""
-        names = self._house.speaker_names()
+        names = self._runtime.responder_names()
         if slot in names:
             return slot
-        last = await self._house.ground(who).store.last(taken.mind, Opened.kind)
+        last = await self._runtime.tenant(principal).store.last(taken.mind, Opened.kind)
         pack = last.event.pack if last is not None and isinstance(last.event, Opened) else ""
         return pack if pack in names else ""

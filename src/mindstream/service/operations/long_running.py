@@ -29,8 +29,8 @@ from mindstream.log.names import StreamKey, tenant_of
 from mindstream.memory.opening import open_everyone
 from mindstream.memory.store.store import KeptStore, PrivacyStore
 from mindstream.planning.plan import Plan
+from mindstream.service.operations.principal import NotFound, Principal
 from mindstream.service.operations.shapes import Reply
-from mindstream.service.operations.who import NotFound, Who
 
 
 class OperationChanged(Event):
@@ -44,7 +44,7 @@ class OperationChanged(Event):
     note: Quotes[str] = ""
 
     @classmethod
-    def of(cls, one: Running) -> OperationChanged:
+    def of(cls, one: RunningOperation) -> OperationChanged:
         """Return what there is to show of it."""
         shape = one.shape()
         note = shape.progress[-1].text if shape.progress else ""
@@ -116,7 +116,7 @@ class OperationStore(KeptStore, PrivacyStore, Protocol):
     """What is asked of a store."""
 
 
-class KeptOperations:
+class StoredOperations:
     """What is kept of operations in the data; each is written whole, in the order in which it changed.
 
     Args:
@@ -127,13 +127,13 @@ class KeptOperations:
         self._data, self._store = data, store
         self._writing: asyncio.Task[None] | None = None
 
-    async def last_erasure(self, wall: str) -> int:
+    async def last_erasure(self, tenant_key: str) -> int:
         """Return the number of the last erasure."""
-        return await self._store(wall).last_erasure()
+        return await self._store(tenant_key).last_erasure()
 
-    async def lost_since(self, wall: str, stream: StreamKey, number: int) -> bool | None:
+    async def lost_since(self, tenant_key: str, stream: StreamKey, number: int) -> bool | None:
         """Tell whether all of a stream was erased after an erasure (True), or a part of it (False); None: nothing."""
-        return await self._store(wall).lost_since(stream, number)
+        return await self._store(tenant_key).lost_since(stream, number)
 
     def keep(self, kept: KeptOperation, stream: StreamKey, lost: Callable[[bool], None]) -> asyncio.Task[None]:
         """Begin to write down how an operation stands. Where that fails it is known until the server ends.
@@ -164,16 +164,16 @@ class KeptOperations:
 
         return self._write(kept.wall, shape.id, shape.ended or shape.began, put)
 
-    def drop(self, wall: str, stream: StreamKey, id_: str) -> None:
+    def drop(self, tenant_key: str, stream: StreamKey, id_: str) -> None:
         """Let go of one."""
 
         async def put(store: OperationStore, name: str, at: Moment) -> None:
             await store.keep(stream, name, at, lambda _: None)
 
-        self._write(wall, id_, 0.0, put)
+        self._write(tenant_key, id_, 0.0, put)
 
     def _write(
-        self, wall: str, id_: str, at: Moment, put: Callable[[OperationStore, str, Moment], Awaitable[None]]
+        self, tenant_key: str, id_: str, at: Moment, put: Callable[[OperationStore, str, Moment], Awaitable[None]]
     ) -> asyncio.Task[None]:
         before = self._writing
 
@@ -181,7 +181,7 @@ class KeptOperations:
             if before is not None:
                 await asyncio.wait({before})
             with contextlib.suppress(StorageError):
-                await put(self._store(wall), f"{RESULT}{id_}", at)
+                await put(self._store(tenant_key), f"{RESULT}{id_}", at)
 
         self._writing = asyncio.ensure_future(write())
         return self._writing
@@ -191,10 +191,10 @@ class KeptOperations:
         if self._writing is not None:
             await asyncio.wait({self._writing})
 
-    async def of(self, wall: str, id_: str = "") -> list[KeptOperation]:
+    async def of(self, tenant_key: str, id_: str = "") -> list[KeptOperation]:
         """Return all of a tenant, or the one of an id; what was forgotten or erased is none, whoever did it."""
         found = list[KeptOperation]()
-        for each in await self._store(wall).kept(None, f"{RESULT}{id_}"):
+        for each in await self._store(tenant_key).kept(None, f"{RESULT}{id_}"):
             with contextlib.suppress(ValidationError):
                 found.append(KeptOperation.model_validate_json(each.value))
         return found
@@ -253,7 +253,7 @@ class Waiting:
 
 
 @dataclass(eq=False)
-class Running:
+class RunningOperation:
     """An operation that goes on, or has ended.
 
     Attributes:
@@ -268,11 +268,11 @@ class Running:
 
     id: str
     operation: str
-    wall: str
+    tenant_key: str
     user: str
     began: Moment
     clock: Clock
-    tell_all: Callable[[Running], None]
+    tell_all: Callable[[RunningOperation], None]
     run: str = ""
     state: State = "running"
     ended: Moment | None = None
@@ -359,7 +359,7 @@ class Running:
         )
 
     @classmethod
-    def restored(cls, kept: KeptOperation, clock: Clock) -> Running:
+    def restored(cls, kept: KeptOperation, clock: Clock) -> RunningOperation:
         """Return one as another server, or one before this one, has written it down."""
         shape = kept.shape
         one = cls(
@@ -415,7 +415,7 @@ class Running:
             self.problem = told_forgotten(self.run)
 
 
-Job: TypeAlias = Callable[[Running], Awaitable[BaseModel]]
+Job: TypeAlias = Callable[[RunningOperation], Awaitable[BaseModel]]
 
 
 class RunningOperations:
@@ -424,12 +424,12 @@ class RunningOperations:
     def __init__(
         self,
         clock: Clock,
-        tell_all: Callable[[Running], None],
-        kept: KeptOperations,
+        tell_all: Callable[[RunningOperation], None],
+        kept: StoredOperations,
         stream_of: Callable[[str, str], StreamKey],
     ) -> None:
         self._clock, self._tell_all, self._kept, self._stream_of = clock, tell_all, kept, stream_of
-        self._held: dict[str, Running] = {}
+        self._held: dict[str, RunningOperation] = {}
         self._written: dict[str, tuple[State, str]] = {}
         self._looked: dict[str, tuple[Moment, float]] = {}
         """When what goes on elsewhere was last said to, and since when it is known here: clocks need not agree."""
@@ -451,9 +451,9 @@ class RunningOperations:
             for each in [each for each in self._held.values() if each.ended is None]:
                 self._keep(each)
 
-    def _restored(self, kept: KeptOperation, *, alone: bool = False) -> Running:
+    def _restored(self, kept: KeptOperation, *, alone: bool = False) -> RunningOperation:
         """Return another server's; where nothing was heard of it for long, that server has died."""
-        one, now = Running.restored(kept, self._clock), self._clock.elapsed()
+        one, now = RunningOperation.restored(kept, self._clock), self._clock.elapsed()
         if one.ended is None:
             seen, since = self._looked.get(one.id, (kept.seen, now))
             self._looked[one.id] = (kept.seen, since if seen == kept.seen else now)
@@ -464,11 +464,11 @@ class RunningOperations:
             self._looked.pop(one.id, None)
         return one
 
-    def _changed(self, one: Running) -> None:
+    def _changed(self, one: RunningOperation) -> None:
         self._write(one)
         self._tell_all(one)
 
-    def _write(self, one: Running) -> asyncio.Task[None] | None:
+    def _write(self, one: RunningOperation) -> asyncio.Task[None] | None:
         """Write it down where its state is another; each line of progress is not worth a row."""
         stands = (one.state, one.run)
         if self._written.get(one.id) == stands:
@@ -476,11 +476,15 @@ class RunningOperations:
         self._written[one.id] = stands
         return self._keep(one)
 
-    def _keep(self, one: Running) -> asyncio.Task[None]:
-        kept = KeptOperation(wall=one.wall, shape=one.shape(), seen=self._clock.now(), words_read=one.reading.upto)
-        return self._kept.keep(kept, self._stream_of(one.wall, one.user), lambda whole: self._lose(one, whole=whole))
+    def _keep(self, one: RunningOperation) -> asyncio.Task[None]:
+        kept = KeptOperation(
+            wall=one.tenant_key, shape=one.shape(), seen=self._clock.now(), words_read=one.reading.upto
+        )
+        return self._kept.keep(
+            kept, self._stream_of(one.tenant_key, one.user), lambda whole: self._lose(one, whole=whole)
+        )
 
-    def _lose(self, one: Running, *, whole: bool) -> None:
+    def _lose(self, one: RunningOperation, *, whole: bool) -> None:
         """Break an operation off whose user's words were erased; nothing is left of one that has ended."""
         has_ended = one.ended is not None
         one.lose(whole=whole)
@@ -496,39 +500,46 @@ class RunningOperations:
         for one in self._reading(stream):
             await self._check(one)
 
-    def _reading(self, stream: StreamKey) -> list[Running]:
-        return [one for one in self._held.values() if self._stream_of(one.wall, one.user) == stream]
+    def _reading(self, stream: StreamKey) -> list[RunningOperation]:
+        return [one for one in self._held.values() if self._stream_of(one.tenant_key, one.user) == stream]
 
-    async def _check(self, one: Running) -> None:
-        stream = self._stream_of(one.wall, one.user)
-        if not one.is_lost and (lost := await self._kept.lost_since(one.wall, stream, one.reading.upto)) is not None:
+    async def _check(self, one: RunningOperation) -> None:
+        stream = self._stream_of(one.tenant_key, one.user)
+        if (
+            not one.is_lost
+            and (lost := await self._kept.lost_since(one.tenant_key, stream, one.reading.upto)) is not None
+        ):
             self._lose(one, whole=lost)
 
     async def settle(self) -> None:
         """Wait until all is written down."""
         await self._kept.settle()
 
-    async def begin(self, name: str, who: Who, job: Job, start: Callable[[Any], asyncio.Task[None]]) -> Running:
+    async def begin(
+        self, name: str, principal: Principal, job: Job, start: Callable[[Any], asyncio.Task[None]]
+    ) -> RunningOperation:
         """Begin one; `start` lets a coroutine go on.
 
         Raises:
             Conflict: too many of this tenant's go on.
         """
-        upto = await self._kept.last_erasure(who.wall)  # before anything is read
+        upto = await self._kept.last_erasure(principal.tenant_key)  # before anything is read
         self._tidy()
-        ours = [each for each in self._held.values() if each.wall == who.wall]
+        ours = [each for each in self._held.values() if each.tenant_key == principal.tenant_key]
         if sum(each.ended is None for each in ours) >= AT_ONCE:
             raise Conflict(f"{AT_ONCE} operations go on already: wait for one, or cancel one")
-        user = who.user or who.only_normal
-        one = Running(token(20), name, who.wall, user, self._clock.now(), self._clock, self._changed)
-        one.reading, one.read_upto = Reading(upto), partial(self._kept.last_erasure, who.wall)
+        user = principal.user or principal.only_normal
+        one = RunningOperation(
+            token(20), name, principal.tenant_key, user, self._clock.now(), self._clock, self._changed
+        )
+        one.reading, one.read_upto = Reading(upto), partial(self._kept.last_erasure, principal.tenant_key)
         self._held[one.id] = one
         if (written := self._write(one)) is not None:
             await asyncio.wait({written})
         one.task = start(self._run(one, job))
         return one
 
-    async def _run(self, one: Running, job: Job) -> None:
+    async def _run(self, one: RunningOperation, job: Job) -> None:
         READING.set(one.reading)
         try:
             one.result = (await job(one)).model_dump(mode="json")
@@ -552,7 +563,7 @@ class RunningOperations:
             if one.id in self._held:
                 self._changed(one)
 
-    async def find(self, who: Who, id_: str) -> Running:
+    async def find(self, principal: Principal, id_: str) -> RunningOperation:
         """Return one of whoever asks; how it stands is written down by then.
 
         Raises:
@@ -561,36 +572,40 @@ class RunningOperations:
         await self._kept.settle()
         if (held := self._held.get(id_)) is not None:
             await self._check(held)
-        one = self._held.get(id_) or next(map(self._restored, await self._kept.of(who.wall, id_)), None)
-        if one is None or one.id != id_ or one.wall != who.wall or not _is_of(one, who):
+        one = self._held.get(id_) or next(map(self._restored, await self._kept.of(principal.tenant_key, id_)), None)
+        if one is None or one.id != id_ or one.tenant_key != principal.tenant_key or not _is_of(one, principal):
             raise NotFound(f"there is no operation {id_!r} here: its result is kept a day")
         return one
 
-    async def of(self, who: Who) -> list[Running]:
+    async def of(self, principal: Principal) -> list[RunningOperation]:
         """Return all of whoever asks, the newest first; how they stand is written down by then."""
         await self._kept.settle()
-        for each in self._of(who):
+        for each in self._of(principal):
             await self._check(each)
-        others = [each for each in await self._kept.of(who.wall) if each.shape.id not in self._held]
-        found = [*self._of(who), *(one for one in map(self._restored, others) if _is_of(one, who))]
+        others = [each for each in await self._kept.of(principal.tenant_key) if each.shape.id not in self._held]
+        found = [*self._of(principal), *(one for one in map(self._restored, others) if _is_of(one, principal))]
         return sorted(found, key=lambda each: -each.began)
 
-    def _of(self, who: Who) -> list[Running]:
-        return [each for each in reversed(self._held.values()) if each.wall == who.wall and _is_of(each, who)]
+    def _of(self, principal: Principal) -> list[RunningOperation]:
+        return [
+            each
+            for each in reversed(self._held.values())
+            if each.tenant_key == principal.tenant_key and _is_of(each, principal)
+        ]
 
-    def each(self) -> list[Running]:
+    def each(self) -> list[RunningOperation]:
         """Return those of this server, of all tenants."""
         return list(self._held.values())
 
-    def going_on(self, who: Who) -> list[Running]:
+    def going_on(self, principal: Principal) -> list[RunningOperation]:
         """Return what of whoever asks has not ended."""
-        return [each for each in self._of(who) if each.ended is None]
+        return [each for each in self._of(principal) if each.ended is None]
 
-    def of_run(self, who: Who, run: str) -> Running | None:
+    def of_run(self, principal: Principal, run: str) -> RunningOperation | None:
         """Return the operation that is at a run of a plan of this user, if one is."""
-        return next((each for each in self.going_on(who) if each.run == run), None)
+        return next((each for each in self.going_on(principal) if each.run == run), None)
 
-    async def cancel(self, one: Running) -> None:
+    async def cancel(self, one: RunningOperation) -> None:
         """Break it off, and wait until it has ended and that is written down.
 
         Raises:
@@ -609,15 +624,15 @@ class RunningOperations:
         """Let go of what ended a day ago, and of the oldest beyond MOST of a tenant."""
         now, counts = self._clock.now(), Counter[str]()
         for each in reversed([each for each in self._held.values() if each.ended is not None]):
-            counts[each.wall] += 1
-            if now - (each.ended or now) > KEPT_S or counts[each.wall] > MOST:
+            counts[each.tenant_key] += 1
+            if now - (each.ended or now) > KEPT_S or counts[each.tenant_key] > MOST:
                 self._drop(each)
 
-    def _drop(self, one: Running) -> None:
-        self._kept.drop(one.wall, self._stream_of(one.wall, one.user), one.id)
+    def _drop(self, one: RunningOperation) -> None:
+        self._kept.drop(one.tenant_key, self._stream_of(one.tenant_key, one.user), one.id)
         self._written.pop(one.id, None)
         del self._held[one.id]
 
 
-def _is_of(one: Running, who: Who) -> bool:
-    return who.only_normal in ("", one.user) and who.user in ("", one.user)
+def _is_of(one: RunningOperation, principal: Principal) -> bool:
+    return principal.only_normal in ("", one.user) and principal.user in ("", one.user)

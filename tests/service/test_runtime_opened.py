@@ -16,12 +16,12 @@ from mindstream.log.names import StreamKey
 from mindstream.memory.opening import open_store
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.store import Kept
-from mindstream.service.operations import house as houses
-from mindstream.service.operations.house import House
-from mindstream.service.operations.lasting import KeptOperation, OperationShape
+from mindstream.service.operations import runtime as runtime_module
+from mindstream.service.operations.long_running import KeptOperation, OperationShape
+from mindstream.service.operations.orphaned_work import OrphanedWork
 from mindstream.service.operations.own import operations_of
-from mindstream.service.operations.taking_up import TakingUp
-from mindstream.service.operations.who import Who
+from mindstream.service.operations.principal import Principal
+from mindstream.service.operations.runtime import Runtime
 from mindstream.service.privacy.retention import KeepRules
 from mindstream.settings import Settings
 
@@ -31,7 +31,7 @@ async def test_a_house_that_cannot_be_opened_holds_no_folder(folder: Path) -> No
         pass
     for _ in range(2):  # the second is not told that another server has it
         with pytest.raises(InputError, match="a town lives in"):
-            await House(Settings(data=folder)).__aenter__()
+            await Runtime(Settings(data=folder)).__aenter__()
 
 
 async def test_an_error_of_foreign_code_does_not_end_the_keeping_of_rules(
@@ -45,9 +45,9 @@ async def test_an_error_of_foreign_code_does_not_end_the_keeping_of_rules(
             raise RuntimeError("an embedder of somebody's")
         again.set()
 
-    monkeypatch.setattr(houses, "LOOK_S", 0.01)
+    monkeypatch.setattr(runtime_module, "LOOK_S", 0.01)
     monkeypatch.setattr(KeepRules, "apply_due", apply)
-    async with House(Settings(data=folder)):
+    async with Runtime(Settings(data=folder)):
         await again.wait()
 
 
@@ -55,11 +55,11 @@ async def test_who_cannot_look_for_what_others_left_says_so(folder: Path, monkey
     async def budget(_: str) -> None:
         return None
 
-    async with House(Settings(data=folder)) as house:
+    async with Runtime(Settings(data=folder)) as runtime:
         (folder / "mindstream.db").rename(folder / "aside")
         (folder / "mindstream.db").mkdir()
         with pytest.raises(StorageError):
-            async with TakingUp(house, answers=False, at_once=1, budgets=budget).running():
+            async with OrphanedWork(runtime, answers=False, at_once=1, budgets=budget).running():
                 pass
         (folder / "mindstream.db").rmdir()
         (folder / "aside").rename(folder / "mindstream.db")
@@ -79,7 +79,7 @@ async def test_results_of_all_tenants_are_not_read_at_once_where_a_server_begins
     async with open_store(folder, "acme") as store:
         value = KeptOperation(wall="acme", shape=shape).model_dump_json()
         await store.keep(operations_of("acme"), f"{RESULT}8r1c", shape.began, lambda _: value)
-    async with House(Settings(data=folder)) as house:
-        (found,) = await house.running.of(Who("acme", frozenset()))
+    async with Runtime(Settings(data=folder)) as runtime:
+        (found,) = await runtime.running.of(Principal("acme", frozenset()))
         assert found.state == "interrupted"
     assert RESULT not in asked[: len(LETTERS)]

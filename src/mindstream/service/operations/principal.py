@@ -30,7 +30,7 @@ LOCAL = "local"
 
 
 @dataclass(frozen=True, slots=True)
-class Who:
+class Principal:
     """Whoever asks something of a door.
 
     Attributes:
@@ -57,7 +57,7 @@ class Who:
         for name in ("user", "only"):  # tokens of earlier versions hold an earlier normal form
             object.__setattr__(self, name, normal_name(getattr(self, name)))
 
-    def of(self, user: str) -> Who:
+    def of(self, user: str) -> Principal:
         """Return the same, asking about a user.
 
         Raises:
@@ -94,9 +94,9 @@ class Who:
             raise Forbidden(f"this token may not {scope} here: it wants the scope `{scope}`, or `{room}.{scope}`")
 
     @property
-    def wall(self) -> str:
+    def tenant_key(self) -> str:
         """The tenant as stores know it."""
-        return wall_of(self.tenant)
+        return tenant_key_of(self.tenant)
 
     @property
     def name(self) -> StreamName:
@@ -110,11 +110,11 @@ class Who:
         return StreamName("user", self.user)
 
 
-LOCAL_PEOPLE = Who(LOCAL, frozenset({"admin"}), key=LOCAL)
+LOCAL_PRINCIPAL = Principal(LOCAL, frozenset({"admin"}), key=LOCAL)
 """Whoever asks from this machine, where no token is asked for."""
 
 
-def wall_of(tenant: str) -> str:
+def tenant_key_of(tenant: str) -> str:
     """Return a tenant as stores know it: this machine's own people, LOCAL, are none's."""
     return "" if tenant == LOCAL else tenant
 
@@ -135,7 +135,7 @@ def checked_scopes(names: str) -> frozenset[str]:
     return scopes
 
 
-def checked_wall(tenant: str) -> str:
+def checked_tenant_name(tenant: str) -> str:
     """Return a tenant's name.
 
     Raises:

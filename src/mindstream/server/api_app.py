@@ -18,9 +18,9 @@ from mindstream.location import AnyData
 from mindstream.memory.opening import open_everyone
 from mindstream.models.roles import Models
 from mindstream.server.asgi import Receive, Scope, Send
+from mindstream.server.auth import Admission, AuthMiddleware, checked_public_url
 from mindstream.server.chat import add_chat
 from mindstream.server.chat.errors import OpenAIErrors
-from mindstream.server.entrance import Admission, Entrance, checked_public_url
 from mindstream.server.events import add_events
 from mindstream.server.health import Metrics, add_health
 from mindstream.server.idempotency import PATIENCE_S, Writes
@@ -31,9 +31,9 @@ from mindstream.server.old_files import take_in
 from mindstream.server.problems import PROBLEMS, TYPE, Refusal, body_of, describe_mistakes, problem, problem_of
 from mindstream.server.rest import add_rest, describe_api
 from mindstream.server.tokens import Tokens
-from mindstream.service.operations.house import AT_ONCE, House, house_of
 from mindstream.service.operations.offered import Offered
-from mindstream.service.operations.taking_up import TakingUp
+from mindstream.service.operations.orphaned_work import OrphanedWork
+from mindstream.service.operations.runtime import AT_ONCE, Runtime, runtime_for
 from mindstream.settings import Settings
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 BY_STATUS = {status: kind for kind, (status, _) in PROBLEMS.items()}
 
 
-class Doors:
+class ApiApp:
     """All doors of a house, as one ASGI application.
 
     Its lifespan opens and closes the house; whoever mounts it in an application of their own gives that one its
@@ -54,8 +54,8 @@ class Doors:
         api: the FastAPI application; its routes are checked by the entrance, which stands before it.
     """
 
-    def __init__(self, house: House, admission: Admission, receiver: Receiver | None = None) -> None:
-        self.house, self.admission = house, admission
+    def __init__(self, runtime: Runtime, admission: Admission, receiver: Receiver | None = None) -> None:
+        self.runtime, self.admission = runtime, admission
         self.api = FastAPI(
             title="mindstream",
             version=package.__version__,
@@ -65,27 +65,27 @@ class Doors:
             openapi_url=None,  # see describe_api
             description="Memory, minds, plans, lives, pools and towns: see docs/server.md.",
         )
-        self._ledger = Ledger(house.own_store, house.clock)
-        is_shared = house.settings.data.folder is None  # a folder has one server
+        self._ledger = Ledger(runtime.server_store, runtime.clock)
+        is_shared = runtime.settings.data.folder is None  # a folder has one server
         issued = admission.issuer.limits if admission.issuer else None
-        self._budgets = Budgets(self._ledger, house.clock, admission.tokens, issued, is_shared=is_shared)
-        self.writes = Writes(house, self._ledger, PATIENCE_S if is_shared else 0.0)
-        house.on_forget.append(self.writes.check)
+        self._budgets = Budgets(self._ledger, runtime.clock, admission.tokens, issued, is_shared=is_shared)
+        self.writes = Writes(runtime, self._ledger, PATIENCE_S if is_shared else 0.0)
+        runtime.on_forget.append(self.writes.check)
         self._more: list[contextlib.AbstractAsyncContextManager[Any]] = []
-        self.metrics = Metrics(house)
+        self.metrics = Metrics(runtime)
         self._receiver = receiver
         describe_api(self.api)
-        add_health(self.api, house, self.metrics)
-        add_rest(self.api, house, self.writes)
-        add_events(self.api, house)
-        add_chat(self.api, house)
+        add_health(self.api, runtime, self.metrics)
+        add_rest(self.api, runtime, self.writes)
+        add_events(self.api, runtime)
+        add_chat(self.api, runtime)
         if admission.issuer is not None:
-            admission.issuer.digest = lambda text: house.own_store().digest(text)
+            admission.issuer.digest = lambda text: runtime.server_store().digest(text)
         servers = (admission.issuer.url,) if admission.issuer is not None else ()
-        self._more.append(add_mcp(self.api, house, servers))
+        self._more.append(add_mcp(self.api, runtime, servers))
         add_problems(self.api)
-        limits = Limits(house.clock, self._ledger if is_shared else None)
-        entrance = Entrance(self.api, admission, limits, self._budgets, self.metrics)
+        limits = Limits(runtime.clock, self._ledger if is_shared else None)
+        entrance = AuthMiddleware(self.api, admission, limits, self._budgets, self.metrics)
         self._entrance = OpenAIErrors(entrance)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -99,28 +99,30 @@ class Doors:
     async def lifespan(self, _: object = None) -> AsyncIterator[None]:
         """Open the house, and what its doors need, until the block ends."""
         async with contextlib.AsyncExitStack() as stack:
-            await stack.enter_async_context(self.house)
-            await take_in(self.house.settings.data, self.house.own_store(), self.house.clock)
+            await stack.enter_async_context(self.runtime)
+            await take_in(self.runtime.settings.data, self.runtime.server_store(), self.runtime.clock)
             for each in self._more:
                 await stack.enter_async_context(each)
             await stack.enter_async_context(self._budgets.running())
             if self._receiver is not None:
                 await stack.enter_async_context(self._webhook(self._receiver))
-            for answers in (True, False)[: 1 if self.house.part == "talks" else 2]:
-                taking_up = TakingUp(self.house, answers=answers, at_once=AT_ONCE, budgets=self._budgets.of_id)
-                await stack.enter_async_context(taking_up.running())
+            for answers in (True, False)[: 1 if self.runtime.part == "talks" else 2]:
+                orphaned_work = OrphanedWork(
+                    self.runtime, answers=answers, at_once=AT_ONCE, budgets=self._budgets.of_id
+                )
+                await stack.enter_async_context(orphaned_work.running())
             yield
 
     def _webhook(self, receiver: Receiver) -> contextlib.AbstractAsyncContextManager[None]:
         from mindstream.server.webhook import Webhook
 
-        log = open_everyone(self.house.settings.data)
-        alone = self.house.settings.data.folder is not None
-        return Webhook(receiver, log, self._ledger, self.house.clock, self.metrics, is_alone=alone).run()
+        log = open_everyone(self.runtime.settings.data)
+        alone = self.runtime.settings.data.folder is not None
+        return Webhook(receiver, log, self._ledger, self.runtime.clock, self.metrics, is_alone=alone).run()
 
 
 def app(
-    data: AnyData | House = "data",
+    data: AnyData | Runtime = "data",
     *,
     model: str | Models | None = None,
     require_token: bool = False,
@@ -133,7 +135,7 @@ def app(
     webhook: Receiver | None = None,
     public_url: str = "",
     thinks: bool = True,
-) -> Doors:
+) -> ApiApp:
     """Make the application.
 
     Args:
@@ -157,12 +159,12 @@ def app(
     """
     if isinstance(model, str):
         settings = (settings or Settings()).model_copy(update={"model": model, "roles": {}})
-    house = house_of(
+    runtime = runtime_for(
         data, settings, model if isinstance(model, Models) else None, offered, at_once, "whole" if thinks else "talks"
     )
-    kept = Tokens(house.own_store, house.clock)
+    kept = Tokens(runtime.server_store, runtime.clock)
     public = checked_public_url(public_url) if public_url else ""
-    return Doors(house, Admission(kept, require_token, tuple(hosts), tuple(origins), issuer, public), webhook)
+    return ApiApp(runtime, Admission(kept, require_token, tuple(hosts), tuple(origins), issuer, public), webhook)
 
 
 def add_problems(api: FastAPI) -> None:
