@@ -53,7 +53,7 @@ def serving(data: Path) -> Iterator[str]:
     add_recorded(api_app)
     socket = listen("127.0.0.1", 0)
     server = Server(api_app, configure(api_app))
-    thread = threading.Thread(target=lambda: asyncio.run(server.serve_doors([socket])), daemon=True)
+    thread = threading.Thread(target=lambda: asyncio.run(server.serve_app([socket])), daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{socket.getsockname()[1]}"
     server.should_exit = True

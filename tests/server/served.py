@@ -39,7 +39,7 @@ class Served:
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def _run(self) -> None:
-        asyncio.run(self._server.serve_doors([self._socket]))
+        asyncio.run(self._server.serve_app([self._socket]))
 
     def client(self, **more: Any) -> httpx.Client:
         """Return a client that asks it."""

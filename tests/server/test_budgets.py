@@ -21,8 +21,9 @@ from mindstream.models.model import Model, Part, Piece, Request, Usage
 from mindstream.models.prompt import Prompt
 from mindstream.models.wrappers.budget import Budget
 from mindstream.models.wrappers.meter import Meter
+from mindstream.server.budgets import Budgets
 from mindstream.server.issuer import Issuer
-from mindstream.server.ledger import Budgets, Ledger
+from mindstream.server.server_state import ServerState
 from mindstream.server.tokens import Token, Tokens
 from mindstream.service.operations.spending import charged
 
@@ -82,11 +83,11 @@ async def test_calls_at_once_take_what_is_left_and_one_call_more_at_most(tokens:
 async def test_servers_of_the_same_data_reserve_together(folder: Path, servers: int) -> None:
     clock, model = ManualClock(), Spends()
     async with open_store(folder) as store:
-        all_ = [Budgets(Ledger(lambda: store, clock), clock, Tokens(lambda: store, clock)) for _ in range(servers)]
+        all_ = [Budgets(ServerState(lambda: store, clock), clock, Tokens(lambda: store, clock)) for _ in range(servers)]
         await side_by_side(*[charged(metered(model), await each.of(TOKEN)) for each in all_], times=10)
         for each in all_:
             await each.keep()
-        last = await Budgets(Ledger(lambda: store, clock), clock, Tokens(lambda: store, clock)).of(TOKEN)
+        last = await Budgets(ServerState(lambda: store, clock), clock, Tokens(lambda: store, clock)).of(TOKEN)
     assert last is not None and last.spent_tokens == 1_000 * model.calls, "what was reserved is corrected"
     assert model.calls <= LIMIT // 1_000 + servers
 
@@ -160,7 +161,7 @@ async def test_each_holder_of_an_issuer_s_tokens_has_a_budget(folder: Path) -> N
     assert found is not None
     async with open_store(folder) as store:
         budgets = Budgets(
-            Ledger(lambda: store, SystemClock()), SystemClock(), Tokens(lambda: store, SystemClock()), known.limits
+            ServerState(lambda: store, SystemClock()), SystemClock(), Tokens(lambda: store, SystemClock()), known.limits
         )
         budget = await budgets.of_id(found.id)
     assert budget is not None and budget.tokens == LIMIT, "thoughts that another process takes up are charged, too"

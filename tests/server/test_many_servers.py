@@ -21,12 +21,13 @@ from mindstream import ManualClock
 from mindstream.clock import DAY_S
 from mindstream.memory.opening import open_store
 from mindstream.models.model import Usage
-from mindstream.server import ledger as budgets
-from mindstream.server.ledger import Budgets, Ledger
+from mindstream.server import budgets
+from mindstream.server.budgets import Budgets
 from mindstream.server.limits import PORTIONS, Limits
 from mindstream.server.problems import Refusal
+from mindstream.server.server_state import ServerState
 from mindstream.server.tokens import Token, Tokens
-from mindstream.service.operations.own import SERVER
+from mindstream.service.operations.principal import SERVER
 
 USER = "/api/v1/users/ann"
 TOKEN = Token(id="t", hash="h", tenant="acme", scopes=["write"], made=0.0, ends=9e9, a_minute=1_200, tokens=1_000)
@@ -47,7 +48,7 @@ async def count_allowed(limits: list[Limits], token: Token, asked: int) -> int:
 async def test_requests_are_counted_together(folder: Path) -> None:
     clock = ManualClock()
     async with open_store(folder) as store:
-        servers = [Limits(clock, Ledger(lambda: store, clock)) for _ in range(3)]
+        servers = [Limits(clock, ServerState(lambda: store, clock)) for _ in range(3)]
         assert await count_allowed(servers, FEW, 30) == 5
         clock.advance(24)
         assert await count_allowed(servers, FEW, 30) == 2
@@ -61,7 +62,7 @@ async def test_what_is_spent_is_counted_together(folder: Path) -> None:
     clock = ManualClock()
     async with open_store(folder) as store:
         tokens = Tokens(lambda: store, clock)
-        servers = [Budgets(Ledger(lambda: store, clock), clock, tokens) for _ in range(3)]
+        servers = [Budgets(ServerState(lambda: store, clock), clock, tokens) for _ in range(3)]
         spent = 0
         for number in range(30):
             budget = await servers[number % 3].of(TOKEN)
@@ -74,7 +75,7 @@ async def test_what_is_spent_is_counted_together(folder: Path) -> None:
         assert 1_000 <= spent <= 1_300  # each may spend once more what it has not told
         for each in servers:
             await each.keep()
-        last = Budgets(Ledger(lambda: store, clock), clock, tokens)
+        last = Budgets(ServerState(lambda: store, clock), clock, tokens)
         found = await last.of(TOKEN)
         assert found is not None and found.spent_tokens == spent
 
@@ -86,7 +87,7 @@ async def test_what_was_spent_is_known_to_others_though_nothing_more_is_asked(
     clock = ManualClock()
     async with open_store(folder) as store:
         tokens = Tokens(lambda: store, clock)
-        one, other = (Budgets(Ledger(lambda: store, clock), clock, tokens) for _ in range(2))
+        one, other = (Budgets(ServerState(lambda: store, clock), clock, tokens) for _ in range(2))
         async with one.running():
             budget = await one.of(TOKEN)
             assert budget is not None
@@ -100,13 +101,13 @@ async def test_what_was_spent_is_known_to_others_though_nothing_more_is_asked(
 async def test_what_servers_count_does_not_grow_with_all_who_ever_asked(folder: Path) -> None:
     clock = ManualClock()
     async with open_store(folder) as store:
-        ledger = Ledger(lambda: store, clock)
+        state = ServerState(lambda: store, clock)
         for number in range(20):
-            await ledger.draw(f"iss-{number}", 60, 1)
-            await ledger.spend(f"iss-{number}", number, 1, 100, 0.0)
-        await ledger.deliver("receiver", 7)
+            await state.draw(f"iss-{number}", 60, 1)
+            await state.spend(f"iss-{number}", number, 1, 100, 0.0)
+        await state.deliver("receiver", 7)
         clock.advance(4 * DAY_S)
-        assert await ledger.draw("iss-1", 60, 1) == 1
+        assert await state.draw("iss-1", 60, 1) == 1
         assert sorted(each.name for each in await store.kept(SERVER)) == ["delivered:receiver", "rate:iss-1"]
 
 

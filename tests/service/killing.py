@@ -24,6 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mindstream.service.doctor.mending import mend
+
 from mindstream import Coach, FakeModel, ManualClock, Memory, Mind, SqliteStore, Timeouts
 from mindstream.cli.shell.files import write_lines
 from mindstream.coach.packs.check import new as new_pack
@@ -41,8 +43,7 @@ from mindstream.models.wrappers.cache import Cache
 from mindstream.reasoners.facts.facts import ExtractFacts
 from mindstream.service import backup, erasing, transfer
 from mindstream.service import prompts as words
-from mindstream.service.doctor import damage
-from mindstream.service.doctor.mending import mend
+from mindstream.service.doctor import repair
 from mindstream.service.export_file import Header, read_export
 from mindstream.service.memory import UserMemory
 from mindstream.settings import Settings
@@ -391,7 +392,7 @@ def after(thing: Thing, folder: Path, bobs: list[str]) -> None:
     assert texts(folder, "bob") == bobs, "another user's memory is changed"
     with closing(sqlite3.connect(folder / FILE)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        assert not (found := list(damage.faults(connection))), f"the doctor finds {found[0]}"
+        assert not (found := list(repair.faults(connection))), f"the doctor finds {found[0]}"
 
 
 def kill(name: str, source: Path, work: Path, bobs: list[str], points: int) -> dict[str, object]:

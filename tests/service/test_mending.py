@@ -21,9 +21,7 @@ from mindstream.errors import StorageError
 from mindstream.memory.fading import Strength
 from mindstream.memory.store.record import RecordDraft
 from mindstream.models.embedders.wordllama import WordLlama
-from mindstream.service.doctor.damage import Damage, faults
-from mindstream.service.doctor.mending import ASIDE, mend
-from mindstream.service.doctor.readable import looking_into
+from mindstream.service.doctor.repair import ASIDE, Damage, faults, looking_into, mend
 
 FILE = "mindstream.db"
 HELD = "SELECT id, stream, kind, text, slot, version FROM records ORDER BY number"
@@ -103,14 +101,10 @@ DAMAGE = {
     "evidence": "UPDATE records SET evidence = '[7]' WHERE number = {LAST}",
     "vector": "UPDATE records SET vector = X'010203' WHERE number = {LAST}",
     "vector of NaN": "UPDATE records SET vector = CAST(X'007E007E' AS BLOB) WHERE number = {LAST}",
-    "another width": "UPDATE records SET vector = X'003C003C' WHERE number = {LAST}",
     "text": "UPDATE records SET text = CAST(X'416E6EFF' AS TEXT) WHERE number = {LAST}",
-    "known again": "UPDATE records SET same = 7 WHERE number = {LAST}",
     "another user's log": "UPDATE records SET stream = 'bob' WHERE number = {LAST}",
     "of nobody": "UPDATE records SET stream = X'FF' WHERE number = {LAST}",
     "version": "UPDATE records SET version = 9223372036854775807 WHERE slot = 'sleep' AND valid_until IS NULL",
-    "does not hold": "UPDATE records SET valid_until = 1 WHERE slot = 'sleep.plan'",
-    "still hold": "UPDATE records SET valid_until = NULL WHERE slot = 'sleep.plan'",
     "slot": "UPDATE records SET slot = 'sleep.plan', version = 77 WHERE number = {LAST}",
     "cannot read": "UPDATE log SET payload = '{}' WHERE kind = 'said'",
     "sound time or name": "UPDATE log SET at = 'x', by = X'FF' WHERE seq = 3",

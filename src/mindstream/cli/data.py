@@ -18,7 +18,6 @@ from mindstream.log.names import checked_tenant
 from mindstream.log.retention import Rule
 from mindstream.memory.opening import copy_data, open_store
 from mindstream.models.embedders.named import embedder
-from mindstream.server.old_files import take_in
 from mindstream.server.tokens import Tokens
 from mindstream.service.operations.forks import ForkedTowns
 from mindstream.service.operations.principal import LOCAL, tenant_key_of
@@ -158,7 +157,6 @@ async def delete_tenant(
     clock, folder = SystemClock(), settings.data.beside
     forks = ForkedTowns(settings.data).folders(tenant)
     async with open_store(settings.data) as ours:
-        await take_in(settings.data, ours, clock)
         held = Tokens(lambda: ours, clock)
         tokens = [each for each in await held.each() if each.tenant == tenant]
         for one in tokens:

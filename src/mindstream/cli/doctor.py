@@ -13,7 +13,7 @@ from rich.text import Text
 from mindstream.cli.shell.flags import PLAIN, AsJson, command, flag, switch
 from mindstream.cli.shell.output import clean, print_json, say
 from mindstream.memory.opening import is_begun
-from mindstream.service.doctor import mending
+from mindstream.service.doctor import repair
 from mindstream.service.doctor.checks import examine
 from mindstream.service.doctor.database import Finding
 from mindstream.settings import Chosen
@@ -62,10 +62,10 @@ def doctor(
 
 
 def _mended(chosen: Chosen) -> Finding:
-    done = mending.mend(chosen.settings.data.as_folder())
+    done = repair.mend(chosen.settings.data.as_folder())
     records, rows = count_of(done.kept["records"], "record"), count_of(done.kept["log"], "row")
     kept = f"{records}, {rows} of the log and {done.kept['work']:,} of work"
     aside = "".join(f"; {count:,} {why}" for why, count in done.aside.items())
     lost = f"; {count_of(done.lost, 'part')} of tables could not be read" if done.lost else ""
-    where = f"{done.copy} holds it as it was" + (f", and {mending.ASIDE} what was set aside" if done.aside else "")
+    where = f"{done.copy} holds it as it was" + (f", and {repair.ASIDE} what was set aside" if done.aside else "")
     return Finding("mended", "note" if aside or lost else "ok", f"{kept} stand again{aside}{lost}", where)

@@ -1,4 +1,4 @@
-"""An answer as the events of AG-UI (docs.ag-ui.com): a run, a message in pieces; what is ours alone under CUSTOM."""
+"""An answer as the events of AG-UI (docs.ag-ui.com): a run, a message in pieces; other rows as CUSTOM events."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ PREFIX = b"data: "
 
 
 class AguiWriter:
-    """Writes one run: what is said to a mind, and what it answers."""
+    """Writes one run: an utterance and its answer."""
 
     def __init__(self) -> None:
         self._thread = self._run = ""
         self._message = ""
 
     def write(self, row: Logged) -> bytes:
-        """Return a row as the events that it is."""
+        """Return a row as AG-UI events."""
         event = row.event
         if isinstance(event, Heard):
             self._thread, self._run = event.session, str(row.seq)
@@ -64,12 +64,12 @@ class AguiWriter:
         return self._end(None) + self._event("RUN_FINISHED", None, threadId=self._thread, runId=self._run)
 
     def fail(self, error: BaseException) -> bytes:
-        """Return the end of a run that went wrong."""
+        """Return the end of a run that failed."""
         found, _ = problem_of(error)
         return self._end(None) + self._event("RUN_ERROR", None, message=found.detail or found.title, code=found.type)
 
     def _said(self, row: Logged, text: str) -> bytes:
-        """Return the end of a message; one that came in no pieces comes whole."""
+        """Return the end of a message; one that was not sent in pieces is sent whole."""
         whole = b""
         if not self._message:
             whole = self._begin(row.at)
@@ -92,9 +92,9 @@ class AguiWriter:
         return self._event("CUSTOM", row.at, name=f"mindstream.{row.event.kind}", value=row.row())
 
     @staticmethod
-    def _event(kind: str, at: Moment | None, **fields: object) -> bytes:
-        told = {"type": kind, **({"timestamp": int(at * 1000)} if at is not None else {}), **fields}
-        return PREFIX + json.dumps(told, ensure_ascii=False).encode("utf-8", "replace") + b"\n\n"
+    def _event(kind: str, at: Moment | None, **values: object) -> bytes:
+        fields = {"type": kind, **({"timestamp": int(at * 1000)} if at is not None else {}), **values}
+        return PREFIX + json.dumps(fields, ensure_ascii=False).encode("utf-8", "replace") + b"\n\n"
 
 
 def _pointer(part: str) -> str:

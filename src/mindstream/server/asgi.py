@@ -1,4 +1,4 @@
-"""The types of ASGI, as its specification names them."""
+"""The types of ASGI, and the path of a request."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
-WANTED = ("fastapi", "uvicorn", "mcp")
+def path_of(scope: Scope) -> str:
+    """Return the path below the one at which the application is mounted."""
+    path, root = str(scope["path"]), str(scope.get("root_path", ""))
+    return path[len(root) :] if root and f"{path}/".startswith(f"{root}/") else path
 
 
 def require_server() -> None:
-    """Raise SettingsError where the extra is not installed."""
-    if missing := [name for name in WANTED if find_spec(name) is None]:
+    """Raise SettingsError if the `server` extra is not installed."""
+    if missing := [name for name in ("fastapi", "uvicorn", "mcp") if find_spec(name) is None]:
         raise SettingsError(f"the server needs {', '.join(missing)}: pip install 'mindstream[server]'")

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from mindstream.clock import SystemClock
 from mindstream.errors import InputError, StorageError
-from mindstream.server.asgi import App, Message, Receive, Scope, Send
+from mindstream.server.asgi import App, Message, Receive, Scope, Send, path_of
+from mindstream.server.budgets import Budgets
 from mindstream.server.health import Metrics
-from mindstream.server.ledger import Budgets
 from mindstream.server.limits import BoundedBody, Limits
-from mindstream.server.origins import answer_preflight, is_preflight, reading
-from mindstream.server.problems import TYPE, Refusal, body_of, problem_of
-from mindstream.server.rest import METADATA, LeftS, challenge, left_of
+from mindstream.server.problems import OPENAI, Refusal, problem_response
+from mindstream.server.rest import METADATA, challenge, left_of
 from mindstream.server.tokens import PREFIX, Token, Tokens
 from mindstream.service.operations.principal import LOCAL_PRINCIPAL, Principal
 
@@ -26,20 +25,24 @@ if TYPE_CHECKING:
 
 CLOCK = SystemClock()
 OPEN_PATHS = ("/healthz", "/readyz", "/openapi.json", "/docs", "/studio")
-"""What anybody may see: nothing of anybody's is in it."""
-PAGES = "/studio/"
-"""The studio's pages, if they are added: files that ship, on which a token is typed in."""
-OPENAI = "/v1/"
-"""Here clients of OpenAI's API call, which must send some key: where none is asked for, one that is none of ours opens
-nothing and shuts nothing."""
-LOOK_S = 0.5
-"""Seconds between two looks whether the token of an answer that goes on still holds."""
+"""Paths that need no token: they contain no user's data."""
+OPEN_PREFIXES = (METADATA, "/studio/")
+"""Paths below these need no token: static files, and how the MCP server is reached."""
+TOKEN_CHECK_S = 0.5
+"""Seconds between two checks, while an answer is streamed, whether its token is still valid."""
 FORWARDING = (
     b"forwarded", b"x-forwarded", b"x-real-ip", b"via", b"x-client-ip", b"x-cluster-client-ip", b"x-original-",
     b"x-envoy-", b"x-proxy", b"true-client-ip", b"client-ip", b"cdn-loop", b"cf-", b"fastly-", b"fly-", b"tailscale-",
     b"x-amzn-", b"x-amz-cf-", b"x-azure-", b"x-appengine-", b"x-vercel-", b"akamai-",
 )  # fmt: skip
 """Beginnings of the names of headers that only proxies send. A second line of defence: see `is_local`."""
+SECURITY_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+)
+"""Sent with every response that does not set them itself."""
 
 
 @dataclass
@@ -49,9 +52,9 @@ class Admission:
     Attributes:
         require_token: every request needs a token, from this machine too. `Server` sets it if it listens on an address
             that other machines reach.
-        hosts: names by which the server is called, beside those of this machine; "*": any.
-        origins: pages that may call it from a browser, beside its own; as https://chat.example.org.
-        issuer: whose tokens open, too; None: nobody's.
+        hosts: names by which the server is called, in addition to those of this machine; "*": any.
+        origins: other origins whose pages may call the server from a browser, as https://chat.example.org.
+        issuer: an OIDC issuer whose tokens are accepted, too.
         public_url: the URL by which a proxy publishes the server, as https://mind.example.org; "": none. Every request
             needs a token then, since a proxy on this machine connects from a loopback address.
     """
@@ -62,74 +65,74 @@ class Admission:
     origins: tuple[str, ...] = ()
     issuer: Issuer | None = None
     public_url: str = ""
-    headers: tuple[tuple[bytes, bytes], ...] = field(
-        default=(
-            (b"x-content-type-options", b"nosniff"),
-            (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
-            (b"referrer-policy", b"no-referrer"),
-            (b"cache-control", b"no-store"),
-        )
-    )
 
 
-class Answer:
-    """What is sent back, with the headers that all answers have; a body that was refused is what is answered.
+class ResponseSender:
+    """Sends a response: adds the security headers, ends it when its token ends, and reports a refused body.
 
     Attributes:
         status: 0 until something was sent.
     """
 
-    def __init__(self, send: Send, headers: Iterable[tuple[bytes, bytes]]) -> None:
-        self._send, self._headers = send, list(headers)
+    def __init__(self, scope: Scope, send: Send) -> None:
+        self._scope, self._send = scope, send
         self.status = 0
         self.body: BoundedBody | None = None
-        self._scope: Scope | None = None
-        self._looked, self._has_ended = 0.0, False
+        self._checked: float | None = None
+        self._has_ended = False
 
-    def add(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
-        """Give it more headers."""
-        self._headers.extend(headers)
-
-    def end_with_token(self, scope: Scope) -> None:
-        """End the answer soon after the request's token has ended, unless its endpoint does so itself."""
-        self._scope, self._looked = scope, CLOCK.elapsed()
+    def end_with_token(self) -> None:
+        """End the response soon after the request's token has ended, unless its endpoint does so itself."""
+        self._checked = CLOCK.elapsed()
 
     async def _is_over(self, message: Message) -> bool:
-        """Return whether nothing more may be sent; between two looks at the token pass LOOK_S seconds."""
-        scope = self._scope
-        if self._has_ended or scope is None or not message.get("more_body") or scope["state"].get("ends_itself"):
+        """Return whether nothing more may be sent; the token is checked every TOKEN_CHECK_S seconds."""
+        if (
+            self._has_ended
+            or self._checked is None
+            or not message.get("more_body")
+            or self._scope["state"].get("ends_itself")
+        ):
             return self._has_ended
-        if CLOCK.elapsed() - self._looked >= LOOK_S:
-            self._looked = CLOCK.elapsed()
-            with contextlib.suppress(StorageError):  # it looks again
-                self._has_ended = await left_of(scope)() <= 0
+        if CLOCK.elapsed() - self._checked >= TOKEN_CHECK_S:
+            self._checked = CLOCK.elapsed()
+            with contextlib.suppress(StorageError):  # it is checked again
+                self._has_ended = await left_of(self._scope)() <= 0
             if self._has_ended:
                 await self._send({"type": "http.response.body", "body": b"", "more_body": False})
         return self._has_ended
 
     async def send(self, message: Message) -> None:
-        """Send a part of it."""
+        """Send an ASGI message; if the request's body was refused, the refusal is sent in its place."""
         if await self._is_over(message):
             return
-        body, refusal = self.body, self.body.refusal if self.body is not None else None
-        if refusal is not None and body is not None and not body.is_told:  # whatever was made of it
-            body.is_told = True
-            if not self.status:
-                await refuse(self._pass_on, refusal)
-        elif refusal is None:
+        body = self.body
+        if body is None or body.refusal is None:
             await self._pass_on(message)
+        elif not body.is_reported:
+            body.is_reported = True
+            if not self.status:
+                await self.refuse(body.refusal)
+
+    async def refuse(self, error: BaseException) -> None:
+        """Send a problem."""
+        await problem_response(error, self._scope)(self._scope, _no_body, self._pass_on)
 
     async def _pass_on(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            there = {name for name, _ in message.get("headers", ())}
-            more = [each for each in self._headers if each[0] not in there]
-            message = {**message, "headers": [*message.get("headers", ()), *more]}
+            given = message.get("headers", ())
+            names = {name for name, _ in given}
+            message = {**message, "headers": [*given, *(each for each in SECURITY_HEADERS if each[0] not in names)]}
         await self._send(message)
 
 
+async def _no_body() -> Message:
+    return {"type": "http.disconnect"}
+
+
 class AuthMiddleware:
-    """Lets requests in: their host, their origin, their token; `scope["state"]["who"]` says whom they are from."""
+    """Checks the host, origin, token and limits of requests; puts the caller into `scope["state"]["principal"]`."""
 
     def __init__(self, inner: App, admission: Admission, limits: Limits, budgets: Budgets, metrics: Metrics) -> None:
         self._inner, self._admission, self._limits, self._budgets = inner, admission, limits, budgets
@@ -144,102 +147,88 @@ class AuthMiddleware:
         if scope["type"] != "http":
             await self._inner(scope, receive, send)
             return
-        began, answer = CLOCK.elapsed(), Answer(send, self._admission.headers)
+        began, response = CLOCK.elapsed(), ResponseSender(scope, send)
         self._metrics.going += 1
         try:
-            await self._let_in(scope, receive, answer)
+            await self._admit(scope, receive, response)
         except (Refusal, StorageError) as refusal:
-            if answer.status:
+            if response.status:
                 raise
-            await refuse(answer.send, refusal)
+            await response.refuse(refusal)
         finally:
             self._metrics.going -= 1
-            self._metrics.count(scope["method"][:10], answer.status, CLOCK.elapsed() - began)
+            self._metrics.requests[scope["method"][:10], response.status] += 1
+            self._metrics.seconds[scope["method"][:10]] += CLOCK.elapsed() - began
 
-    async def _let_in(self, scope: Scope, receive: Receive, answer: Answer) -> None:
+    async def _admit(self, scope: Scope, receive: Receive, response: ResponseSender) -> None:
         headers = _headers(scope)
         scope.setdefault("state", {})["public_url"] = self._admission.public_url
         if not scope["path"].startswith("/"):  # absolute form: its host would overrule the Host header
             raise Refusal("malformed", "expected a path that begins with /")
         self._check_host(headers.get("host", ""))
         self._check_origin(headers)
-        if headers.get("origin") in self._admission.origins:
-            answer.add(reading(headers["origin"]))
-            if is_preflight(scope, headers):
-                await answer_preflight(answer.send, headers)
-                return
-        principal, token = await self._who(scope, headers)
+        principal, token = await self._authenticate(scope, headers)
         if token is not None:
             principal = replace(principal, budget=await self._budgets.of(token))
-        scope["state"]["who"] = principal
-        async with self._limits.one(principal.key or _address(scope), token):
-            answer.body = BoundedBody(scope, receive)
-            if token is not None:
-                answer.end_with_token(scope)
-            async with self._limits.weighed(token, answer.body):
-                await self._inner(scope, answer.body, answer.send)
+            response.end_with_token()
+        scope["state"]["principal"] = principal
+        client = scope.get("client")
+        async with self._limits.one(principal.key or f"from {client[0] if client else 'nowhere'}", token):
+            response.body = BoundedBody(scope, receive)
+            async with self._limits.weighed(token, response.body):
+                await self._inner(scope, response.body, response.send)
 
     def _check_host(self, host: str) -> None:
-        """Refuse a name that is not ours: a page may have let its own point here (DNS rebinding); an address cannot."""
+        """Refuse a name that is not this server's: a page may have let its own point here (DNS rebinding).
+
+        An address cannot be abused this way.
+        """
         name = host_name(host)
-        if name == "localhost" or is_address(name) or "*" in self._names or name in self._names:
-            return
-        raise Refusal("misdirected", "this server is not called so; `--allow-host NAME` lets it be")
+        if not (name == "localhost" or is_address(name) or "*" in self._names or name in self._names):
+            raise Refusal("misdirected", "this server has another name; `--allow-host NAME` adds one")
 
     def _check_origin(self, headers: dict[str, str]) -> None:
-        """Refuse what another page has a browser ask."""
+        """Refuse requests that a browser sends for a page of another origin."""
         origin = headers.get("origin")
         if origin is None or origin in self._admission.origins or origin == (self._admission.public_url or None):
             return
         if urlsplit(origin).netloc != headers.get("host", "") or not urlsplit(origin).netloc:
-            raise Refusal("forbidden", "pages of another origin may not ask here; `--allow-origin URL` lets one")
+            raise Refusal(
+                "forbidden", "pages of another origin may not call this server; `--allow-origin URL` allows one"
+            )
 
-    async def _who(self, scope: Scope, headers: dict[str, str]) -> tuple[Principal, Token | None]:
+    async def _authenticate(self, scope: Scope, headers: dict[str, str]) -> tuple[Principal, Token | None]:
         kind, _, token = headers.get("authorization", "").partition(" ")
         kind, token = kind.lower(), token.strip()
-        if token and not (kind == "bearer" and self._is_made_up(token) and self._is_free(scope)):
-            found = await self._find(token) if kind == "bearer" else None
+        if token and not (kind == "bearer" and self._is_placeholder(token, scope)):
+            source = self._source(token)
+            found = await source.find(token) if kind == "bearer" else None
             if found is None:
-                raise Refusal("unauthenticated", "this token opens nothing here", challenge("invalid_token", scope))
-            scope["state"]["left_s"] = self._left_of(token, found)
+                raise Refusal("unauthenticated", "this token is not valid", challenge("invalid_token", scope))
+            scope["state"]["left_s"] = partial(source.left_s, token, found)
             return Principal(found.tenant, frozenset(found.scopes), only=found.user, key=found.id), found
         if self._is_open(scope):
             return LOCAL_PRINCIPAL, None
         path = path_of(scope)
-        if path in OPEN_PATHS or path.startswith((METADATA, PAGES)):
+        if path in OPEN_PATHS or path.startswith(OPEN_PREFIXES):
             return Principal("", frozenset()), None
         raise Refusal("unauthenticated", "send a token: Authorization: Bearer …", challenge("", scope))
 
-    async def _find(self, token: str) -> Token | None:
-        """Return what a token stands for: one of our own, or the issuer's."""
+    def _source(self, token: str) -> Tokens | Issuer:
+        """Return what checks a token: the server's own tokens, or the issuer's."""
         if token.startswith(PREFIX) or self._admission.issuer is None:
-            return await self._admission.tokens.find(token)
-        return await self._admission.issuer.find(token)
+            return self._admission.tokens
+        return self._admission.issuer
 
-    def _left_of(self, token: str, found: Token) -> LeftS:
-        """Return what says how long a token still holds: one of our own may be revoked meanwhile."""
-        tokens, issuer = self._admission.tokens, self._admission.issuer
-        if issuer is not None and not token.startswith(PREFIX):
-
-            async def left() -> float:
-                return issuer.left_s(found)
-
-            return left
-        return lambda: tokens.left_s(token)
-
-    def _is_made_up(self, token: str) -> bool:
-        """Tell whether it is nobody's token, but a word that some client has to send."""
+    def _is_placeholder(self, token: str, scope: Scope) -> bool:
+        """Return whether a token is a made-up key that a client of OpenAI's API has to send, where none is required."""
         is_signed = self._admission.issuer is not None and token.count(".") == 2
-        return not token.startswith(PREFIX) and not is_signed
-
-    def _is_free(self, scope: Scope) -> bool:
-        """Tell whether a made-up token is passed over."""
-        return path_of(scope).startswith(OPENAI) and self._is_open(scope)
+        is_made_up = not token.startswith(PREFIX) and not is_signed
+        return is_made_up and path_of(scope).startswith(OPENAI) and self._is_open(scope)
 
     def _is_open(self, scope: Scope) -> bool:
-        """Tell whether the request is accepted without a token."""
-        admission = self._admission
-        return not (admission.require_token or admission.public_url) and is_local(scope)
+        """Return whether the request is accepted without a token."""
+        return not (self._admission.require_token or self._admission.public_url) and is_local(scope)
 
 
 def is_local(scope: Scope) -> bool:
@@ -281,14 +270,8 @@ def is_loopback_host(host: str) -> bool:
     return name.lower() in ("localhost", "[::1]") or (":" not in name and is_loopback(name))
 
 
-def path_of(scope: Scope) -> str:
-    """Return the path below the one at which the application is mounted."""
-    path, root = str(scope["path"]), str(scope.get("root_path", ""))
-    return path[len(root) :] if root and f"{path}/".startswith(f"{root}/") else path
-
-
 def is_address(name: str) -> bool:
-    """Tell whether a host is named by its address."""
+    """Return whether a host is named by its address."""
     try:
         ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
     except ValueError:
@@ -297,10 +280,10 @@ def is_address(name: str) -> bool:
 
 
 def checked_public_url(url: str) -> str:
-    """Return an URL by which a server is called through a proxy: a scheme and a name, in small letters.
+    """Return the URL by which a server is called through a proxy: a scheme and a name, in lower case.
 
     Raises:
-        InputError: it is none, or has a path.
+        InputError: it is no such URL, or has a path.
     """
     try:
         parts = urlsplit(url.rstrip("/").lower())
@@ -312,41 +295,22 @@ def checked_public_url(url: str) -> str:
     return plain
 
 
-def _address(scope: Scope) -> str:
-    client = scope.get("client")
-    return f"from {client[0]}" if client else "from nowhere"
-
-
 def host_name(host: str) -> str:
     """Return a Host header's name, without the port."""
     name, colon, port = host.rpartition(":")
     return (name if colon and (port.isdigit() and not name.endswith(":")) else host).lower().rstrip(".")
 
 
-async def refuse(send: Send, refusal: BaseException) -> None:
-    """Answer with a problem."""
-    found, headers = problem_of(refusal)
-    body = body_of(found)
-    more = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
-    head: Iterable[tuple[bytes, bytes]] = [
-        (b"content-type", TYPE.encode()),
-        (b"content-length", str(len(body)).encode()),
-        *more,
-    ]
-    await send({"type": "http.response.start", "status": found.status, "headers": list(head)})
-    await send({"type": "http.response.body", "body": body})
-
-
 def _headers(scope: Scope) -> dict[str, str]:
-    """Return the headers by name, in small letters.
+    """Return the headers by name, in lower case.
 
     Raises:
-        Refusal: one that decides who asks stands there twice.
+        Refusal: a header that decides about access occurs twice.
     """
     found: dict[str, str] = {}
     for name, value in scope["headers"]:
         key = name.decode("latin-1").lower()
         if key in found and key in ("host", "origin", "authorization"):
-            raise Refusal("malformed", f"the header {key} stands there twice")
+            raise Refusal("malformed", f"the header {key} occurs twice")
         found[key] = value.decode("latin-1")
     return found

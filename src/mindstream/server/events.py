@@ -1,4 +1,4 @@
-"""GET /api/v1/events: the log as server-sent events. The id of an event is its seq; Last-Event-ID goes on after it."""
+"""GET /api/v1/events: the log as server-sent events. An event's id is its seq; Last-Event-ID resumes after it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from mindstream.errors import InputError
 from mindstream.log.events import GROUND, Logged, every_kind
 from mindstream.log.names import StreamKey
 from mindstream.rooms import registered
-from mindstream.server.rest import PREFIX, LeftS, left_of, principal_of, problems_of, unending
+from mindstream.server.rest import PREFIX, READ_PROBLEMS, LeftS, left_of, principal_of, problem_responses, unlimited
 from mindstream.server.streams import PING_S, EventStream, encode
 from mindstream.service.operations.hub import Hub, Line, Listener, Wants
 from mindstream.service.operations.runtime import Runtime
 
 RETRY_MS = 1_000
-LARGEST = 2**62
+MAX_SEQ = 2**62
 
 
 def add_events(api: FastAPI, runtime: Runtime) -> None:
@@ -32,32 +32,37 @@ def add_events(api: FastAPI, runtime: Runtime) -> None:
         operation_id="log.events",
         response_class=EventStream,
         status_code=200,
-        responses=problems_of("GET") | {200: {"content": {"text/event-stream": {}}}},
+        responses=problem_responses(*READ_PROBLEMS) | {200: {"content": {"text/event-stream": {}}}},
     )
     async def events(
         request: Request,
         user: Annotated[str | None, Query(min_length=1, max_length=100)] = None,
         kind: Annotated[list[str] | None, Query(max_length=50)] = None,
         room: Annotated[str | None, Query(max_length=50)] = None,
-        after: Annotated[int | None, Query(ge=0, le=LARGEST)] = None,
+        after: Annotated[int | None, Query(ge=0, le=MAX_SEQ)] = None,
         last_event_id: Annotated[str | None, Header()] = None,
     ) -> EventStream:
-        """Give the rows of the log as they are written, after Last-Event-ID or `after`; without them from now on.
+        """Send the rows of the log as they are written: those after Last-Event-ID or `after`, else new ones only.
 
-        What is live only (pieces of an answer) has no id and does not come again: the whole `said` does.
+        Live rows (pieces of an answer) have no id and are not sent again: the whole `said` is.
         """
         principal = principal_of(request.scope)
         principal.require("log", "read")
         about = principal.of(user or principal.only) if user or principal.only else principal
         tenant = runtime.tenant(about)
         mind = tenant.store.key(about.name) if about.user else None
-        wants = choose(mind, kinds_of(kind, room))
-        request.scope["state"]["ends_itself"] = True  # it says where to go on
-        return EventStream(follow(tenant.hub, wants, read_id(last_event_id, after), mind, left_of(request.scope)))
+        kinds = kinds_of(kind, room)
+
+        def wants(row: Logged) -> bool:
+            return (mind is None or row.mind == mind) and (kinds is None or row.event.kind in kinds)
+
+        request.scope["state"]["ends_itself"] = True  # its last event says where to resume
+        start = read_id(last_event_id, after)
+        return EventStream(follow(tenant.hub, wants, start, mind, left_of(request.scope)))
 
 
 def kinds_of(kinds: list[str] | None, room: str | None) -> frozenset[str] | None:
-    """Return the kinds of events that are wanted; None: all.
+    """Return the kinds of events that are requested; None: all.
 
     Raises:
         InputError: there is no such kind or room.
@@ -75,34 +80,25 @@ def kinds_of(kinds: list[str] | None, room: str | None) -> frozenset[str] | None
     return inside if wanted is None else inside & wanted
 
 
-def choose(mind: StreamKey | None, kinds: frozenset[str] | None) -> Wants:
-    """Return what tells which rows are wanted: one mind's, or the tenant's; of these kinds, or of all."""
-
-    def wants(row: Logged) -> bool:
-        return (mind is None or row.mind == mind) and (kinds is None or row.event.kind in kinds)
-
-    return wants
-
-
 def read_id(last_event_id: str | None, after: int | None) -> int | None:
-    """Return the seq to go on after; None: only what comes.
+    """Return the seq to resume after; None: only new rows.
 
     Raises:
-        InputError: it is no seq.
+        InputError: Last-Event-ID is no seq.
     """
     if not last_event_id:
         return after
-    if not (last_event_id.isascii() and last_event_id.isdigit() and int(last_event_id[:25]) <= LARGEST):
+    if not (last_event_id.isascii() and last_event_id.isdigit() and int(last_event_id[:25]) <= MAX_SEQ):
         raise InputError("Last-Event-ID is the id of an event, a number")
     return int(last_event_id)
 
 
 async def follow(
-    hub: Hub, wants: Wants, after: int | None, mind: StreamKey | None = None, left_s: LeftS = unending
+    hub: Hub, wants: Wants, after: int | None, mind: StreamKey | None = None, left_s: LeftS = unlimited
 ) -> AsyncGenerator[bytes]:
     """Yield the log as events: what was written after a seq, then what is being written; each row once.
 
-    It ends when the token has ended: `left_s` says how long that still holds.
+    It ends when the token ends: `left_s` says for how long that is still valid.
     """
     async with hub.listening(wants, mind, after or 0) as listener:
         start = listener.begins if after is None else after
@@ -122,10 +118,10 @@ async def follow(
             if lines:
                 yield _joined(lines)
             elif listener.is_over or listener.is_cut:
-                break
-            else:
-                yield _place(listener)
-        yield _last(listener, listener.taken)
+                yield _last(listener, listener.taken)
+                return
+            else:  # a keep-alive, with the seq to resume after: queued rows that are not yet sent come later
+                yield f": ping\nid: {listener.taken}\n\n".encode()
 
 
 def _joined(lines: list[Line]) -> bytes:
@@ -134,17 +130,12 @@ def _joined(lines: list[Line]) -> bytes:
     return b"".join(line.shown for line in lines)
 
 
-def _place(listener: Listener) -> bytes:
-    """Return a keep-alive with the position to resume after; rows that are queued but not yet sent come after it."""
-    return f": ping\nid: {listener.taken}\n\n".encode()
-
-
 def _before(lines: list[Line], listener: Listener) -> int:
-    """Return the seq to resume after where these lines are not sent."""
+    """Return the seq to resume after if these lines are not sent."""
     return next((line.row.seq for line in lines if line.row.seq), listener.taken + 1) - 1
 
 
 def _last(listener: Listener, seq: int) -> bytes:
-    """Return the last event of a stream: it was cut, or the server or the token ended; `after` is where to resume."""
+    """Return a stream's last event: it was cut, or the server or the token ended; `after` is where to resume."""
     name = "cut" if listener.is_cut else "end"
     return format_sse_event(data_str=json.dumps({"after": seq}), event=name, id=str(seq))

@@ -1,9 +1,9 @@
-"""/healthz, /readyz, /metrics: for programs that watch the process. They hold no user's data."""
+"""/healthz, /readyz, /metrics: for programs that monitor the process. They contain no user's data."""
 
 from __future__ import annotations
 
 import resource
-from collections import Counter
+from collections import Counter, defaultdict
 
 from fastapi import FastAPI, Request
 from pydantic import BaseModel
@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 import mindstream as package
 from mindstream.server.problems import Refusal
-from mindstream.server.rest import principal_of, problems_of
+from mindstream.server.rest import principal_of, problem_responses
 from mindstream.service.operations.principal import LOCAL, Forbidden
 from mindstream.service.operations.runtime import Runtime
 
@@ -20,53 +20,47 @@ METRICS_SCOPES = {"admin", "server.admin", "server.read"}
 
 
 class Health(BaseModel):
-    """The process lives."""
+    """The process is running."""
 
     status: str = "ok"
     version: str = package.__version__
 
 
 class Metrics:
-    """Counts requests, by what they ask for and how they were answered."""
+    """Counters of requests, by method and status, and of webhook posts (`delivered`, `failed`)."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self.requests: Counter[tuple[str, int]] = Counter()
-        self.seconds: Counter[str] = Counter()
+        self.seconds: defaultdict[str, float] = defaultdict(float)
         self.going = 0
         self.webhook: Counter[str] = Counter()
-        """Posts to the operator's address, that were taken (`delivered`) and that were not (`failed`)."""
-
-    def count(self, method: str, status: int, seconds: float) -> None:
-        """Count one request that was answered."""
-        self.requests[method, status] += 1
-        self.seconds[method] += seconds  # type: ignore[assignment]
 
     def text(self) -> str:
-        """Return all as Prometheus reads it."""
+        """Return all in Prometheus' text format."""
         runtime = self._runtime
         running = Counter(one.state for one in runtime.running.each())
         lines = [
-            *_head("mindstream_requests_total", "counter", "Requests that were answered."),
+            *_head("mindstream_requests_total", "counter", "Answered requests."),
             *(
                 f'mindstream_requests_total{{method="{method}",status="{status}"}} {n}'
                 for (method, status), n in sorted(self.requests.items())
             ),
-            *_head("mindstream_request_seconds_total", "counter", "Seconds that answering took, streams included."),
+            *_head("mindstream_request_seconds_total", "counter", "Seconds spent on answers, including streams."),
             *(
                 f'mindstream_request_seconds_total{{method="{method}"}} {n:.3f}'
                 for method, n in sorted(self.seconds.items())
             ),
-            *_gauge("mindstream_requests_going", "Requests that go on.", self.going),
-            *_gauge("mindstream_minds_open", "Minds that are open.", len(runtime.minds)),
-            *_gauge("mindstream_event_listeners", "Clients that listen to events.", runtime.listeners()),
+            *_gauge("mindstream_requests_going", "Running requests.", self.going),
+            *_gauge("mindstream_minds_open", "Open minds.", len(runtime.minds)),
+            *_gauge("mindstream_event_listeners", "Clients that are subscribed to events.", runtime.listeners()),
             *_head("mindstream_operations", "gauge", "Operations, by state."),
             *(f'mindstream_operations{{state="{state}"}} {n}' for state, n in sorted(running.items())),
-            *_head("mindstream_webhook_posts_total", "counter", "Posts to the webhook, by what came of them."),
+            *_head("mindstream_webhook_posts_total", "counter", "Posts to the webhook, by result."),
             *(f'mindstream_webhook_posts_total{{result="{result}"}} {n}' for result, n in sorted(self.webhook.items())),
             *_gauge(
                 "mindstream_rss_peak_bytes",
-                "The most memory that the process held.",
+                "Peak memory of the process.",
                 resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
             ),
         ]
@@ -78,14 +72,16 @@ def add_health(api: FastAPI, runtime: Runtime, metrics: Metrics) -> None:
 
     @api.get("/healthz", tags=["server"], operation_id="server.healthz")
     async def healthz() -> Health:
-        """Tell that the process lives."""
+        """Report that the process is running."""
         return Health()
 
-    @api.get("/readyz", tags=["server"], operation_id="server.readyz", responses=problems_of("READY"))
+    @api.get(
+        "/readyz", tags=["server"], operation_id="server.readyz", responses=problem_responses("too-many", "unavailable")
+    )
     async def readyz() -> Health:
-        """Tell that the data folder can be used, and that the server is not about to end."""
+        """Report that the data can be read, and that the server is not shutting down."""
         if runtime.is_ending:
-            raise Refusal("unavailable", "this server is about to end")
+            raise Refusal("unavailable", "this server is shutting down")
         await runtime.check()
         return Health()
 
@@ -94,13 +90,14 @@ def add_health(api: FastAPI, runtime: Runtime, metrics: Metrics) -> None:
         tags=["server"],
         operation_id="server.metrics",
         response_class=Response,
-        responses=problems_of("NEED") | {200: {"content": {TEXT: {"schema": {"type": "string"}}}}},
+        responses=problem_responses("unauthenticated", "too-many")
+        | {200: {"content": {TEXT: {"schema": {"type": "string"}}}}},
     )
     async def show(request: Request) -> Response:
-        """Return counts and gauges, as Prometheus reads them; for tokens of the tenant `local` (admin, server.read)."""
+        """Return metrics in Prometheus' text format; for tokens of the tenant `local` (admin, server.read)."""
         principal = principal_of(request.scope)
         if principal.tenant != LOCAL or principal.only or not principal.scopes & METRICS_SCOPES:
-            raise Forbidden("metrics are of the whole server: use a token of the tenant `local` with `server.read`")
+            raise Forbidden("metrics cover the whole server: use a token of the tenant `local` with `server.read`")
         return Response(metrics.text(), media_type=TEXT)
 
 

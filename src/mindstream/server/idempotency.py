@@ -1,7 +1,7 @@
-"""Idempotency-Key: a write that is sent again is answered as the first time, and done once.
+"""Idempotency-Key: a write that is sent again is executed once and gets the first answer again.
 
-Answers are kept in memory; on disk only what holds no words and no names: a sequence number, an id. After a restart,
-and after words were erased that may stand in it, the key of another one is known to be done, and said to be.
+Answers are kept in memory; on disk only those without users' words and names: a sequence number, an id. After a
+restart, or after words were erased that an answer may contain, its key is answered with a conflict.
 """
 
 from __future__ import annotations
@@ -9,35 +9,29 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from pydantic import BaseModel
 
 from mindstream.errors import InputError, MindstreamError
 from mindstream.log.names import StreamKey
-from mindstream.server.ledger import Ledger
 from mindstream.server.problems import Refusal
+from mindstream.server.server_state import ServerState
 from mindstream.service.operations.minds import ONCE
 from mindstream.service.operations.principal import Principal
 from mindstream.service.operations.runtime import Runtime
 from mindstream.service.operations.table import Operation
 
-LONGEST = 200
-MOST = 10_000
-
-
-LOOK_S, PATIENCE_S = 0.2, 10.0
-"""How often, and how long, it is looked whether another server of these data has done it."""
-
-
+MAX_KEY, MAX_ANSWERS = 200, 10_000
+POLL_S, PATIENCE_S = 0.2, 10.0
+"""Seconds: the interval of checks whether another server of these data has finished a write, and how long they last."""
 SHARED = ("pools", "towns")
-"""Rooms whose answers hold words of several users: those go where words of anybody were erased."""
+"""Packages whose answers contain words of several users: these are dropped when any user's words are erased."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Answered:
-    """An answer; `stream`: whose words may stand in it (None: anybody's), with erasures known up to `upto`."""
+    """An answer; `stream`: whose words it may contain (None: anyone's); `upto`: the last erasure before it was made."""
 
     answer: BaseModel
     tenant_key: str
@@ -49,50 +43,38 @@ class Writes:
     """The writes that came with a key.
 
     Args:
-        patience_s: so long another server may be at what was begun under a key; 0: there is none.
+        patience_s: how long to wait for another server that is executing the same write; 0: there is none.
     """
 
-    def __init__(self, runtime: Runtime, ledger: Ledger, patience_s: float = 0.0) -> None:
-        self._runtime, self._ledger, self._patience_s = runtime, ledger, patience_s
+    def __init__(self, runtime: Runtime, state: ServerState, patience_s: float = 0.0) -> None:
+        self._runtime, self._state, self._patience_s = runtime, state, patience_s
         self._answers: OrderedDict[str, _Answered] = OrderedDict()
-        self._going_on: dict[str, tuple[str, asyncio.Event]] = {}
+        self._running: dict[str, tuple[str, asyncio.Event]] = {}
 
-    async def once(
-        self,
-        key: str,
-        principal: Principal,
-        operation: Operation,
-        ask: BaseModel,
-        do: Callable[[], Awaitable[BaseModel]],
-    ) -> BaseModel:
-        """Do it, unless it was done under this key: then return what came of it.
+    async def once(self, key: str, principal: Principal, operation: Operation, asked: BaseModel) -> BaseModel:
+        """Execute an operation, unless it was executed under this key: then return its answer.
 
         Raises:
-            InputError: it is no key.
-            Refusal: the key was used for another request, or what came of it is not known any more.
+            InputError: the key cannot be used.
+            Refusal: the key was used for another request, or the answer is no longer known.
         """
-        if not (0 < len(key) <= LONGEST and key.isprintable()):
-            raise InputError(f"an Idempotency-Key has 1 to {LONGEST} characters")
+        if not (0 < len(key) <= MAX_KEY and key.isprintable()):
+            raise InputError(f"an Idempotency-Key has 1 to {MAX_KEY} printable characters")
         place = await self._digest(principal.tenant_key, principal.key, principal.user, operation.name, key)
-        request = await self._digest(operation.name, ask.model_dump_json())
-        while (going := self._going_on.get(place)) is not None:
-            _check_same(going[0], request)
-            await going[1].wait()
+        request = await self._digest(operation.name, asked.model_dump_json())
+        while (running := self._running.get(place)) is not None:
+            _check_same(running[0], request)
+            await running[1].wait()
         ended = asyncio.Event()
-        self._going_on[place] = (request, ended)
+        self._running[place] = (request, ended)
         try:
-            return await self._once(place, request, principal, operation, do)
+            return await self._once(place, request, principal, operation, asked)
         finally:
-            del self._going_on[place]
+            del self._running[place]
             ended.set()
 
     async def _once(
-        self,
-        place: str,
-        request: str,
-        principal: Principal,
-        operation: Operation,
-        do: Callable[[], Awaitable[BaseModel]],
+        self, place: str, request: str, principal: Principal, operation: Operation, asked: BaseModel
     ) -> BaseModel:
         found = await self._begin(place, request, operation)
         if found is not None:
@@ -100,26 +82,26 @@ class Writes:
         store = self._runtime.tenant(principal).store
         upto, once = await store.last_erasure(), ONCE.set(place)
         try:
-            answer = await do()
+            answer: BaseModel = await operation.call(self._runtime, principal, asked)
         except MindstreamError:
-            await self._ledger.drop(place)  # nothing was done; it may be tried again
+            await self._state.drop(place)  # nothing was done; it may be tried again
             raise
         finally:
             ONCE.reset(once)
-        await self._ledger.done(place, operation.status, _kept(operation, answer))
+        await self._state.done(place, operation.status, _storable(operation, answer))
         stream = store.key(principal.name) if principal.user and operation.room not in SHARED else None
         self._answers[place] = _Answered(answer, principal.tenant_key, stream, upto)
-        if len(self._answers) > MOST:
+        if len(self._answers) > MAX_ANSWERS:
             self._answers.popitem(last=False)
         return answer
 
     async def _begin(self, place: str, request: str, operation: Operation) -> tuple[str, int, str] | None:
-        """Take the key, or return what stands there; another server may be at it, which is waited for.
+        """Reserve the key (None), or return its state; a write that another server is executing is waited for.
 
-        What is done once by itself may be begun by several: whoever is second is told what the first has done.
+        An operation that is itself executed once under a key may be begun by several servers.
         """
-        for _ in range(int(self._patience_s / LOOK_S) + 1):
-            found = await self._ledger.begin(place, request)
+        for _ in range(int(self._patience_s / POLL_S) + 1):
+            found = await self._state.begin(place, request)
             if found is None:
                 return None
             _check_same(found[0], request)
@@ -127,32 +109,30 @@ class Writes:
                 break
             if operation.is_once:
                 return None
-            await asyncio.sleep(LOOK_S if self._patience_s else 0)
+            await asyncio.sleep(POLL_S if self._patience_s else 0)
         return found
 
     async def _first(self, place: str, principal: Principal, operation: Operation, status: int, kept: str) -> BaseModel:
-        if place in self._answers and not await self._is_lost(place):
-            return self._answers[place].answer
+        if (held := self._answers.get(place)) is not None and not await self._is_lost(place, held):
+            return held.answer
         if kept:
-            answer = operation.reply.model_validate(json.loads(kept))
+            answer = operation.reply.model_validate_json(kept)
             return await operation.complete(self._runtime, principal, answer) if operation.complete else answer
-        what = "was done" if status else "may have been done when the server ended"
-        raise Refusal("conflict", f"this {what}; its answer is not kept: look before you send it under another key")
+        what = "was executed" if status else "may have been executed when the server ended"
+        raise Refusal("conflict", f"this {what}; its answer is not kept: check before you send it under another key")
 
     async def _digest(self, *parts: str) -> str:
-        """Return what the ledger knows parts by: keyed, for names and words could be tried."""
+        """Return a keyed digest, since names and words could be guessed from a plain one."""
         return await self._runtime.server_store().digest(json.dumps(parts))
 
     async def check(self, stream: StreamKey) -> None:
-        """Let go of the answers in which words of a stream may stand that were erased since."""
+        """Drop the answers that may contain words of a stream that were erased since."""
         for place, each in list(self._answers.items()):
             if each.stream in (None, stream):
-                await self._is_lost(place)
+                await self._is_lost(place, each)
 
-    async def _is_lost(self, place: str) -> bool:
-        """Let go of an answer where words that may stand in it were erased since, and tell whether that is so."""
-        if (each := self._answers.get(place)) is None:
-            return True
+    async def _is_lost(self, place: str, each: _Answered) -> bool:
+        """Drop an answer if words that it may contain were erased since; return whether that is so."""
         store = self._runtime.store_of(each.tenant_key)
         if each.stream is None:
             is_lost = await store.last_erasure() > each.upto
@@ -163,8 +143,8 @@ class Writes:
         return is_lost
 
 
-def _kept(operation: Operation, answer: BaseModel) -> str:
-    """Return what the ledger keeps of an answer; "" where it holds words."""
+def _storable(operation: Operation, answer: BaseModel) -> str:
+    """Return the JSON to store for an answer; "" if it contains words."""
     if not operation.wordless:
         return ""
     bare = {name: type(getattr(answer, name))() for name in operation.leaves_out}

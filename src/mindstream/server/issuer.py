@@ -1,18 +1,17 @@
-"""An OIDC issuer: whoever holds a token that it has signed for this server is a tenant with scopes, until it ends.
+"""An OIDC issuer: a token that it signed for this server gives access to a tenant, with scopes, until it ends.
 
-Nobody is asked when a token comes: it is checked against the issuer's public keys, which are fetched over HTTPS
-(OpenID Connect Discovery 1.0, RFC 7517) and kept.
+Tokens are checked against the issuer's public keys, which are fetched over HTTPS (OpenID Connect Discovery 1.0,
+RFC 7517) and kept; the issuer is not asked about single tokens.
 """
 
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import json
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 import httpx2
 import jwt
@@ -23,19 +22,21 @@ from mindstream.errors import InputError
 from mindstream.log.erasures import digest_of
 from mindstream.log.names import StreamName
 from mindstream.models.providers import wire
+from mindstream.server.auth import is_loopback
 from mindstream.server.problems import Refusal
 from mindstream.server.tokens import ISSUED, IssuedLimits, Token
 from mindstream.service.operations.principal import LOCAL, checked_scopes, checked_tenant_name
 
 CONFIGURATION = "/.well-known/openid-configuration"
 KEY_TYPES = {"RS256": "RSA", "ES256": "EC"}
-"""The ways of signing that are taken, and the keys they want; a token's own word for its way opens nothing else."""
-LEAST_RSA_BITS = 2_048
+"""The accepted signature algorithms and their key types; a token cannot choose any other."""
+LEAST_BITS = {"RSA": 2_048, "EC": 256}
 LEEWAY_S = 30.0
-"""So far the clocks of the issuer and of this machine may be apart."""
-KEPT_S, APART_S, FETCH_S = 3_600.0, 30.0, 5.0
-"""Keys are fetched anew after an hour; for a key that is not known at most every 30 s, and for 5 s each time."""
-MOST_BYTES, LONGEST = 1_000_000, 8_000
+"""Maximum difference in seconds between the clocks of the issuer and of this machine."""
+KEPT_S, RETRY_S, FIRST_RETRY_S, FETCH_S = 3_600.0, 30.0, 1.0, 5.0
+"""Seconds: keys are fetched anew after KEPT_S; an unknown key causes at most one fetch in RETRY_S (before the first
+fetch that succeeded: FIRST_RETRY_S); a fetch takes at most FETCH_S."""
+MAX_BYTES, MAX_TOKEN = 1_000_000, 8_000
 
 
 class _Configuration(BaseModel):
@@ -48,14 +49,18 @@ class Issuer:
 
     Args:
         url: the issuer, as it names itself in its tokens (`iss`).
-        audience: what a token must be for (`aud`), one of these.
-        tenant_claim: what says whose tenant it is.
-        user_claim: what says the one user that it is for, as `sub`; "": it is for any of the tenant's.
-        tokens, usd: what each holder may spend on models, a day; None: what the server may. A holder is a tenant's user
+        audience: a token must be for one of these (`aud`).
+        tenant_claim: the claim that names the tenant.
+        user_claim: the claim that names the one user that a token is for, as `sub`; "": tokens are for any user.
+        tokens, usd: what each holder may spend on models, a day; None: no limit. A holder is a tenant's user
             (`user_claim`), else a tenant's `sub`.
 
+    Attributes:
+        digest: makes a keyed digest of who holds a token: the audit, limits and budgets store that. The server
+            replaces it by one whose key is a secret of its data.
+
     Raises:
-        InputError: it is no HTTPS address (HTTP only on this machine), or there is no audience.
+        InputError: the URL is not HTTPS (HTTP is accepted on this machine), or there is no audience.
     """
 
     def __init__(
@@ -78,34 +83,31 @@ class Issuer:
         self._keys: dict[str, jwt.PyJWK] = {}
         self._fetched: float | None = None
         self._tried: float | None = None
-        self._one_at_a_time = asyncio.Lock()
-        self.digest: Callable[[str], Awaitable[str]] = _digester()
-        """Makes a keyed digest of who holds a token: the audit, limits and budgets know them by that.
+        self._fetching = asyncio.Lock()
+        self._secret = secrets.token_hex(32)
+        self.digest: Callable[[str], Awaitable[str]] = self._digest
 
-        The server puts one in its place whose key is a secret of its data.
-        """
+    async def _digest(self, text: str) -> str:
+        return digest_of(self._secret, text)
 
     async def find(self, token: str) -> Token | None:
-        """Return what a token stands for; None where it stands for nothing.
+        """Return what a token stands for; None if it is not valid.
 
         Raises:
-            Refusal: its key is not known, and the issuer cannot be asked.
+            Refusal: no keys are known, and the issuer cannot be reached.
         """
         try:
-            head = jwt.get_unverified_header(token) if len(token) <= LONGEST else {}
-        except jwt.PyJWTError:
-            return None
-        way, name = head.get("alg"), head.get("kid")
-        if way not in KEY_TYPES or not isinstance(name, str) or not name:
-            return None
-        key = await self._key(name)
-        if key is None or key.key_type != KEY_TYPES[way] or key.algorithm_name != way:
-            return None
-        try:
+            header = jwt.get_unverified_header(token) if len(token) <= MAX_TOKEN else {}
+            algorithm, name = header.get("alg"), header.get("kid")
+            if algorithm not in KEY_TYPES or not isinstance(name, str) or not name:
+                return None
+            key = await self._key(name)
+            if key is None or key.key_type != KEY_TYPES[algorithm] or key.algorithm_name != algorithm:
+                return None
             claims = jwt.decode(
                 token,
                 key,
-                [way],
+                [algorithm],
                 issuer=self.url,
                 audience=self._audience,
                 leeway=LEEWAY_S,
@@ -115,9 +117,9 @@ class Issuer:
             return None
         return await self._token(claims)
 
-    def left_s(self, token: Token) -> float:
-        """Return how long a token of the issuer's still holds; below 0 where it does not any more."""
-        return token.ends + LEEWAY_S - self._clock.now()
+    async def left_s(self, _: str, found: Token) -> float:
+        """Return for how many seconds a token is still valid; below 0 if it is not."""
+        return found.ends + LEEWAY_S - self._clock.now()
 
     async def _token(self, claims: dict[str, Any]) -> Token | None:
         tenant, user = claims.get(self._tenant_claim), claims.get(self._user_claim) if self._user_claim else ""
@@ -129,9 +131,9 @@ class Issuer:
         ):
             return None
         try:
-            principal = f"{tenant}\n{user or claims.get('sub', '')}"
+            holder = f"{tenant}\n{user or claims.get('sub', '')}"
             return Token(
-                id=f"{ISSUED}{(await self.digest(principal))[:20]}",
+                id=f"{ISSUED}{(await self.digest(holder))[:20]}",
                 hash="",
                 tenant=checked_tenant_name(tenant),
                 scopes=read_scopes(claims),
@@ -145,22 +147,24 @@ class Issuer:
             return None
 
     async def _key(self, name: str) -> jwt.PyJWK | None:
-        """Return a key by its name, fetched where it is not known or the keys are old."""
-        if name not in self._keys or self._is_since(self._fetched, KEPT_S):
-            async with self._one_at_a_time:
-                if (name not in self._keys or self._is_since(self._fetched, KEPT_S)) and self._is_since(
-                    self._tried, APART_S if self._fetched is not None else 1.0
-                ):
+        """Return a key by its name; keys are fetched if it is unknown or they are old."""
+        if self._is_stale(name):
+            async with self._fetching:
+                retry_s = FIRST_RETRY_S if self._fetched is None else RETRY_S
+                if self._is_stale(name) and self._is_since(self._tried, retry_s):
                     await self._fetch()
         if not self._keys:
-            raise Refusal("unavailable", "the issuer of tokens cannot be asked for its keys", {"Retry-After": "2"})
+            raise Refusal("unavailable", "the issuer's keys cannot be fetched at the moment", {"Retry-After": "2"})
         return self._keys.get(name)
+
+    def _is_stale(self, name: str) -> bool:
+        return name not in self._keys or self._is_since(self._fetched, KEPT_S)
 
     def _is_since(self, moment: float | None, seconds: float) -> bool:
         return moment is None or self._clock.elapsed() - moment >= seconds
 
     async def _fetch(self) -> None:
-        """Fetch the keys; where that fails, those that are there stay."""
+        """Fetch the keys; if that fails, the known ones stay."""
         self._tried = self._clock.elapsed()
         try:
             async with (
@@ -168,10 +172,9 @@ class Issuer:
                 httpx2.AsyncClient(timeout=FETCH_S, follow_redirects=False, verify=wire.certificates()) as client,
             ):
                 found = _Configuration.model_validate_json(await _get(client, self.url.rstrip("/") + CONFIGURATION))
-                if found.issuer != self.url:
-                    return
-                self._keys = read_keys(json.loads(await _get(client, checked_address(found.jwks_uri))))
-                self._fetched = self._clock.elapsed()
+                if found.issuer == self.url:
+                    self._keys = read_keys(json.loads(await _get(client, checked_address(found.jwks_uri))))
+                    self._fetched = self._clock.elapsed()
         except (
             httpx2.HTTPError,
             httpx2.InvalidURL,
@@ -186,7 +189,7 @@ class Issuer:
 
 
 async def _get(client: httpx2.AsyncClient, url: str) -> bytes:
-    """Return the body at a URL, of at most MOST_BYTES.
+    """Return the body at a URL, of at most MAX_BYTES.
 
     Raises:
         httpx2.HTTPError: it cannot be fetched.
@@ -196,47 +199,34 @@ async def _get(client: httpx2.AsyncClient, url: str) -> bytes:
         headers = answer.headers
         wire.check_response(answer.status_code, headers.get("location", ""), headers.get("content-encoding", ""))
         answer.raise_for_status()
-        allowance, body = wire.Allowance(MOST_BYTES), b""
+        allowance, body = wire.Allowance(MAX_BYTES), b""
         async for part in answer.aiter_raw():
             allowance.take(part)
             body += part
         return body
 
 
-def _digester() -> Callable[[str], Awaitable[str]]:
-    key = secrets.token_hex(32)
-
-    async def digest(text: str) -> str:
-        return digest_of(key, text)
-
-    return digest
-
-
-def read_keys(told: object) -> dict[str, jwt.PyJWK]:
-    """Return the keys that are for signing, by name; others are passed over."""
-    keys = told.get("keys") if isinstance(told, dict) else None
+def read_keys(document: object) -> dict[str, jwt.PyJWK]:
+    """Return the keys of a key set that are for signing, by name; unsuitable ones are skipped."""
+    keys = document.get("keys") if isinstance(document, dict) else None
     found = {}
     for each in keys if isinstance(keys, list) else []:
-        if not isinstance(each, dict) or each.get("use", "sig") != "sig" or not isinstance(each.get("kid"), str):
-            continue
         try:
             key = jwt.PyJWK(each)
-        except (jwt.PyJWTError, ValueError, TypeError):
+            bits = getattr(key.key, "key_size", 0)
+        except (jwt.PyJWTError, ValueError, TypeError, AttributeError):
             continue
-        if KEY_TYPES.get(key.algorithm_name) == key.key_type and getattr(key.key, "key_size", 0) >= _least(key):
-            found[each["kid"]] = key
+        is_usable = key.public_key_use in (None, "sig") and KEY_TYPES.get(key.algorithm_name) == key.key_type
+        if is_usable and isinstance(key.key_id, str) and bits >= LEAST_BITS[key.key_type or ""]:
+            found[key.key_id] = key
     return found
 
 
-def _least(key: jwt.PyJWK) -> int:
-    return LEAST_RSA_BITS if key.key_type == "RSA" else 256
-
-
 def read_scopes(claims: dict[str, Any]) -> list[str]:
-    """Return those scopes of a token that mean something here; `scope` has blanks between them, or is a list."""
-    told = claims.get("scope", claims.get("scp", ""))
+    """Return the scopes of a token that this server knows; `scope` is a list, or a text with blanks between them."""
+    given = claims.get("scope", claims.get("scp", ""))
     found: set[str] = set()
-    for each in told.split() if isinstance(told, str) else told if isinstance(told, list) else []:
+    for each in given.split() if isinstance(given, str) else given if isinstance(given, list) else []:
         try:
             found |= checked_scopes(str(each))
         except InputError:
@@ -245,27 +235,17 @@ def read_scopes(claims: dict[str, Any]) -> list[str]:
 
 
 def checked_address(url: str) -> str:
-    """Return an address that can be trusted to be whose it says.
+    """Return an address whose server is authenticated.
 
     Raises:
-        InputError: it is none.
+        InputError: it is not HTTPS, and not HTTP on this machine, or has a query, a fragment or credentials.
     """
-    parts = _split(url)
-    is_plain = bool(parts.hostname) and not (parts.query or parts.fragment or parts.username)
-    if is_plain and (parts.scheme == "https" or (parts.scheme == "http" and _is_here(parts.hostname or ""))):
-        return url
-    raise InputError(f"{url[:200]!r} must be an address with https:// (http:// only on this machine)")
-
-
-def _split(url: str) -> SplitResult:
     try:
-        return urlsplit(url)
+        parts = urlsplit(url)
     except ValueError:
-        return urlsplit("")
-
-
-def _is_here(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+        parts = urlsplit("")
+    host = parts.hostname or ""
+    is_safe = parts.scheme == "https" or (parts.scheme == "http" and (host == "localhost" or is_loopback(host)))
+    if not (host and is_safe) or parts.query or parts.fragment or parts.username:
+        raise InputError(f"{url[:200]!r} must be an address with https:// (http:// only on this machine)")
+    return url

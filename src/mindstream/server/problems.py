@@ -1,32 +1,45 @@
-"""What goes wrong, as application/problem+json (RFC 9457): a dozen types, a sentence, never a trace."""
+"""Errors as application/problem+json (RFC 9457); below /v1 in OpenAI's form. Neither contains a stack trace."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
+from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
 
 from mindstream.errors import (
     BudgetSpent,
     Conflict,
     ErasedMeanwhile,
-    InputError,
-    MindstreamError,
     ModelError,
+    ModelResting,
+    ModelUnavailable,
+    PromptTooLong,
+    RateLimited,
     SettingsError,
     StorageError,
     ToolError,
     UserError,
 )
+from mindstream.server.asgi import Scope, path_of
 from mindstream.service.operations.principal import Forbidden, NotFound, NotOffered
 
 TYPE = "application/problem+json"
+OPENAI = "/v1/"
+"""Below this path, errors have OpenAI's form."""
+RETRY_S = 5
+NO_RETRY = {"x-should-retry": "false"}
+"""OpenAI's clients retry most errors by themselves; here that would not help."""
 
 
 class Problem(BaseModel):
-    """What went wrong. `type` is one of the table in docs/server.md; `detail` says what to do, where that is known."""
+    """An error. `type` is listed in docs/server.md; `detail` says what to do, where that is known."""
 
     type: str
     title: str
@@ -38,8 +51,8 @@ class Refusal(Exception):  # noqa: N818
     """Ends a request with a problem.
 
     Attributes:
-        kind: one of `PROBLEMS`.
-        headers: that go with it.
+        kind: a key of `PROBLEMS`.
+        headers: response headers to send with it.
     """
 
     def __init__(self, kind: str, detail: str = "", headers: Mapping[str, str] = MappingProxyType({})) -> None:
@@ -48,31 +61,31 @@ class Refusal(Exception):  # noqa: N818
 
 
 PROBLEMS = {
-    "invalid": (422, "The request does not fit"),
-    "malformed": (400, "The request cannot be read"),
-    "unauthenticated": (401, "A token is wanted"),
-    "forbidden": (403, "That is not allowed"),
-    "not-found": (404, "There is no such thing"),
-    "method": (405, "That cannot be done here"),
-    "not-acceptable": (406, "It cannot be given in that form"),
-    "conflict": (409, "Somebody was first"),
-    "too-large": (413, "It is too large"),
-    "media-type": (415, "It cannot be read in that form"),
+    "invalid": (422, "The request is invalid"),
+    "malformed": (400, "The request cannot be parsed"),
+    "unauthenticated": (401, "A token is required"),
+    "forbidden": (403, "Not allowed"),
+    "not-found": (404, "Not found"),
+    "method": (405, "Method not allowed"),
+    "not-acceptable": (406, "This response format is not available"),
+    "conflict": (409, "Conflict"),
+    "too-large": (413, "The request is too large"),
+    "media-type": (415, "This request format is not supported"),
     "misdirected": (421, "This host is not served here"),
-    "too-many": (429, "Too much was asked for"),
-    "internal": (500, "It is our fault"),
-    "not-offered": (501, "The operator has not set that up"),
-    "model": (502, "A model or tool did not answer as asked"),
-    "unavailable": (503, "It cannot be done just now"),
+    "too-many": (429, "A limit was exceeded"),
+    "internal": (500, "Internal error"),
+    "not-offered": (501, "Not set up by the operator"),
+    "model": (502, "A model or tool failed"),
+    "unavailable": (503, "Temporarily unavailable"),
 }
-"""By the last part of its type: the status and the title."""
+"""Status and title, by the last part of the type."""
+BY_STATUS = {status: kind for kind, (status, _) in PROBLEMS.items()}
 
 KINDS: tuple[tuple[type[Exception], str], ...] = (
     (NotFound, "not-found"),
     (Forbidden, "forbidden"),
     (NotOffered, "not-offered"),
     (SettingsError, "not-offered"),
-    (InputError, "invalid"),
     (UserError, "invalid"),
     (Conflict, "conflict"),
     (ErasedMeanwhile, "conflict"),
@@ -80,8 +93,35 @@ KINDS: tuple[tuple[type[Exception], str], ...] = (
     (BudgetSpent, "too-many"),
     (ModelError, "model"),
     (ToolError, "model"),
-    (MindstreamError, "internal"),
 )
+OPENAI_CODES = {
+    "unauthenticated": "invalid_api_key",
+    "not-found": "model_not_found",
+    "too-many": "rate_limit_exceeded",
+    "too-long": "context_length_exceeded",
+}
+
+
+class ApiError(BaseModel):
+    """An error in OpenAI's form."""
+
+    message: str
+    type: str
+    param: str | None = None
+    code: str | None = None
+
+
+class ErrorBody(BaseModel):
+    """The body of an error response of OpenAI's API."""
+
+    error: ApiError
+
+
+OPENAI_RESPONSES: dict[int | str, dict[str, Any]] = {
+    status: {"model": ErrorBody, "description": PROBLEMS[BY_STATUS[status]][1]}
+    for status in (400, 401, 403, 404, 405, 413, 421, 429, 500, 502, 503)
+}
+"""The error responses to document for each route below /v1."""
 
 
 def problem(kind: str, detail: str = "") -> Problem:
@@ -91,34 +131,85 @@ def problem(kind: str, detail: str = "") -> Problem:
 
 
 def problem_of(error: BaseException) -> tuple[Problem, Mapping[str, str]]:
-    """Return how an error is told, and its headers; of what is our own fault nothing is told but that."""
-    if isinstance(error, Refusal):
-        return problem(error.kind, error.detail), error.headers
-    if isinstance(error, ValidationError):
-        return problem("invalid", describe_mistakes(error.errors())), {}
+    """Return the problem and the response headers for an error; internal errors have no detail."""
+    match error:
+        case Refusal():
+            return problem(error.kind, error.detail), error.headers
+        case HTTPException():
+            return problem(BY_STATUS.get(error.status_code, "malformed")), error.headers or {}
+        case RequestValidationError():
+            mistakes = error.errors()
+            kind = "malformed" if any(each["type"] == "json_invalid" for each in mistakes) else "invalid"
+            return problem(kind, describe_mistakes(mistakes, is_rest=True)), {}
+        case ValidationError():
+            return problem("invalid", describe_mistakes(error.errors())), {}
+        case RecursionError():
+            return problem("malformed", "the JSON is nested too deeply"), {}
     for shape, kind in KINDS:
         if isinstance(error, shape):
             if kind == "unavailable":
-                return problem(kind, "the memory cannot be read or written just now"), {"Retry-After": "2"}
-            return problem(kind, "" if kind == "internal" else str(error)[:2_000]), {}
+                return problem(kind, "the memory cannot be read or written at the moment"), {"Retry-After": "2"}
+            return problem(kind, str(error)[:2_000]), {}
     return problem("internal"), {}
 
 
+def problem_response(error: BaseException, scope: Scope) -> Response:
+    """Return the response to a request that failed."""
+    found, headers = problem_of(error)
+    if not path_of(scope).startswith(OPENAI):
+        return Response(found.model_dump_json(ensure_ascii=True), found.status, dict(headers), TYPE)
+    body = openai_error(found).model_dump_json(ensure_ascii=True)
+    return Response(body, 400 if found.status == 422 else found.status, dict(headers), "application/json")
+
+
+def openai_error(found: Problem) -> ErrorBody:
+    """Return a problem in OpenAI's form."""
+    kind, status = found.type.rpartition(":")[2], found.status
+    of = "rate_limit_error" if status == 429 else "server_error" if status >= 500 else "invalid_request_error"
+    code = OPENAI_CODES.get(kind, kind.replace("-", "_"))
+    return ErrorBody(error=ApiError(message=found.detail or found.title, type=of, code=code))
+
+
+def openai_stream_error(error: BaseException) -> ErrorBody:
+    """Return an error that occurs after a stream has begun, in OpenAI's form."""
+    return openai_error(problem_of(model_refusal(error))[0])
+
+
+def model_refusal(error: BaseException) -> BaseException:
+    """Return a model's error with the status and headers that OpenAI's clients act on; other errors unchanged."""
+    match error:
+        case RateLimited():
+            return Refusal("too-many", str(error), _retry_after(error.retry_after_s))
+        case ModelResting():
+            return Refusal("unavailable", str(error), _retry_after(error.rest_s))
+        case BudgetSpent():
+            return Refusal("too-many", str(error), NO_RETRY)
+        case PromptTooLong():
+            return Refusal("invalid", str(error))
+        case ModelUnavailable():
+            return Refusal("unavailable", str(error), _retry_after(None))
+    return error
+
+
+def _retry_after(seconds: float | None) -> dict[str, str]:
+    return {"Retry-After": str(max(1, math.ceil(seconds or RETRY_S)))}
+
+
 PLACES = ("body", "query", "path", "header")
-"""The first part of where a mistake is in a REST request; an argument may have such a name, too."""
+"""The first part of a mistake's location in a REST request."""
 
 
 def describe_mistakes(mistakes: object, *, is_rest: bool = False) -> str:
-    """Say what does not fit, field by field, and of what type it was; what was sent is not repeated."""
-    told = []
+    """Describe validation errors field by field, with the type that was found; values are never repeated."""
+    described = []
     for each in list(mistakes)[:10] if isinstance(mistakes, list | tuple) else []:
         parts = list(each["loc"])
         if is_rest and len(parts) > 1 and parts[0] in PLACES:
             del parts[0]
         where = ".".join(map(str, parts))[:100]
         found = f", found {_type(each['input'])}" if each.get("type") != "missing" and "input" in each else ""
-        told.append(f"{where}: {each['msg']}{found}" if where else f"{each['msg']}{found}")
-    return "; ".join(told)
+        described.append(f"{where}: {each['msg']}{found}" if where else f"{each['msg']}{found}")
+    return "; ".join(described)
 
 
 def _type(value: object) -> str:
@@ -126,6 +217,6 @@ def _type(value: object) -> str:
     return "null" if value is None else names.get(type(value), "something else")
 
 
-def body_of(found: Problem) -> bytes:
-    """Return a problem as bytes."""
-    return json.dumps(found.model_dump(), ensure_ascii=True).encode()
+def problem_json(error: BaseException) -> str:
+    """Return an error's problem as JSON."""
+    return json.dumps(problem_of(error)[0].model_dump())

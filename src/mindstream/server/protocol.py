@@ -14,7 +14,7 @@ from mindstream.log.database import release_heap
 
 LOG = logging.getLogger("mindstream.server")
 HEAD_S = 15.0
-"""Seconds that a request's head may take, from the connection or from its first byte on."""
+"""Maximum seconds for a request's head, from the connection or from its first byte on."""
 STUCK_S, CHECK_S = 30.0, 5.0
 """Seconds in which a client must take something of what waits for it, and how often that is checked."""
 MOST = 4_000
@@ -95,7 +95,7 @@ class BoundedConnection(Connection):
         super().connection_lost(exc)
 
     def _is_idle(self) -> bool:
-        """Return whether no request has come whole to its body."""
+        """Return whether no request's head has arrived completely."""
         return self.cycle is None or (self.cycle.response_complete and self.conn.our_state is h11.IDLE)
 
     def _wait_for_head(self) -> None:

@@ -1,4 +1,4 @@
-"""Run the server: uvicorn, with an end that lets answers end."""
+"""Run the server: uvicorn, with a shutdown that lets running answers finish."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ from mindstream.server.auth import is_loopback
 from mindstream.server.protocol import BoundedConnection
 
 DRAIN_S = 20.0
-"""So long answers may go on after SIGTERM."""
+"""Maximum seconds for which answers continue after SIGTERM."""
 BACKLOG = 4_096
-"""Connections that may wait to be accepted; where it is full, the system lets a client wait ever longer."""
+"""Connections that may wait to be accepted; when it is full, clients wait ever longer."""
 COLLECTED_AFTER = (1_000, 10, 100)
-"""New objects, and collections of the younger generations, after which the garbage collector runs. All requests
-wait while it does, a tenth of a second for 20,000 objects on a busy machine: so it looks at few at a time."""
+"""Thresholds of the garbage collector. All requests wait while it runs, a tenth of a second for 20,000 objects on a
+busy machine: so it examines few objects at a time."""
 
 
 class Server(uvicorn.Server):
-    """Uvicorn's server; where it listens stands on standard error, and before it ends answers may end."""
+    """Uvicorn's server; it prints its address on standard error, and lets answers finish before it ends."""
 
-    def __init__(self, api_app: ApiApp, config: uvicorn.Config, tell: Callable[[str], None] | None = None) -> None:
+    def __init__(self, api_app: ApiApp, config: uvicorn.Config, on_start: Callable[[str], None] | None = None) -> None:
         super().__init__(config)
-        self._api_app, self._tell = api_app, tell
+        self._api_app, self._on_start = api_app, on_start
 
-    async def serve_doors(self, sockets: list[socket.socket]) -> None:
-        """Open the house, serve until told to end, and close it. Beyond loopback every request needs a token.
+    async def serve_app(self, sockets: list[socket.socket]) -> None:
+        """Open the runtime, serve until a signal arrives, and close it. Beyond loopback every request needs a token.
 
         Raises:
-            MindstreamError: it cannot be opened.
+            MindstreamError: the runtime cannot be opened.
         """
         if not all(is_loopback(each.getsockname()[0]) for each in sockets):
             self._api_app.admission.require_token = True
@@ -52,21 +52,21 @@ class Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """End on SIGTERM and Ctrl-C, and be done then: that is no failure."""
-        loop, heeded = asyncio.get_running_loop(), list[signal.Signals]()
+        """End on SIGTERM and Ctrl-C, without an error."""
+        loop, handled = asyncio.get_running_loop(), list[signal.Signals]()
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGTERM, signal.SIGINT):
                 with contextlib.suppress(NotImplementedError):  # not on Windows
                     loop.add_signal_handler(number, self.handle_exit, number, None)
-                    heeded.append(number)
+                    handled.append(number)
         try:
             yield
         finally:
-            for number in heeded:
+            for number in handled:
                 loop.remove_signal_handler(number)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to listen, and say where."""
+        """Start to listen, and print the address."""
         await super().startup(sockets)
         spare_collector()
         if self.started and not self.should_exit:
@@ -74,11 +74,11 @@ class Server(uvicorn.Server):
                 host, port = each.getsockname()[:2]
                 shown = f"[{host}]" if ":" in host else host
                 print(f"listening on http://{shown}:{port}", file=sys.stderr, flush=True)
-                if self._tell is not None:
-                    self._tell(f"http://{shown}:{port}")
+                if self._on_start is not None:
+                    self._on_start(f"http://{shown}:{port}")
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Take no more, let answers end, end the streams of events."""
+        """Accept no more requests, let answers finish, end the streams of events."""
         for server in self.servers:
             server.close()
         await self._api_app.runtime.drain(DRAIN_S)
@@ -86,10 +86,10 @@ class Server(uvicorn.Server):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens; port 0 takes one that is free.
+    """Return a listening socket; port 0 chooses a free port.
 
     Raises:
-        InputError: it cannot be had.
+        InputError: the address cannot be used.
     """
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
@@ -98,13 +98,13 @@ def listen(host: str, port: int) -> socket.socket:
         made.bind((host, port))
         made.listen(BACKLOG)
     except (OSError, OverflowError) as error:
-        raise InputError(f"it cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}") from None
+        raise InputError(f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}") from None
     made.set_inheritable(True)
     return made
 
 
 def configure(api_app: ApiApp) -> uvicorn.Config:
-    """Return how the application is served."""
+    """Return the configuration of uvicorn."""
     return uvicorn.Config(
         api_app,
         http=BoundedConnection,
@@ -121,24 +121,24 @@ def configure(api_app: ApiApp) -> uvicorn.Config:
 
 
 class QuietFormatter(logging.Formatter):
-    """Says of an error what kind it is and where it came up: its message, and what it was about, may hold words."""
+    """Logs an error's type and place only: its message may contain users' words."""
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 (logging's name)
-        """Return where it came up."""
+        """Return its type and the last places of its traceback."""
         kind, _, trace = ei
         places = [f"{Path(each.filename).name}:{each.lineno}" for each in traceback.extract_tb(trace)[-5:]]
         return f"{getattr(kind, '__name__', kind)} at {' > '.join(places)}"
 
 
 def spare_collector() -> None:
-    """Exclude everything that is loaded from garbage collection: to walk over it takes 0.3 s, in which all wait."""
+    """Exclude everything that is loaded from garbage collection: a full collection would block requests for 0.3 s."""
     gc.freeze()
     gc.set_threshold(*COLLECTED_AFTER)
     gc.enable()
 
 
 def log_quietly() -> None:
-    """Let uvicorn say what goes wrong, on standard error, without anybody's words."""
+    """Let uvicorn log errors on standard error, without users' words."""
     handler = logging.StreamHandler()
     handler.setFormatter(QuietFormatter("mindstream: %(message)s"))
     logger = logging.getLogger("uvicorn.error")
@@ -147,14 +147,14 @@ def log_quietly() -> None:
 
 
 def allow_connections() -> None:
-    """Let the process open as many files as the system allows: each connection is one."""
+    """Let the process open as many files as the system allows: each connection needs one."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most if most != resource.RLIM_INFINITY else 65_536, most))
 
 
 def new_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Return what makes the loop of a server: uvloop's, a tenth less CPU an utterance; None where it does not exist."""
+    """Return uvloop's event loop factory (a tenth less CPU an utterance); None on Windows, where it does not exist."""
     if sys.platform == "win32":
         return None
     import uvloop
@@ -162,13 +162,13 @@ def new_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
-async def serve(api_app: ApiApp, host: str, port: int, tell: Callable[[str], None] | None = None) -> None:
-    """Serve until SIGTERM or Ctrl-C; `tell` is called with the address when it listens.
+async def serve(api_app: ApiApp, host: str, port: int, on_start: Callable[[str], None] | None = None) -> None:
+    """Serve until SIGTERM or Ctrl-C; `on_start` is called with the address.
 
     Raises:
-        InputError: it cannot listen there.
+        InputError: the address cannot be used.
     """
     allow_connections()
     log_quietly()
     with listen(host, port) as listening:
-        await Server(api_app, configure(api_app), tell).serve_doors([listening])
+        await Server(api_app, configure(api_app), on_start).serve_app([listening])

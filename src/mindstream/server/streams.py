@@ -1,4 +1,4 @@
-"""Server-sent events: rows of the log as they are written, with their seq as the id; what is live only has none."""
+"""Server-sent events: rows of the log as they are written, with their seq as the id; live rows have no id."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import contextlib
 import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from typing import Generic, TypeVar
 
 from fastapi import Request
 from fastapi.sse import format_sse_event
@@ -16,20 +17,21 @@ from mindstream.log.events import Logged, Piece
 from mindstream.log.names import shown_name
 from mindstream.server.agui import AguiWriter
 from mindstream.server.asgi import Receive, Scope, Send
-from mindstream.server.problems import problem_of
+from mindstream.server.problems import problem_json
 from mindstream.service.operations.runtime import Runtime
 
 PING = b": ping\n\n"
 PING_S = 15.0
 GATHER_S = 0.02
-"""So long pieces of an answer wait for more of them, after the first."""
+"""Seconds for which pieces of an answer, after the first, are collected before they are sent."""
 STUCK_S = 60.0
 """Seconds after which a stream ends whose client takes nothing. `protocol.py` has closed its connection before; another
 server, in which the application is mounted, may not."""
+T = TypeVar("T")
 
 
 class EventStream(Response):
-    """Sends chunks as they come, until they end or the client goes away."""
+    """Sends chunks as they come, until they end or the client disconnects."""
 
     media_type = "text/event-stream"
 
@@ -51,7 +53,7 @@ class EventStream(Response):
                         await send({"type": "http.response.body", "body": chunk, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         except TimeoutError:
-            return  # the server closes the connection of an answer that does not end
+            return  # the server closes the connection of an unfinished answer
         except asyncio.CancelledError:
             if not gone.done():
                 raise
@@ -65,89 +67,85 @@ async def _disconnected(receive: Receive) -> None:
         pass
 
 
+class BackgroundItems(Generic[T]):
+    """The items of a generator that runs in the background: it continues when nobody reads them any more.
+
+    Args:
+        if_cancelled: what `next` raises when the task was cancelled; None: the items end there.
+    """
+
+    def __init__(self, runtime: Runtime, items: AsyncGenerator[T], if_cancelled: Exception | None = None) -> None:
+        self._items, self._more, self._if_cancelled = list[T](), asyncio.Event(), if_cancelled
+        self.task = runtime.begin(self._run(items))
+        self.task.add_done_callback(lambda _: self._more.set())
+
+    async def _run(self, items: AsyncGenerator[T]) -> None:
+        async with aclosing(items):
+            async for item in items:
+                self._items.append(item)
+                self._more.set()
+
+    async def next(self, within_s: float | None = None) -> list[T] | None:
+        """Return the items that have come since the last call; none after `within_s` seconds, None at the end.
+
+        Raises:
+            BaseException: the generator raised it.
+        """
+        if not self._more.is_set():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(within_s):
+                    await self._more.wait()
+        items, self._items = self._items, []
+        if not self.task.done():
+            self._more.clear()
+            return items
+        error = self._if_cancelled if self.task.cancelled() else self.task.exception()
+        if error is not None and not items:
+            raise error
+        return items or None
+
+
 def wants_stream(request: Request) -> bool:
-    """Tell whether a client accepts events rather than one answer."""
+    """Return whether a client accepts events in place of one answer."""
     return "text/event-stream" in request.headers.get("accept", "")
 
 
 def wants_agui(request: Request) -> bool:
-    """Tell whether it wants them as AG-UI has them: `Accept: text/event-stream; profile=ag-ui`, or `?format=ag-ui`."""
+    """Return whether it wants AG-UI's events: `Accept: text/event-stream; profile=ag-ui`, or `?format=ag-ui`."""
     accept = request.headers.get("accept", "").replace(" ", "").replace('"', "")
     return "profile=ag-ui" in accept or request.query_params.get("format") == "ag-ui"
 
 
-def row_json(row: Logged) -> str:
-    """Return a row as JSON: its event, seq, time, who did it, whose it is, and its own fields."""
-    return json.dumps({**row.row(), "user": shown_name(row.mind)}, ensure_ascii=False)
-
-
 def encode(row: Logged) -> bytes:
-    """Return a row as a server-sent event."""
-    return format_sse_event(data_str=row_json(row), event=row.event.kind, id=str(row.seq) if row.seq else None)
+    """Return a row as a server-sent event: its kind, seq, time, author, user, and its own fields."""
+    text = json.dumps({**row.row(), "user": shown_name(row.mind)}, ensure_ascii=False)
+    return format_sse_event(data_str=text, event=row.event.kind, id=str(row.seq) if row.seq else None)
 
 
 async def answer_stream(runtime: Runtime, rows: AsyncGenerator[Logged], request: Request) -> EventStream:
-    """Answer with the rows that come of something; what it was asked for goes on where the client goes away.
+    """Answer with the rows of an operation, which continues if the client disconnects.
 
     Raises:
-        MindstreamError: it did not begin.
+        MindstreamError: it failed before the first row.
     """
-    waiting: asyncio.Queue[Logged | BaseException | None] = asyncio.Queue()
-    runtime.begin(_pump(rows, waiting))
-    first = await waiting.get()
-    if isinstance(first, BaseException):
-        raise first
-    return EventStream(_written(first, waiting, AguiWriter() if wants_agui(request) else None))
-
-
-async def _pump(rows: AsyncGenerator[Logged], waiting: asyncio.Queue[Logged | BaseException | None]) -> None:
-    """Let the answer go on, and hand its rows over."""
-    ended: BaseException | None = None
-    try:
-        async with aclosing(rows):
-            async for row in rows:
-                waiting.put_nowait(row)
-    except asyncio.CancelledError:  # it was broken off: that ends it
-        raise
-    except BaseException as error:
-        ended = error
-        raise
-    finally:
-        waiting.put_nowait(ended)
+    feed = BackgroundItems(runtime, rows)
+    return EventStream(_written(await feed.next(), feed, AguiWriter() if wants_agui(request) else None))
 
 
 async def _written(
-    first: Logged | None, waiting: asyncio.Queue[Logged | BaseException | None], agui: AguiWriter | None
+    rows: list[Logged] | None, feed: BackgroundItems[Logged], agui: AguiWriter | None
 ) -> AsyncGenerator[bytes]:
-    """Yield rows as they come; pieces that come fast go out together, but for the first."""
-    rows: list[Logged | BaseException | None] = [first]
+    """Yield rows as they come; pieces of an answer are collected for a moment, except the first."""
     is_speaking = False
-    while True:
-        written = b""
-        for row in rows:
-            if row is None:
-                yield written + (agui.finish() if agui else b"")
-                return
-            if isinstance(row, BaseException):
-                yield written + (agui.fail(row) if agui else write_problem(row))
-                return
-            written += agui.write(row) if agui else encode(row)
-        yield written
+    while rows is not None:
+        yield b"".join(agui.write(row) if agui else encode(row) for row in rows) or PING
         if is_speaking:
             await asyncio.sleep(GATHER_S)
-        is_speaking = isinstance(rows[-1], Logged) and isinstance(rows[-1].event, Piece)
-        rows = []
-        while not rows:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(PING_S):
-                    rows = [await waiting.get()]
-            if not rows:
-                yield PING
-        while not waiting.empty():
-            rows.append(waiting.get_nowait())
-
-
-def write_problem(error: BaseException) -> bytes:
-    """Return an event that says what went wrong after the stream had begun."""
-    found, _ = problem_of(error)
-    return format_sse_event(data_str=json.dumps(found.model_dump()), event="problem")
+        is_speaking = bool(rows) and isinstance(rows[-1].event, Piece)
+        try:
+            rows = await feed.next(PING_S)
+        except Exception as error:  # noqa: BLE001 (the outermost edge: it is sent within the stream)
+            yield agui.fail(error) if agui else format_sse_event(data_str=problem_json(error), event="problem")
+            return
+    if agui:
+        yield agui.finish()

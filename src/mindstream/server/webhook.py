@@ -1,8 +1,8 @@
-"""A webhook: what a mind adds after its answer is posted to an address of the operator's, in the log's order.
+"""A webhook: what a mind adds after its answer is posted to an address of the operator's, in the order of the log.
 
-Each is posted until it is taken, at least once: whoever receives it knows it by its `webhook-id`. Of several servers
-one posts; where it dies, another goes on after what was taken last. Signed as the Standard Webhooks specification has
-it, which libraries of most languages check.
+Each message is posted at least once, until it is accepted; the receiver recognises repeats by `webhook-id`. Of several
+servers one posts; if it dies, another continues after the last accepted message. Messages are signed as the Standard
+Webhooks specification says, for which most languages have a library.
 """
 
 from __future__ import annotations
@@ -27,36 +27,37 @@ from mindstream.log.events import FollowUp, Logged, Unknown
 from mindstream.log.names import shown_name, tenant_of
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.server.health import Metrics
-from mindstream.server.ledger import Ledger
+from mindstream.server.server_state import ServerState
 from mindstream.service.operations.principal import LOCAL
 
 KINDS = (FollowUp.kind, "left_unsaid")
-"""What comes late: said unasked, or kept for the next answer where a chat page could not be told."""
+"""Unsolicited follow-ups, and what was kept for the next answer because a chat page could not show it."""
 LOOK_S, PATIENCE_S = 1.0, 10.0
-"""How often it is looked whether something was written; so long a receiver may take."""
+"""Seconds: poll interval of the log; timeout of a post."""
 LEASE_S = 15.0
-"""So long whoever posts need not say again that it does: a post, and a while."""
+"""Lease of the server that posts, in seconds: longer than a post."""
 FIRST_S, LONGEST_S = 1.0, 300.0
-"""The first wait after a failure, and the longest; each is twice the one before."""
+"""The first wait after a failure and the longest, in seconds; each is twice the one before."""
 NOT_THIS = (400, 413, 422)
-"""What says that the message itself is not taken; after so many tries the next one has its turn."""
+"""Statuses that reject the message itself; after TRIES attempts the next message is posted."""
 TRIES = 8
 KEEP_EVERY = 1_000
+"""Rows without a message after which the position is stored."""
 LEAST_SECRET = 16
 SECRET = "MINDSTREAM_WEBHOOK_SECRET"
-"""The environment's name for it."""
+"""The environment variable with the secret."""
 
 
 @dataclass(frozen=True)
 class Receiver:
-    """Who is told; the operator's word.
+    """The operator's receiver.
 
     Attributes:
-        url: http:// or https://; what is posted there is signed, and only encrypted by the latter.
+        url: http:// or https://; messages are signed, but only https:// encrypts them.
         secret: at least 16 characters, or `whsec_` and base64.
 
     Raises:
-        InputError: it is no such address or secret.
+        InputError: the address or the secret cannot be used.
     """
 
     url: str
@@ -68,12 +69,12 @@ class Receiver:
             raise InputError("--webhook takes an address with https:// or http://")
         if len(self.key) < LEAST_SECRET:
             raise InputError(
-                f"a webhook wants a secret of {LEAST_SECRET} characters: --webhook-secret FILE, or {SECRET}"
+                f"a webhook needs a secret of {LEAST_SECRET} characters: --webhook-secret FILE, or {SECRET}"
             )
 
     @property
     def key(self) -> bytes:
-        """The bytes that it is signed with."""
+        """The bytes of the secret."""
         secret = self.secret.strip()
         if not secret.startswith("whsec_"):
             return secret.encode()
@@ -84,7 +85,7 @@ class Receiver:
 
     @property
     def name(self) -> str:
-        """What the ledger calls it."""
+        """Its name in the server state."""
         return hashlib.sha256(self.url.encode()).hexdigest()[:32]
 
     def sign(self, id_: str, at: int, body: bytes) -> dict[str, str]:
@@ -100,24 +101,24 @@ class Receiver:
 
 
 class Webhook:
-    """Posts to one receiver, one message after the other, beside everything else.
+    """Posts to one receiver, one message after the other, in the background.
 
     Args:
-        is_alone: no other server has these data.
+        is_alone: no other server uses these data.
     """
 
     def __init__(
-        self, receiver: Receiver, log: SqlStore, ledger: Ledger, clock: Clock, metrics: Metrics, *, is_alone: bool
+        self, receiver: Receiver, log: SqlStore, state: ServerState, clock: Clock, metrics: Metrics, *, is_alone: bool
     ) -> None:
-        self._receiver, self._log, self._ledger, self._clock = receiver, log, ledger, clock
+        self._receiver, self._log, self._state, self._clock = receiver, log, state, clock
         self._counts, self._is_alone = metrics.webhook, is_alone
         self._owner, self._is_held, self._look_at = chance.token(), False, 0.0
         self._at = self._kept = 0
-        """All up to this seq was posted, or was nothing to be posted; and what of it the ledger knows."""
+        """Everything up to this seq was posted, or is no message; and the seq that is stored."""
 
     @contextlib.asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Post as long as the block goes on: what was written since the last seq that was taken, and what comes."""
+        """Post while the block runs: what was written since the last accepted message, and what comes."""
         await self._hold()
         posting = asyncio.ensure_future(self._post_all())
         try:
@@ -128,18 +129,18 @@ class Webhook:
             if self._is_held:
                 await self._keep()
                 if not self._is_alone:
-                    await self._ledger.hold(self._receiver.name, self._owner, 0.0)
+                    await self._state.hold(self._receiver.name, self._owner, 0.0)
             await self._log.close()
 
     async def _hold(self) -> bool:
-        """Tell whether it is this server that posts; whoever begins to goes on after what was taken last."""
+        """Return whether this server posts; it begins after the last accepted message."""
         was_held, name, now = self._is_held, self._receiver.name, self._clock.elapsed()
         if now < self._look_at:
             return was_held
-        self._is_held = self._is_alone or await self._ledger.hold(name, self._owner, LEASE_S)
+        self._is_held = self._is_alone or await self._state.hold(name, self._owner, LEASE_S)
         self._look_at = now + LEASE_S / 5
         if self._is_held and not was_held:
-            delivered = await self._ledger.delivered(name)
+            delivered = await self._state.delivered(name)
             self._at, self._kept = await self._log.last_seq() if delivered is None else delivered, delivered or 0
             await self._keep()
         return self._is_held
@@ -159,7 +160,7 @@ class Webhook:
                 await self._clock.sleep(LOOK_S)
 
     async def _post_new(self, client: httpx2.AsyncClient) -> None:
-        """Post all that is there; a row is read anew before each try, for it may be forgotten meanwhile."""
+        """Post everything that was written; a row is read again before each attempt, as it may be forgotten by then."""
         upto, tries = await self._log.last_seq(), 0
         while await self._hold() and (row := await self._log.next_row(self._at, KINDS)) is not None:
             status = 204 if isinstance(row.event, Unknown) else await self._post(client, row)
@@ -175,15 +176,15 @@ class Webhook:
                 await self._keep()
 
     async def _rest(self, seconds: float) -> None:
-        """Wait, and go on saying that it is this server that posts."""
+        """Wait, and renew the lease."""
         while seconds > 0 and await self._hold():
             await self._clock.sleep(min(seconds, LEASE_S / 5))
             seconds -= LEASE_S / 5
 
     async def _post(self, client: httpx2.AsyncClient, row: Logged) -> int:
-        """Return the status with which it was answered; 0: it was not."""
-        told = {**row.row(), "tenant": tenant_of(row.mind) or LOCAL, "user": shown_name(row.mind)}
-        body = json.dumps(told, ensure_ascii=False).encode()
+        """Return the status of the response; 0: there was none."""
+        message = {**row.row(), "tenant": tenant_of(row.mind) or LOCAL, "user": shown_name(row.mind)}
+        body = json.dumps(message, ensure_ascii=False).encode()
         headers = self._receiver.sign(f"mindstream-{row.seq}", int(self._clock.now()), body)
         try:
             async with (
@@ -198,5 +199,5 @@ class Webhook:
 
     async def _keep(self) -> None:
         if self._at != self._kept:
-            await self._ledger.deliver(self._receiver.name, self._at)
+            await self._state.deliver(self._receiver.name, self._at)
             self._kept = self._at

@@ -39,9 +39,9 @@ from mindstream.server.api_app import ApiApp, add_problems
 from mindstream.server.asgi import App, Receive, Scope, Send
 from mindstream.server.events import add_events
 from mindstream.server.idempotency import Writes
-from mindstream.server.ledger import Ledger
-from mindstream.server.problems import TYPE, body_of, problem
+from mindstream.server.problems import TYPE, problem
 from mindstream.server.rest import add_rest
+from mindstream.server.server_state import ServerState
 from mindstream.service.memory import open_user_memory
 from mindstream.service.operations.offered import Offered
 from mindstream.service.operations.principal import LOCAL, Forbidden, Principal
@@ -132,9 +132,9 @@ class Recorded:
     async def _open(self) -> App:
         folder = Path(self._opened.enter_context(tempfile.TemporaryDirectory(prefix="mindstream-recorded-")))
         runtime = await open_recorded(folder, self._packed)
-        ledger = Ledger(runtime.server_store, runtime.clock)
+        state = ServerState(runtime.server_store, runtime.clock)
         await self._opened.enter_async_context(runtime)
-        return build_api(runtime, Writes(runtime, ledger))
+        return build_api(runtime, Writes(runtime, state))
 
 
 def add_recorded(api_app: ApiApp) -> None:
@@ -184,7 +184,7 @@ async def _tell(request: Request, _: Exception) -> Response:
     room = str(getattr(request.scope.get("route"), "name", "")).partition(".")[0]
     own = f"; begin your own with `{BEGIN[room]}`" if room in BEGIN else ""
     found = problem("forbidden", f"this is a recording, and only to be read{own}")
-    return Response(body_of(found), found.status, None, TYPE)
+    return Response(found.model_dump_json(), found.status, None, TYPE)
 
 
 STATIC = Path(__file__).parent / "static"

@@ -11,7 +11,6 @@ from mindstream.cli.shell.flags import AsJson, command, flag, group, word
 from mindstream.cli.shell.output import complain, print_json, print_table, say, tell
 from mindstream.clock import SystemClock, format_iso
 from mindstream.memory.opening import open_store
-from mindstream.server.old_files import take_in
 from mindstream.server.tokens import Tokens
 from mindstream.service.privacy.audit import note_in
 from mindstream.settings import Settings
@@ -22,7 +21,6 @@ app = group("Make, list and revoke the tokens of a server.")
 @asynccontextmanager
 async def _tokens(settings: Settings) -> AsyncIterator[Tokens]:
     async with open_store(settings.data) as store:
-        await take_in(settings.data, store, SystemClock())
         yield Tokens(lambda: store, SystemClock())
 
 

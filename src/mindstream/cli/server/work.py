@@ -78,8 +78,9 @@ class _Teller:
 
 
 async def _work(settings: Settings, minds: int, at_once: int, teller: _Teller, limits: IssuedLimits) -> int:
-    from mindstream.server.ledger import Budgets, Ledger
+    from mindstream.server.budgets import Budgets
     from mindstream.server.run import allow_connections
+    from mindstream.server.server_state import ServerState
     from mindstream.server.tokens import Tokens
     from mindstream.service.chat.companion import NAME, Companion
     from mindstream.service.operations.orphaned_work import OrphanedWork
@@ -89,8 +90,8 @@ async def _work(settings: Settings, minds: int, at_once: int, teller: _Teller, l
     async with Runtime.open_reader(settings, at_once=at_once, part="thinks") as runtime:
         runtime.responders[NAME] = lambda: Companion
         await runtime.check()
-        ledger, tokens = Ledger(runtime.server_store, runtime.clock), Tokens(runtime.server_store, runtime.clock)
-        budgets = Budgets(ledger, runtime.clock, tokens, limits)
+        state, tokens = ServerState(runtime.server_store, runtime.clock), Tokens(runtime.server_store, runtime.clock)
+        budgets = Budgets(state, runtime.clock, tokens, limits)
         orphaned_work = OrphanedWork(runtime, answers=False, at_once=minds, budgets=budgets.of_id)
         async with contextlib.AsyncExitStack() as stack:
             await stack.enter_async_context(budgets.running())

@@ -1,7 +1,7 @@
 """/mcp and /mcp/{user}: the MCP server over streamable HTTP, for clients of both eras of the protocol.
 
-It keeps no sessions: clients of 2025 are answered request by request, as those of 2026 are, so that nothing is held for
-a client that went away, and a restart of the server ends nobody's session.
+It keeps no sessions: clients of 2025 are answered request by request, as those of 2026 are. So nothing is kept for a
+client that disconnected, and a restart of the server ends no session.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from mindstream.server.mcp.server import Context
 
 LARGEST = 2_000_000
-"""Bytes of a request: the longest text of a memory, written as escapes, fits."""
+"""Maximum bytes of a request: the longest text of a memory fits, even if all of it is escaped."""
 SCOPES = ("read", "write")
 
 
 class McpEndpoint:
-    """The application behind the routes. The SDK is imported when somebody first asks: it takes a second."""
+    """The application behind the routes. The SDK is imported at the first request: that takes a second."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
@@ -43,10 +43,8 @@ class McpEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._manager is None:
-            raise Refusal("unavailable", "the server has not begun: give the application its lifespan")
-        caller = caller_of_request(
-            self._runtime, scope
-        )  # so that what is wrong with a name or a set is refused as HTTP has it
+            raise Refusal("unavailable", "the server has not started: pass the application's lifespan on")
+        caller = caller_of_request(self._runtime, scope)  # a wrong name or set is refused before the SDK sees it
         receive = await require_scope(scope, receive, caller)
         self._wanted.set()
         manager = await asyncio.shield(self._manager)
@@ -54,7 +52,7 @@ class McpEndpoint:
 
     @contextlib.asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Answer as long as the block goes on."""
+        """Answer while the block runs."""
         self._manager = asyncio.get_running_loop().create_future()
         answering = asyncio.ensure_future(self._answer(self._manager))
         try:
@@ -78,7 +76,7 @@ class McpEndpoint:
 
 
 def make_manager(runtime: Runtime) -> StreamableHTTPSessionManager:
-    """Return what reads and writes the protocol."""
+    """Return the SDK's implementation of the protocol."""
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from mcp.server.transport_security import TransportSecuritySettings
 
@@ -92,17 +90,17 @@ def make_manager(runtime: Runtime) -> StreamableHTTPSessionManager:
         make_server(runtime, caller_of),
         stateless=True,
         max_request_body_size=LARGEST,
-        security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the entrance does it
+        security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # AuthMiddleware does it
     )
 
 
 def caller_of_request(runtime: Runtime, scope: Scope) -> Caller:
-    """Return who calls: their token's tenant; the user is in the path, or the token's own, or the operator's.
+    """Return the caller: the token's tenant; the user in the path, or the token's own, or the operator's.
 
-    No argument of a tool names a user: a model that was talked into something reaches no other memory.
+    No argument of a tool names a user, so that a manipulated model reaches no other memory.
 
     Raises:
-        Refusal, MindstreamError: they may not, or there is no such user or set of tools.
+        Refusal, MindstreamError: the caller may not do this, or there is no such user or set of tools.
     """
     principal = principal_of(scope)
     user = scope.get("path_params", {}).get("user") or principal.only or runtime.settings.user
@@ -110,21 +108,21 @@ def caller_of_request(runtime: Runtime, scope: Scope) -> Caller:
 
 
 def add_mcp(api: FastAPI, runtime: Runtime, issuers: Sequence[str] = ()) -> AbstractAsyncContextManager[object]:
-    """Add the MCP server; what is returned is entered as long as the server runs. `issuers` give tokens for it."""
-    door: Any = McpEndpoint(runtime)
+    """Add the MCP server; return the context in which it runs. `issuers` issue tokens for it."""
+    endpoint: Any = McpEndpoint(runtime)
     describe = _describer(list(issuers))
     for path in ("/mcp", "/mcp/{user}"):
-        api.router.routes.append(Route(path, door, methods=["POST"]))
+        api.router.routes.append(Route(path, endpoint, methods=["POST"]))
         api.router.routes.append(Route(METADATA + path, describe, methods=["GET"]))
     api.router.routes.append(Route(METADATA, describe, methods=["GET"]))
-    return door.run()  # type: ignore[no-any-return]
+    return endpoint.run()  # type: ignore[no-any-return]
 
 
 def _describer(issuers: list[str]) -> Callable[[Request], Awaitable[JSONResponse]]:
     named = {"authorization_servers": issuers} if issuers else {}
 
     async def describe_resource(request: Request) -> JSONResponse:
-        """Say how the MCP server is reached with a token (RFC 9728)."""
+        """Return how the MCP server is reached with a token (RFC 9728)."""
         path = request.scope["path"].partition(METADATA)[2] or "/mcp"
         return JSONResponse(
             {

@@ -1,4 +1,4 @@
-"""Resources of the MCP server: memories, plans, dreams, moments of towns, read by their URIs."""
+"""Resources of the MCP server (memories, plans, dreams, moments of towns, by URI) and its prompts."""
 
 from __future__ import annotations
 
@@ -6,31 +6,30 @@ from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
 import mcp_types as wire
+from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel
 
 from mindstream.clock import format_iso
-from mindstream.service.operations.memories.memory import ListRequest, MemoryId
-from mindstream.service.operations.memories.receipts import MemoryShape
+from mindstream.service.operations.memories.memory import ListRequest, MemoryId, MemoryShape
 from mindstream.service.operations.plans import RunName
 from mindstream.service.operations.principal import NotFound, Principal
 from mindstream.service.operations.runtime import Runtime
 from mindstream.service.operations.shapes import EmptyRequest
 from mindstream.service.operations.table import find_operation, read_cursor, write_cursor
-from mindstream.service.operations.towns import FramesRequest
 
-PAGE, NAME, LONGEST_STEP = 50, 80, 12
+PAGE, MAX_NAME, MAX_STEP_DIGITS = 50, 80, 12
 JSON = "application/json"
 TEMPLATES = {
-    "memory://{id}": ("memory", "A memory, by the id that recall gave: its words, what has become of it.", ""),
-    "dream://{id}": ("dream", "What was dreamt of what was forgotten.", ""),
+    "memory://{id}": ("memory", "A memory, by the id that recall gave: its text and its status.", ""),
+    "dream://{id}": ("dream", "A dream about memories that were archived.", ""),
     "plan://{run}": ("plan", "A run of a plan: its steps, what they found, its answer.", ""),
-    "town://{town}/{step}": ("town", "A moment of a town: who is where and does what.", "town"),
+    "town://{town}/{step}": ("town", "A moment of a town: where each resident is and what they do.", "town"),
 }
-"""By their form: the name, what it is, and the set of tools with which it is shown."""
+"""By URI template: the name, the description, and the set of tools with which it is listed ("": always)."""
 
 
 def templates(sets: Collection[str]) -> list[wire.ResourceTemplate]:
-    """Return the forms of what can be read."""
+    """Return the templates of the URIs that can be read."""
     return [
         wire.ResourceTemplate(uri_template=form, name=name, description=words, mime_type=JSON)
         for form, (name, words, wanted) in TEMPLATES.items()
@@ -39,35 +38,31 @@ def templates(sets: Collection[str]) -> list[wire.ResourceTemplate]:
 
 
 async def find_resource(runtime: Runtime, principal: Principal, uri: str) -> BaseModel:
-    """Return what an URI stands for.
+    """Return the resource of a URI.
 
     Raises:
-        NotFound: there is no such thing for whoever asks.
+        NotFound: there is no such resource for this caller.
     """
     kind, _, rest = uri.partition("://")
     name, slash, step = rest.partition("/")
-    is_moment = kind == "town" and step.isascii() and step.isdigit() and len(step) <= LONGEST_STEP
-    if kind not in ("memory", "dream", "plan", "town") or not (is_moment or (kind != "town" and name and not slash)):
-        raise NotFound("nothing here has such an URI: resources/templates/list says which forms there are")
-    found: BaseModel
-    if kind == "plan":
-        found = await _ask(runtime, principal, "plans.get", RunName(run=name))
-    elif kind == "town":
-        found = await _ask(
-            runtime, principal, "towns.frames", FramesRequest(town=name, first=int(step), last=int(step))
-        )
-    else:
-        found = await _ask(runtime, principal, "memory.get", MemoryId(id=name))
-        if kind == "dream" and isinstance(found, MemoryShape) and found.kind != "dream":
+    if kind == "town" and step.isascii() and step.isdigit() and len(step) <= MAX_STEP_DIGITS:
+        request = find_operation("towns.frames").request(town=name, first=int(step), last=int(step))
+        return await _resource_of(runtime, principal, "towns.frames", request)
+    if name and not slash and kind in ("memory", "dream", "plan"):
+        if kind == "plan":
+            return await _resource_of(runtime, principal, "plans.get", RunName(run=name))
+        found: MemoryShape = await _call(runtime, principal, "memory.get", MemoryId(id=name))
+        if kind == "dream" and found.kind != "dream":
             raise NotFound(f"there is no dream {name!r} here")
-    return found
+        return found
+    raise NotFound("there is no resource with this URI: resources/templates/list shows the possible ones")
 
 
 async def list_page(runtime: Runtime, principal: Principal, cursor: str) -> tuple[list[wire.Resource], str]:
-    """Return a page of what can be read, and where the next one begins; "" at the end.
+    """Return a page of resources, and the cursor of the next page; "" at the end.
 
     Raises:
-        InputError: no page of ours gave the cursor.
+        InputError: the cursor is not one of ours.
     """
     kind, _, at = read_cursor(cursor).partition(":")
     kinds = list(PARTS)
@@ -86,7 +81,7 @@ async def list_page(runtime: Runtime, principal: Principal, cursor: str) -> tupl
 async def _plans(runtime: Runtime, principal: Principal, _: str) -> tuple[list[wire.Resource], str]:
     if not principal.may("plans", "read"):
         return [], ""
-    runs = (await _ask(runtime, principal, "plans.list", EmptyRequest())).runs
+    runs = (await _call(runtime, principal, "plans.list", EmptyRequest())).runs
     return [_resource(f"plan://{each.run}", each.task, f"plan, {each.state}", each.at) for each in reversed(runs)], ""
 
 
@@ -109,7 +104,7 @@ PARTS: dict[str, Callable[[Runtime, Principal, str], Awaitable[tuple[list[wire.R
     "dream": _dreams,
     "memory": _memories,
 }
-"""What is listed, in this order."""
+"""The kinds of resources, in the order in which they are listed."""
 
 
 async def _memories_of(
@@ -117,21 +112,61 @@ async def _memories_of(
 ) -> tuple[list[MemoryShape], str]:
     if not principal.may("memory", "read"):
         return [], ""
-    page = await _ask(runtime, principal, "memory.list", ListRequest(limit=PAGE, cursor=cursor, kinds=kinds))
+    page = await _call(runtime, principal, "memory.list", ListRequest(limit=PAGE, cursor=cursor, kinds=kinds))
     return page.memories, page.next
 
 
 def _resource(uri: str, text: str, about: str, at: float) -> wire.Resource:
     shown = " ".join(text.split())
-    name = shown if len(shown) <= NAME else shown[: NAME - 1] + "…"
-    return wire.Resource(
-        uri=uri,
-        name=name or uri,
-        description=about,
-        mime_type=JSON,
-        annotations=wire.Annotations(last_modified=format_iso(at)),
-    )
+    name = shown if len(shown) <= MAX_NAME else shown[: MAX_NAME - 1] + "…"
+    when = wire.Annotations(last_modified=format_iso(at))
+    return wire.Resource(uri=uri, name=name or uri, description=about, mime_type=JSON, annotations=when)
 
 
-async def _ask(runtime: Runtime, principal: Principal, name: str, request: BaseModel) -> Any:
+async def _resource_of(runtime: Runtime, principal: Principal, name: str, request: BaseModel) -> BaseModel:
+    found: BaseModel = await _call(runtime, principal, name, request)
+    return found
+
+
+async def _call(runtime: Runtime, principal: Principal, name: str, request: BaseModel) -> Any:
     return await find_operation(name).call(runtime, principal, request)
+
+
+PROMPTS = (
+    wire.Prompt(
+        name="remember_this",
+        title="Remember this",
+        description="Keep something for later conversations.",
+        arguments=[wire.PromptArgument(name="content", description="What to keep.", required=True)],
+    ),
+    wire.Prompt(
+        name="what_do_you_know",
+        title="What do you know of…?",
+        description="Tell what is remembered about something.",
+        arguments=[wire.PromptArgument(name="topic", description="The subject.", required=True)],
+    ),
+)
+"""Prompts that a person may choose in their program."""
+PROMPT_TEXTS = {
+    "remember_this": "Retain each fact of the following in its own sentence, in its own language, then say in short"
+    " what you kept.\n\n{}",
+    "what_do_you_know": "Recall what is remembered of the following, and tell it with its days and sources; say so"
+    " where there is nothing.\n\n{}",
+}
+
+
+def fill_prompt(params: wire.GetPromptRequestParams) -> wire.GetPromptResult:
+    """Return the text of a prompt, with its argument in it.
+
+    Raises:
+        MCPError: there is no such prompt, or its argument is missing.
+    """
+    found = next((each for each in PROMPTS if each.name == params.name), None)
+    if found is None:
+        raise MCPError(wire.INVALID_PARAMS, "there is no prompt of that name")
+    argument = (found.arguments or [])[0]
+    if not (value := (params.arguments or {}).get(argument.name, "").strip()):
+        raise MCPError(wire.INVALID_PARAMS, f"it needs the argument {argument.name!r}")
+    content = wire.TextContent(type="text", text=PROMPT_TEXTS[found.name].format(value))
+    message = wire.PromptMessage(role="user", content=content)
+    return wire.GetPromptResult(description=found.description, messages=[message])

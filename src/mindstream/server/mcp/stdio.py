@@ -1,4 +1,4 @@
-"""The MCP server on standard input and output, for a program that starts it; of one person, without a token."""
+"""The MCP server on standard input and output, for a program that starts it; for one user, without a token."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from mindstream.service.operations.principal import LOCAL_PRINCIPAL
 from mindstream.service.operations.runtime import Runtime
 
 CLOSE_S = 5.0
-"""So long it may take to put everything away after a signal."""
+"""Maximum seconds to close everything after a signal."""
 
 
 async def serve_stdio(runtime: Runtime, user: str, sets: frozenset[str]) -> None:
     """Answer until the input ends. A signal ends the process, with 128 and its number.
 
     Raises:
-        InputError: nobody can be called so.
+        InputError: the user's name cannot be used.
         StorageError: the data folder cannot be used.
     """
     from mcp.server.stdio import stdio_server
@@ -36,24 +36,24 @@ async def serve_stdio(runtime: Runtime, user: str, sets: frozenset[str]) -> None
 
 @contextlib.contextmanager
 def leaving_on_signals(runtime: Runtime) -> Iterator[None]:
-    """End the process at a signal: the thread that waits for input cannot be told to."""
+    """End the process at a signal: the thread that waits for input cannot be interrupted."""
     loop, left = asyncio.get_running_loop(), list[asyncio.Future[None]]()
 
-    async def put_away(number: int) -> None:
+    async def close_and_exit(number: int) -> None:
         with contextlib.suppress(Exception):
             async with asyncio.timeout(CLOSE_S):
                 await runtime.__aexit__(None, None, None)
         os._exit(128 + number)
 
     def leave(number: int) -> None:
-        left.append(asyncio.ensure_future(put_away(number)))
+        left.append(asyncio.ensure_future(close_and_exit(number)))
 
-    heeded = [number for number in (signal.SIGTERM, signal.SIGINT) if signal.getsignal(number) != signal.SIG_IGN]
-    for number in heeded:
+    handled = [number for number in (signal.SIGTERM, signal.SIGINT) if signal.getsignal(number) != signal.SIG_IGN]
+    for number in handled:
         with contextlib.suppress(NotImplementedError):  # not on Windows
             loop.add_signal_handler(number, leave, number)
     try:
         yield
     finally:
-        for number in heeded:
+        for number in handled:
             loop.remove_signal_handler(number)

@@ -1,4 +1,4 @@
-"""Tools of the MCP server, made from the table of operations: names, schemas, words, hints."""
+"""Tools of the MCP server, made from the table of operations: names, schemas, descriptions, hints."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ from mindstream.service.operations.table import Operation, operations
 Schema: TypeAlias = dict[str, JsonValue]
 
 USUAL = ("retain", "recall", "reflect", "forget", "list_memories", "get_memory", "get_operation")
-"""Few tools are shown unless more are asked for: each costs its words in every turn of whoever has them."""
+"""The tools that are always listed; others on request: each costs its tokens in every turn of a client."""
 SETS = {"memory": "care", "plans": "plan", "pools": "pool", "towns": "town"}
-"""By room: the set to which its other tools belong."""
+"""By package: the set to which its other tools belong."""
 ABROAD = ("plans",)
-"""Rooms whose tools may reach the world beyond this server."""
+"""Packages whose tools may reach the world beyond this server."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls, about one memory alone, and which sets of tools they have asked for."""
+    """The caller, restricted to one user, and the sets of tools that it requested."""
 
     principal: Principal
     sets: frozenset[str]
 
     @classmethod
     def about(cls, principal: Principal, user: str, sets: frozenset[str]) -> Caller:
-        """Return who calls about a user: nothing that is asked for by an id is another's.
+        """Return a caller that is restricted to a user: an id of another user's data is not found.
 
         Raises:
-            Forbidden: they may ask about another user alone.
-            InputError: nobody can be called so.
+            Forbidden: it may ask about another user alone.
+            InputError: the name cannot be used.
         """
-        asking = principal.of(user)
-        return cls(replace(asking, only=asking.user, narrowed=not asking.bound_user, door="mcp"), sets)
+        principal = principal.of(user)
+        return cls(replace(principal, only=principal.user, narrowed=not principal.bound_user, door="mcp"), sets)
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """What a tool calls a field of its operation's request, and what is said of it; without words it is not shown."""
+    """A tool's name and description for a field of the request; without a description it is not shown."""
 
     name: str
     words: str = ""
@@ -81,7 +81,7 @@ ARGUMENTS: Mapping[str, Mapping[str, Argument]] = {
     "get_operation": {"id": Argument("operation_id", "The id that a tool gave because its work takes long.")},
     "cancel_operation": {"id": Argument("operation_id", "The id of an operation.")},
 }
-"""By tool: what is called otherwise than in REST, where a path says what an id is of; what models need words for."""
+"""By tool: names that differ from REST's (where a path says what an id is of), and descriptions that models need."""
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,8 @@ class MemoryTool:
     """An operation as a tool.
 
     Attributes:
-        names: what the fields of the request are called here.
-        input, output: JSON Schemas of what is asked and answered.
+        names: the tool's names for the fields of the request.
+        input, output: JSON Schemas of the arguments and the result.
     """
 
     operation: Operation
@@ -100,12 +100,11 @@ class MemoryTool:
 
     @property
     def name(self) -> str:
-        """What it is called."""
         return self.operation.mcp
 
     @property
     def description(self) -> str:
-        """What it does; what its arguments are, where they have no words of their own."""
+        """What it does; in addition its request, if its arguments have no descriptions of their own."""
         if self.name in ARGUMENTS or self.operation.request is EmptyRequest:
             return self.operation.summary
         return f"{self.operation.summary} {' '.join((self.operation.request.__doc__ or '').split())}"
@@ -117,17 +116,17 @@ class MemoryTool:
 
     @property
     def is_read_only(self) -> bool:
-        """It changes nothing that anybody has said."""
+        """It changes no stored text."""
         return self.operation.scope == "read"
 
     @property
     def is_destructive(self) -> bool:
-        """What it takes away does not come back."""
+        """What it deletes cannot be restored."""
         return self.operation.method == "DELETE"
 
     @property
     def is_idempotent(self) -> bool:
-        """To call it twice does no more than to call it once."""
+        """Calling it twice has the same effect as once."""
         return self.is_read_only or self.is_destructive
 
     @property
@@ -136,7 +135,7 @@ class MemoryTool:
         return self.operation.room in ABROAD and self.operation.long
 
     def is_allowed(self, principal: Principal) -> bool:
-        """Tell whether whoever asks may call it."""
+        """Return whether a principal may call it."""
         return principal.may(self.operation.room, self.operation.scope)
 
 
@@ -153,12 +152,12 @@ def set_of(tool: MemoryTool) -> str:
 
 
 def every_set() -> tuple[str, ...]:
-    """Return the names of all sets that can be asked for."""
+    """Return the names of all sets that can be requested."""
     return tuple(sorted({name for tool in every_tool().values() if (name := set_of(tool))}))
 
 
 def checked_sets(names: str) -> frozenset[str]:
-    """Read names of sets, with commas between.
+    """Parse names of sets that are separated by commas.
 
     Raises:
         InputError: there is no such set.
@@ -170,7 +169,7 @@ def checked_sets(names: str) -> frozenset[str]:
 
 
 def shown_tools(principal: Principal, sets: Collection[str]) -> list[MemoryTool]:
-    """Return the tools of some sets that whoever asks may call."""
+    """Return the usual tools and those of some sets, as far as a principal may call them."""
     return [each for each in every_tool().values() if set_of(each) in ("", *sets) and each.is_allowed(principal)]
 
 
@@ -183,7 +182,7 @@ def _made(operation: Operation) -> MemoryTool:
 
 
 def _called(schema: Schema, told: Mapping[str, Argument], names: Mapping[str, str]) -> Schema:
-    """Return a request's schema with the names that are used here; where words were found for some, these are shown."""
+    """Return a request's schema with the tool's names; if some fields have descriptions, only these are shown."""
     fields, wanted = schema.get("properties"), schema.get("required")
     properties: Schema = {}
     for name, about in fields.items() if isinstance(fields, dict) else ():
@@ -196,7 +195,7 @@ def _called(schema: Schema, told: Mapping[str, Argument], names: Mapping[str, st
 
 
 def shorten(schema: Schema) -> Schema:
-    """Return a schema without words that say nothing: titles that repeat names, defaults of nothing."""
+    """Return a schema without titles that repeat names and without defaults of null."""
     kept: Schema = {}
     for key, value in schema.items():
         if key in ("properties", "$defs") and isinstance(value, dict):
@@ -209,7 +208,7 @@ def shorten(schema: Schema) -> Schema:
 
 
 def _may_be_left_out(about: Schema) -> Schema:
-    """Return a field's schema without null, where that means that it is left out."""
+    """Return an optional field's schema without null."""
     forms = about.get("anyOf")
     real = [each for each in forms if each != {"type": "null"}] if isinstance(forms, list) else []
     if len(real) == 1 and isinstance(real[0], dict):
@@ -224,10 +223,10 @@ def _short(value: JsonValue) -> JsonValue:
 
 
 def read_arguments(tool: MemoryTool, given: Mapping[str, Any]) -> BaseModel:
-    """Return the request that a call means; what the tool does not know is left out.
+    """Return the request of a call; unknown arguments are ignored.
 
     Raises:
-        InputError: it does not fit; which argument does not, and why, is said, what was sent is not repeated.
+        InputError: an argument is invalid; the message names it and the reason, and does not repeat its value.
     """
     fields = {shown: name for name, shown in tool.names.items()}
     told: dict[str, Any] = {}
@@ -241,10 +240,10 @@ def read_arguments(tool: MemoryTool, given: Mapping[str, Any]) -> BaseModel:
 
 
 def _validated(request: type[BaseModel], told: dict[str, Any]) -> BaseModel:
-    """Validate; a field that does not fit is tried in the other forms in which models send it.
+    """Validate; an invalid field is tried in the other forms in which models send it.
 
     Raises:
-        ValidationError: it fits in none of them.
+        ValidationError: none of them is valid.
     """
     try:
         return request.model_validate(told)
@@ -266,7 +265,7 @@ def _wrong(error: ValidationError) -> set[str]:
 
 
 def _other_forms(value: Any) -> Iterator[Any]:
-    """Yield what else a value may mean: JSON in quotes, a list with commas, a number as text."""
+    """Yield what else a value may mean: JSON in a string, a list separated by commas, a number as text."""
     if isinstance(value, str):
         try:
             yield from_json(value)
@@ -279,7 +278,7 @@ def _other_forms(value: Any) -> Iterator[Any]:
 
 
 def _as_called(tool: MemoryTool, mistake: ErrorDetails) -> dict[str, Any]:
-    """Return a mistake about an argument by the name that the tool has for it."""
+    """Return a mistake with the tool's name for the argument."""
     first, *more = mistake["loc"] or ("",)
     return {**mistake, "loc": (tool.names.get(str(first), first), *more)}
 
@@ -288,15 +287,15 @@ ENOUGH = frozenset({"read", "write"})
 
 
 def has_all(principal: Principal) -> bool:
-    """Tell whether whoever asks may call any tool; then nothing of the request has to be read for it."""
+    """Return whether a principal may call any tool; then the request need not be read in advance."""
     return "admin" in principal.scopes or principal.scopes >= ENOUGH
 
 
 async def require_scope(scope: Scope, receive: Receive, caller: Caller) -> Receive:
-    """Refuse the call of a tool that the token does not allow; return what gives the body that was read for it.
+    """Refuse a call of a tool that the token does not allow; return a `receive` that repeats the body.
 
     Raises:
-        Refusal: 403, with `insufficient_scope` and the scope that is wanted (RFC 6750, section 3.1).
+        Refusal: 403, with `insufficient_scope` and the required scope (RFC 6750, section 3.1).
     """
     if has_all(caller.principal):
         return receive
@@ -307,8 +306,8 @@ async def require_scope(scope: Scope, receive: Receive, caller: Caller) -> Recei
     tool = every_tool().get(called_in(body))
     if tool is not None and set_of(tool) in ("", *caller.sets) and not tool.is_allowed(caller.principal):
         wanted = f"{tool.operation.room}.{tool.operation.scope}"
-        told = f"this token may not call {tool.name}: it wants the scope `{tool.operation.scope}`, or `{wanted}`"
-        raise Refusal("forbidden", told, challenge("insufficient_scope", scope, wanted))
+        reason = f"this token may not call {tool.name}: it needs the scope `{tool.operation.scope}`, or `{wanted}`"
+        raise Refusal("forbidden", reason, challenge("insufficient_scope", scope, wanted))
 
     async def again() -> Message:
         return messages.pop(0) if messages else await receive()
@@ -317,7 +316,7 @@ async def require_scope(scope: Scope, receive: Receive, caller: Caller) -> Recei
 
 
 def called_in(body: bytes) -> str:
-    """Return the tool that a request calls; "" where it calls none, or cannot be read: that is told by the protocol."""
+    """Return the tool that a request calls; "" if it calls none, or cannot be parsed, which the protocol reports."""
     try:
         asked = json.loads(body)
         name = asked["params"]["name"] if asked["method"] == "tools/call" else ""

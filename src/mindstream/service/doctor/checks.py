@@ -20,9 +20,8 @@ from mindstream.log.database import FILE
 from mindstream.log.files import check_plain
 from mindstream.log.names import id_of, shown_name
 from mindstream.models.providers.secrets import KEYS
-from mindstream.service.doctor.damage import Damage, faults, standing
 from mindstream.service.doctor.database import Finding, check_database, size_of
-from mindstream.service.doctor.readable import looking_into
+from mindstream.service.doctor.repair import Damage, faults, looking_into, standing
 from mindstream.service.local_model import SMALL, Found, find_models
 from mindstream.service.probe import probe
 from mindstream.settings import DEFAULT, RULES, Chosen, Settings, unknown_variables

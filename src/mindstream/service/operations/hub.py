@@ -20,9 +20,9 @@ from mindstream.log.names import StreamKey
 from mindstream.memory.store.sql_store import SqlStore
 
 ROOM = 2_000
-"""So many rows wait for a listener that does not come; beyond, it is cut."""
+"""Maximum number of rows that are queued for a slow listener; after that its subscription is cut."""
 LOOK_S = 1.0
-"""How often it is looked whether another process has written, while somebody listens."""
+"""Poll interval for rows of other processes, in seconds, while there are listeners."""
 PORTION = 500
 
 Wants: TypeAlias = Callable[[Logged], bool]
@@ -30,7 +30,7 @@ Wants: TypeAlias = Callable[[Logged], bool]
 
 @dataclass(eq=False, slots=True)
 class Line:
-    """A row on its way to whoever listens; `shown`: as it is sent, made once for all of them."""
+    """A row for the listeners; `shown`: its encoded form, made once for all of them."""
 
     row: Logged
     shown: bytes = b""
@@ -89,13 +89,13 @@ class Listener:
 
 
 class Hub:
-    """Follows a tenant's log while anybody listens; costs nothing else."""
+    """Follows a tenant's log while there are listeners."""
 
     def __init__(self, store: SqlStore, clock: Clock) -> None:
         self._store, self._clock = store, clock
         self._listeners: set[Listener] = set()
         self._by_mind: dict[StreamKey | None, set[Listener]] = {}
-        """Those who listen to one mind, and those who listen to all (None)."""
+        """Listeners by mind; None: those that listen to all."""
         self._written = asyncio.Event()
         self._seq = 0
         self._following: asyncio.Task[None] | None = None
@@ -107,11 +107,11 @@ class Hub:
         return len(self._listeners)
 
     def show(self, row: Logged) -> None:
-        """Hand on what is live only."""
+        """Deliver a live row."""
         self._put(Line(row))
 
     def show_live(self, row: Logged) -> None:
-        """Hand a row on if it is live only: what is kept is read from the log."""
+        """Deliver a row if it is live: others are read from the log."""
         if not row.seq:
             self.show(row)
 
@@ -124,7 +124,7 @@ class Hub:
             self._written.set()
 
     def _deliver(self, rows: Sequence[Logged]) -> None:
-        """Queue rows of the log for all that listen; those that were delivered already are left out."""
+        """Queue rows of the log for all listeners, except those that were delivered already."""
         for row in rows:
             if row.seq > self._seq:
                 self._put(Line(row))
@@ -170,7 +170,7 @@ class Hub:
     async def catch_up(
         self, listener: Listener, after: int, mind: StreamKey | None = None
     ) -> AsyncGenerator[list[Line]]:
-        """Yield the portions of the log after a seq, up to where the listener is handed rows as they come."""
+        """Yield the portions of the log after a seq, up to where rows are queued for the listener."""
         upto = listener.begins
         while after < upto and (rows := await self._store.events(mind, after, limit=PORTION)):
             if wanted := [Line(row) for row in rows if row.seq <= upto and listener.wants(row)]:
@@ -184,11 +184,11 @@ class Hub:
             await asyncio.gather(following, return_exceptions=True)
 
     async def _follow(self) -> None:
-        """Hand on rows as they are written, by whatever process."""
+        """Deliver rows as they are written, by any process."""
         with self._store.heeding(None, self._written.set):
-            await self._hand_on_all()
+            await self._deliver_all()
 
-    async def _hand_on_all(self) -> None:
+    async def _deliver_all(self) -> None:
         seen = -1
         while True:
             if not self._written.is_set():
@@ -202,23 +202,23 @@ class Hub:
                     before, seen = seen, await self._store.version()
                     if seen == before:
                         continue
-                await self._hand_on()
+                await self._deliver_new()
             except StorageError:
                 await self._clock.sleep(LOOK_S)
                 self._written.set()  # rows that could not be read are read again without waiting for another commit
 
-    async def _hand_on(self) -> None:
+    async def _deliver_new(self) -> None:
         is_more = True
         while is_more and (rows := await self._store.events(None, self._seq, limit=PORTION)):
             self._deliver(rows)
             is_more = len(rows) == PORTION
 
     def show_erased(self, mind: StreamKey) -> None:
-        """Tell whoever listens to a mind that all of it was erased: a page shows nothing of it any more."""
+        """Tell the listeners of a mind that all of it was erased, so that a page shows nothing of it any more."""
         self.show(Logged(0, mind, self._clock.now(), "mindstream", MindErased(), system=True))
 
     async def close(self) -> None:
-        """End for all who listen."""
+        """End all subscriptions."""
         self._closed = True
         for listener in self._listeners:
             listener.end()

@@ -1,14 +1,18 @@
-"""Operations on a user's life: a goal that is pursued for long; this server lives it, or another process does."""
+"""Operations on a user's life (a long-term goal); this server runs it, or another process does."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Awaitable, Callable
+from typing import Literal
 
 from pydantic import Field, JsonValue
 
 from mindstream.clock import Moment
 from mindstream.errors import ErasedMeanwhile
+from mindstream.life import commands, opened
+from mindstream.life.schedule import read_order
+from mindstream.life.state import LifeState, read_state, read_state_at
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.validation import MAX_UTTERANCE
 from mindstream.service.operations.long_running import RunningOperation
@@ -17,27 +21,24 @@ from mindstream.service.operations.runtime import Runtime
 from mindstream.service.operations.shapes import Ask, Reply
 from mindstream.service.operations.table import operation
 
-if TYPE_CHECKING:
-    from mindstream.life.state import LifeState
-
 
 class LifeRequest(Ask):
-    """`at`: as it stood after that row of the log."""
+    """`at`: its state after that row of the log."""
 
     at: int | None = Field(None, ge=1, le=2**62)
 
 
 class GoalRequest(Ask):
-    """What is to be reached, and standing orders, when and what: "every day at 8:00: ask me how I slept"."""
+    """The goal, and standing orders: when and what, as "every day at 8:00: ask me how I slept"."""
 
     goal: str = Field(min_length=1, max_length=20_000)
     orders: list[str] = Field([], max_length=50)
 
 
 class LiveRequest(Ask):
-    """How long it is lived by this server: so many turns at most, until nothing is left to do; `stay`: wait then.
+    """How long this server runs it: for a maximum number of turns, until nothing is left to do; `stay`: wait then.
 
-    `without_model`: rules may continue a life that was lived with a model.
+    `without_model`: rules may continue a life that was run with a model.
     """
 
     turns: int | None = Field(None, ge=1, le=100_000)
@@ -46,33 +47,33 @@ class LiveRequest(Ask):
 
 
 class SayRequest(Ask):
-    """Something that is said to a life."""
+    """An utterance to a life."""
 
     text: str = Field(min_length=1, max_length=MAX_UTTERANCE)
 
 
 class AnswerRequest(SayRequest):
-    """An answer to what it asks; `id`: to which question, else to the oldest that is waited for."""
+    """An answer to a question of the life; `id`: which question, else the oldest that waits."""
 
     id: str = Field("", max_length=100)
 
 
 class LeaveRequest(Ask):
-    """Whether a call that changes something may be made; `id`: which, else the only one."""
+    """The approval or refusal of a call that changes something; `id`: which call, else the only one."""
 
     yes: bool
     id: str = Field("", max_length=100)
 
 
 class PauseRequest(Ask):
-    """`pause` it, let it `resume`, or `stop` it; it obeys before its next step."""
+    """`pause`, `resume` or `stop` it; this takes effect before its next step."""
 
     order: Literal["pause", "resume", "stop"] = "pause"
     because: str = Field("", max_length=1_000)
 
 
 class Question(Reply):
-    """What it asks; `late`: it waits no longer."""
+    """A question of the life; `late`: it no longer waits for the answer."""
 
     id: str
     text: str
@@ -87,7 +88,7 @@ class Due(Reply):
 
 
 class LifeShape(Reply):
-    """How a life stands; `lived`: a process lives it now; `halted`: why nothing is done, "" where something is.
+    """The state of a life; `lived`: a process runs it now; `halted`: why it does nothing, "" if it is active.
 
     `due`: when each standing order is due next.
     """
@@ -106,7 +107,7 @@ class LifeShape(Reply):
 
 
 class Lived(Reply):
-    """Why it is lived no longer by this server: done, waiting, halted, turns or time."""
+    """Why this server stopped running it: done, waiting, halted, turns or time."""
 
     ended: str
     life: LifeShape
@@ -114,15 +115,13 @@ class Lived(Reply):
 
 @operation("life.status", "read", "GET /users/{user}/life", cli="life status")
 async def status(runtime: Runtime, principal: Principal, request: LifeRequest) -> LifeShape:
-    """Say how a life stands, or stood after a row of the log."""
+    """Return the state of a life, now or after a row of the log."""
     return await _shape(runtime, await runtime.memory(principal), request.at)
 
 
 @operation("life.goal", "write", "POST /users/{user}/life/goal", cli="live --goal")
 async def goal(runtime: Runtime, principal: Principal, request: GoalRequest) -> LifeShape:
-    """Give a user's life a goal; `life.live` lets this server live it."""
-    from mindstream.life import commands
-
+    """Give a user's life a goal; `life.live` makes this server run it."""
     memory = await runtime.memory(principal)
     await commands.give_goal(memory, request.goal, request.orders)
     return await _shape(runtime, memory)
@@ -130,123 +129,96 @@ async def goal(runtime: Runtime, principal: Principal, request: GoalRequest) -> 
 
 @operation("life.live", "write", "POST /users/{user}/life/live", long=True, cli="live")
 async def live(runtime: Runtime, principal: Principal, request: LiveRequest, one: RunningOperation) -> Lived:
-    """Live it in this server, with the tools that the operator offers, until there is nothing left to do."""
+    """Run it in this server, with the tools that the operator offers, until nothing is left to do."""
     from mindstream.service.living import LifeSettings, open_life
 
     memory = await runtime.memory(principal)
     await _state(memory)
-    policy = await runtime.policy(principal)
-    offered = runtime.offered
+    policy, offered = await runtime.policy(principal), runtime.offered
     tools = tuple(name for name in offered.tools if name != "recall")  # it has a tool of its own for that
     wanted = LifeSettings(tools=tools, docs=offered.docs, mcp=offered.mcp, without_model=request.without_model)
     models = runtime.models_of(principal, lambda _: None)
     first: int | None = None
-    with one.reading_anew() as read_anew:
+    with one.rereading() as reread:
         while True:
             try:
-                opening = open_life(runtime.settings, wanted, memory, note=one.tell, models=models, policy=policy)
+                opening = open_life(runtime.settings, wanted, memory, note=one.report, models=models, policy=policy)
                 async with opening as life:
-                    one.tell(f"it lives for: {life.state.goal}")
+                    one.report(f"its goal: {life.state.goal}")
                     first = life.state.turn if first is None else first
                     left = None if request.turns is None else max(0, request.turns - (life.state.turn - first))
                     ended = await life.run(left, stay=request.stay)
                 break
-            except ErasedMeanwhile as erased:  # words were forgotten: it goes on with what its log holds without them
+            except ErasedMeanwhile as erased:  # words were forgotten: it continues with what its log still contains
                 if erased.whole:
                     raise
-                await read_anew()
+                await reread()
     return Lived(ended=ended, life=await _shape(runtime, memory))
 
 
 @operation("life.say", "write", "POST /users/{user}/life/say", cli="life say")
 async def say(runtime: Runtime, principal: Principal, request: SayRequest) -> LifeShape:
-    """Say something to a life; it is remembered as said."""
-    from mindstream.life import commands
-
-    memory = await runtime.memory(principal)
-    await _state(memory)
-    await commands.say(memory, request.text)
-    return await _shape(runtime, memory)
+    """Say something to a life; it is remembered as an utterance."""
+    return await _change(runtime, principal, lambda memory: commands.say(memory, request.text))
 
 
 @operation("life.answer", "write", "POST /users/{user}/life/answer", cli="life answer")
 async def answer(runtime: Runtime, principal: Principal, request: AnswerRequest) -> LifeShape:
-    """Answer what it asks; also later, when it waits no longer."""
-    from mindstream.life import commands
-
-    memory = await runtime.memory(principal)
-    await _state(memory)
-    await commands.answer(memory, request.text, request.id, session="life")
-    return await _shape(runtime, memory)
+    """Answer a question of the life; also late, when it no longer waits."""
+    return await _change(
+        runtime, principal, lambda memory: commands.answer(memory, request.text, request.id, session="life")
+    )
 
 
 @operation("life.leave", "write", "POST /users/{user}/life/leave", cli="life allow")
 async def leave(runtime: Runtime, principal: Principal, request: LeaveRequest) -> LifeShape:
-    """Allow or refuse a call that changes something: this one, with these arguments."""
-    from mindstream.life import commands
-
-    memory = await runtime.memory(principal)
-    await _state(memory)
-    await commands.give_leave(memory, request.yes, request.id)
-    return await _shape(runtime, memory)
+    """Approve or refuse a call that changes something: this one, with these arguments."""
+    return await _change(runtime, principal, lambda memory: commands.give_leave(memory, request.yes, request.id))
 
 
 @operation("life.pause", "write", "POST /users/{user}/life/pause", cli="life pause")
 async def pause(runtime: Runtime, principal: Principal, request: PauseRequest) -> LifeShape:
-    """Pause it, let it go on, or stop it; it obeys before its next step, whoever lives it."""
-    from mindstream.life import commands
+    """Pause, resume or stop it; this takes effect before its next step, whichever process runs it."""
+    return await _change(runtime, principal, lambda memory: commands.order(memory, request.order, request.because))
 
+
+async def _change(runtime: Runtime, principal: Principal, change: Callable[[Memory], Awaitable[object]]) -> LifeShape:
+    """Change a life that has a goal, and return its state."""
     memory = await runtime.memory(principal)
     await _state(memory)
-    await commands.order(memory, request.order, request.because)
+    await change(memory)
     return await _shape(runtime, memory)
 
 
 async def _state(memory: Memory) -> LifeState:
-    from mindstream.life.state import read_state
-
     state = await read_state(memory)
     if not state.goal:
-        raise NotFound("nobody has given this user's life a goal yet: `life.goal` does")
+        raise NotFound("this user's life has no goal yet: `life.goal` sets one")
     return state
 
 
 async def _shape(runtime: Runtime, memory: Memory, at: int | None = None) -> LifeShape:
-    from mindstream.life import opened
-    from mindstream.life.state import read_state_at
-
     state, lived = await asyncio.gather(_state(memory), opened.is_lived(memory))
     state = state if at is None else await read_state_at(memory, at)
     waiting = {id_: each for id_, each in (state.questions | state.late).items() if id_ not in state.answers}
-    return LifeShape(
-        goal=state.goal,
-        orders=list(state.orders),
+    zone, now = runtime.default_zone(), runtime.clock.now()
+    since = [state.beats.get(number, state.ordered) for number in range(len(state.orders))]
+    return LifeShape.from_object(
+        state,
         lived=lived,
-        halted=state.halted,
-        turn=state.turn,
-        in_turn=state.in_turn,
         tasks=[task.model_dump(mode="json") for task in state.ledger.ordered()],
         questions=[Question(id=id_, text=each.tip, late=id_ in state.late) for id_, each in waiting.items()],
         leave_wanted=[each.model_dump(mode="json") for each in state.wishes.values()],
         spent=state.spent.model_dump(mode="json"),
-        due=_due(runtime, state),
+        due=[
+            Due(order=text, at=read_order(text).next_after(max(now, last), zone))
+            for text, last in zip(state.orders, since, strict=True)
+        ],
     )
 
 
-def _due(runtime: Runtime, state: LifeState) -> list[Due]:
-    """Return when standing orders are due next, in the operator's zone."""
-    from mindstream.life.schedule import read_order
-
-    zone, now = runtime.default_zone(), runtime.clock.now()
-    since = [state.beats.get(number, state.ordered) for number in range(len(state.orders))]
-    return [
-        Due(order=text, at=read_order(text).next_after(max(now, last), zone))
-        for text, last in zip(state.orders, since, strict=True)
-    ]
-
-
 class AddTaskRequest(Ask):
-    """Something to be done."""
+    """A task to add."""
 
     text: str = Field(min_length=1, max_length=300)
 
@@ -258,42 +230,30 @@ class TaskNumber(Ask):
 
 
 class MoveTaskRequest(TaskNumber):
-    """`before`: the task that it is to come before."""
+    """`before`: the task before which it is placed."""
 
     before: int = Field(ge=1, le=2**31)
 
 
 @operation("life.add_task", "write", "POST /users/{user}/life/tasks", cli="life add")
 async def add_task(runtime: Runtime, principal: Principal, request: AddTaskRequest) -> LifeShape:
-    """Put a task into the ledger."""
-    from mindstream.life import commands
-
-    await commands.add_task(await runtime.memory(principal), request.text)
-    return await status(runtime, principal, LifeRequest(at=None))
+    """Add a task to the ledger."""
+    return await _change(runtime, principal, lambda memory: commands.add_task(memory, request.text))
 
 
 @operation("life.drop_task", "write", "POST /users/{user}/life/tasks/{number}/drop", cli="life drop")
 async def drop_task(runtime: Runtime, principal: Principal, request: TaskNumber) -> LifeShape:
-    """Give a task up; it stays in the log."""
-    from mindstream.life import commands
-
-    await commands.stop_task(await runtime.memory(principal), request.number)
-    return await status(runtime, principal, LifeRequest(at=None))
+    """Drop a task; it stays in the log."""
+    return await _change(runtime, principal, lambda memory: commands.stop_task(memory, request.number))
 
 
 @operation("life.open_task", "write", "POST /users/{user}/life/tasks/{number}/open", cli="life open")
 async def open_task(runtime: Runtime, principal: Principal, request: TaskNumber) -> LifeShape:
-    """Let a task be worked on now: one that waits, is done, or was given up."""
-    from mindstream.life import commands
-
-    await commands.open_task(await runtime.memory(principal), request.number)
-    return await status(runtime, principal, LifeRequest(at=None))
+    """Make a task current that waits, is done, or was dropped."""
+    return await _change(runtime, principal, lambda memory: commands.open_task(memory, request.number))
 
 
 @operation("life.move_task", "write", "POST /users/{user}/life/tasks/{number}/move", cli="life move")
 async def move_task(runtime: Runtime, principal: Principal, request: MoveTaskRequest) -> LifeShape:
-    """Have a task worked on before another."""
-    from mindstream.life import commands
-
-    await commands.move_task(await runtime.memory(principal), request.number, request.before)
-    return await status(runtime, principal, LifeRequest(at=None))
+    """Place a task before another."""
+    return await _change(runtime, principal, lambda memory: commands.move_task(memory, request.number, request.before))

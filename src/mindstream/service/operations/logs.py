@@ -1,4 +1,4 @@
-"""Operations on the log: its rows, what came of an utterance, what calls of models cost."""
+"""Operations on the log: its rows, the trace of an utterance, calls of models and their cost."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from mindstream.service.operations.shapes import Ask, At, CallerName, Names, Pag
 from mindstream.service.operations.table import operation, read_number, write_cursor
 
 A_TRACE = 1_000
-"""So many rows after an utterance are looked through for what came of it."""
+"""Maximum number of rows after an utterance that are searched for its trace."""
 A_WINDOW, LONGEST_WINDOW = 1_000, 64_000
-"""So many rows of the log are read at a time, from its end on; more where few of them are calls of this stream."""
+"""Rows of the log that are read at a time, from its end backwards; more if few of them are of this stream."""
 
 
 class RowsRequest(Page):
-    """A page of the log; `kinds`: only these, one by one or with commas between.
+    """A page of the log; `kinds`: only these, one by one or separated by commas.
 
-    `after`: it begins after that seq, where no cursor is given; `upto`: no row after that one; `newest`: those first.
+    `after`: it begins after that seq, if no cursor is given; `upto`: the last row; `newest`: newest rows first.
     """
 
     kinds: Names = Field([])
@@ -37,7 +37,7 @@ class RowsRequest(Page):
 
 
 class Rows(Reply):
-    """Rows of the log, oldest first unless asked otherwise; `next`: the next page's cursor, "": there is none yet."""
+    """Rows of the log, oldest first by default; `next`: the next page's cursor, "": there is none yet."""
 
     rows: list[dict[str, JsonValue]]
     next: str
@@ -50,7 +50,7 @@ class TraceRequest(Ask):
 
 
 class CostRequest(Ask):
-    """Whose calls are added up; "": all of the tenant's; `by`: one way alone; `upto`: no row after that one."""
+    """`user`: whose calls are summed up, "": all of the tenant's; `by`: one grouping alone; `upto`: the last row."""
 
     user: CallerName = Field("", max_length=100)
     by: By | None = None
@@ -58,9 +58,9 @@ class CostRequest(Ask):
 
 
 class Limits(Reply):
-    """What may be spent on models, None: as much as one likes; and what was: today, by this token.
+    """What may be spent on models (None: no limit), and what this token spent today.
 
-    `of`: the token, or the server, whose budget is that of all who ask, until it ends.
+    `of`: the token, or the server, whose budget all callers share, until it ends.
     """
 
     of: Literal["token", "server"]
@@ -71,9 +71,9 @@ class Limits(Reply):
 
 
 class Cost(Reply):
-    """What calls of models came to; prices are those that were known at the time of the call.
+    """The cost of calls of models; prices are those that were known at the time of the call.
 
-    `days`: the same by day (UTC), and on each by role. `limits`: None where there are none.
+    `days`: the same by day (UTC), and on each day by role. `limits`: None if there are none.
     """
 
     total: dict[str, JsonValue]
@@ -83,7 +83,7 @@ class Cost(Reply):
 
 
 class CallsRequest(Page):
-    """A page of calls of models, newest first; of a role, a prompt, a model; what failed; of a time; up to a row."""
+    """A page of calls of models, newest first; of a role, a prompt, a model; failed ones; of a time; up to a row."""
 
     role: str = Field("", max_length=100)
     prompt: str = Field("", max_length=100)
@@ -93,7 +93,7 @@ class CallsRequest(Page):
     until: Until | None = None
     upto: int | None = Field(None, ge=0, le=2**62)
     about: int | None = Field(None, ge=1, le=2**62)
-    """Those for this row of the log alone."""
+    """Only calls for this row of the log."""
 
 
 class CallRequest(Ask):
@@ -105,8 +105,8 @@ class CallRequest(Ask):
 class CallShape(Reply):
     """A call of a model.
 
-    `about`: the rows of the log that it answers, or thinks about; `resident`, `step`: who in a town asked, and when.
-    `cost_usd`: None: no price is known. `kept`: what was asked and answered is kept.
+    `about`: the rows of the log that it answers, or reasons about; `resident`, `step`: of a town, who called and when.
+    `cost_usd`: None: no price is known. `kept`: its messages and its reply are kept.
     """
 
     seq: int
@@ -137,14 +137,14 @@ class CallList(Reply):
 
 
 class MessageShape(Reply):
-    """A message of what was asked."""
+    """A message of a request."""
 
     role: str
     text: str
 
 
 class CallWords(Reply):
-    """A call word by word; where its words were not kept (`keep_prompts`), `messages` is empty. `about`: those rows."""
+    """A call with its texts; if these were not kept (`keep_prompts`), `messages` is empty. `about`: those rows."""
 
     call: CallShape
     messages: list[MessageShape]
@@ -154,7 +154,7 @@ class CallWords(Reply):
 
 @operation("log.rows", "read", "GET /users/{user}/log", cli="log")
 async def rows(runtime: Runtime, principal: Principal, request: RowsRequest) -> Rows:
-    """Return what happened to a user's mind, oldest first, or newest first."""
+    """Return the log of a user's mind, oldest first, or newest first."""
     memory, at = await runtime.memory(principal), read_number(request.cursor)
     kinds = request.kinds or None
     if request.newest:
@@ -170,7 +170,7 @@ async def rows(runtime: Runtime, principal: Principal, request: RowsRequest) -> 
 
 @operation("log.trace", "read", "GET /users/{user}/traces/{seq}", cli="log")
 async def trace(runtime: Runtime, principal: Principal, request: TraceRequest) -> Rows:
-    """Return what came of an utterance: calls of models and tools, what was said, thought, believed."""
+    """Return the trace of an utterance: calls of models and tools, the answer, thoughts, beliefs."""
     memory = await runtime.memory(principal)
     found = await memory.store.events(memory.key, request.seq - 1, limit=A_TRACE)
     if not found or found[0].seq != request.seq or not isinstance(found[0].event, Heard):
@@ -181,7 +181,7 @@ async def trace(runtime: Runtime, principal: Principal, request: TraceRequest) -
 
 @operation("log.cost", "read", "GET /cost", cli="cost")
 async def cost(runtime: Runtime, principal: Principal, request: CostRequest) -> Cost:
-    """Say what calls of models came to: tokens, seconds, US dollars."""
+    """Return the cost of calls of models: tokens, seconds, US dollars."""
     about = principal.of(request.user or principal.only) if request.user or principal.only else principal
     store = runtime.tenant(about).store
     found = await bill(store, store.key(about.name) if about.user else None, request.upto)
@@ -196,14 +196,14 @@ async def cost(runtime: Runtime, principal: Principal, request: CostRequest) -> 
 
 @operation("log.calls", "read", "GET /users/{user}/calls")
 async def calls(runtime: Runtime, principal: Principal, request: CallsRequest) -> CallList:
-    """List the calls of models that a user's mind made, newest first."""
+    """List a user's calls of models, newest first."""
     memory = await runtime.memory(principal)
     return await list_calls(memory.store, memory.key, request)
 
 
 @operation("log.call", "read", "GET /users/{user}/calls/{seq}")
 async def call(runtime: Runtime, principal: Principal, request: CallRequest) -> CallWords:
-    """Return a call of a model: what was asked and answered, word by word, and what it was about."""
+    """Return a call of a model: its messages, its reply, and what it was about."""
     memory = await runtime.memory(principal)
     return await find_call(memory.store, memory.key, request.seq)
 
@@ -211,7 +211,7 @@ async def call(runtime: Runtime, principal: Principal, request: CallRequest) -> 
 async def list_calls(
     store: LogStore, key: StreamKey, request: CallsRequest, resident: str = "", step: int | None = None
 ) -> CallList:
-    """Return a page of the calls in a stream's log; `resident`: of one of a town's; `step`: at that step."""
+    """Return a page of the calls in a stream's log; `resident`, `step`: only those of a town's resident, at a step."""
     found: list[CallShape] = []
     last = await store.last(key, ModelCalled.kind)
     before = read_number(request.cursor) or (last.seq + 1 if last is not None else 1)
@@ -221,7 +221,7 @@ async def list_calls(
             continue
         if request.since is not None and called.time(row.at) < request.since:
             break
-        if _is_meant(row, called, request) and resident in ("", called.resident) and step in (None, called.step):
+        if _matches(row, called, request) and resident in ("", called.resident) and step in (None, called.step):
             found.append(_show(row, called))
             if len(found) == request.limit:
                 return CallList(calls=found, next=write_cursor(str(row.seq)))
@@ -232,11 +232,11 @@ async def find_call(store: LogStore, key: StreamKey, seq: int) -> CallWords:
     """Return a call by its row, with the rows that it is about.
 
     Raises:
-        NotFound: no call stands there.
+        NotFound: that row is no call.
     """
     found = await store.events(key, seq - 1, limit=1)
     if not found or found[0].seq != seq or not isinstance(called := found[0].event, ModelCalled):
-        raise NotFound(f"no call of a model stands at {seq} here")
+        raise NotFound(f"row {seq} is no call of a model here")
     about = [row for each in called.about for row in await store.events(key, each - 1, limit=1) if row.seq == each]
     said = [MessageShape(role=role, text=text) for role, text in called.messages()]
     return CallWords(call=_show(found[0], called), messages=said, answered=called.answered, about=_rows(about, "").rows)
@@ -263,7 +263,7 @@ async def _first(rows: AsyncGenerator[Logged], count: int) -> list[Logged]:
     return found
 
 
-def _is_meant(row: Logged, called: ModelCalled, request: CallsRequest) -> bool:
+def _matches(row: Logged, called: ModelCalled, request: CallsRequest) -> bool:
     wanted = ((request.role, called.role), (request.prompt, called.prompt), (request.model, called.model))
     return (
         all(asked in ("", is_so) for asked, is_so in wanted)
@@ -274,26 +274,7 @@ def _is_meant(row: Logged, called: ModelCalled, request: CallsRequest) -> bool:
 
 
 def _show(row: Logged, called: ModelCalled) -> CallShape:
-    return CallShape(
-        seq=row.seq,
-        at=called.time(row.at),
-        role=called.role,
-        prompt=called.prompt,
-        model=called.model,
-        input_tokens=called.input_tokens,
-        output_tokens=called.output_tokens,
-        cached_tokens=called.cached_tokens,
-        seconds=called.seconds,
-        first_part_s=called.first_part_s,
-        cost_usd=called.cost_usd,
-        cut=called.cut,
-        error=called.error,
-        mended=called.mended,
-        about=list(called.about),
-        resident=called.resident,
-        step=called.step,
-        kept=bool(called.asked),
-    )
+    return CallShape.from_object(called, seq=row.seq, at=called.time(row.at), kept=bool(called.asked))
 
 
 def _limits(runtime: Runtime, principal: Principal) -> Limits | None:

@@ -1,7 +1,7 @@
-"""Long-running operations: started, kept, resumed, cancelled.
+"""Long-running operations: started, stored, interrupted, cancelled.
 
 Each row belongs to its user's stream. A forget or an erase of that user deletes it in its own transaction (see
-memory/store/erasure), and the store refuses to write words back that were read before that (`words_read`).
+memory/store/erasure), and the store refuses to write words that were read before that (`words_read`).
 """
 
 from __future__ import annotations
@@ -32,9 +32,24 @@ from mindstream.planning.plan import Plan
 from mindstream.service.operations.principal import NotFound, Principal
 from mindstream.service.operations.shapes import Reply
 
+KEPT_S = DAY_S
+MAX_KEPT = 1_000
+"""Maximum number of ended operations that are kept per tenant."""
+MAX_RESULT = 1_000_000
+"""Maximum bytes of a stored result; of a longer one only the state is stored."""
+AT_ONCE = 16
+"""Maximum number of operations that run at the same time per tenant; one more is refused."""
+MAX_NOTES = 100
+BEAT_S, DEAD_S = 15.0, 60.0
+"""Seconds: the interval of heartbeats, and after how long without one an operation's server counts as dead."""
+FORGOTTEN = "words of this user were forgotten while it was running, so what it found is not kept: "
+TOO_LONG = "it is done; its result is too long to be kept over a restart of the server"
+AGAIN = "the server ended while it was running: request it again"
+RESUMED = "the server ended while it was running: resume the run {run!r}"
+
 
 class OperationChanged(Event):
-    """An operation began, is further, waits for a yes, or has ended: ask for it by its id."""
+    """An operation began, made progress, waits for an approval, or has ended: get it by its id."""
 
     kind = "operation"
     kept = False
@@ -45,9 +60,9 @@ class OperationChanged(Event):
 
     @classmethod
     def of(cls, one: RunningOperation) -> OperationChanged:
-        """Return what there is to show of it."""
-        shape = one.shape()
-        note = shape.progress[-1].text if shape.progress else ""
+        """Return the event of an operation's state."""
+        progress = one.shape().progress
+        note = progress[-1].text if progress else ""
         return cls(id=one.id, operation=one.operation, state=one.state, note=note)
 
 
@@ -62,7 +77,7 @@ class Note(Reply):
 
 
 class Wanted(Reply):
-    """Something that waits for a yes: a plan before it is run, a call that changes the world."""
+    """Something that waits for an approval: a plan before it is run, a call that changes the world."""
 
     id: str
     what: Literal["plan", "call"]
@@ -71,9 +86,9 @@ class Wanted(Reply):
 
 
 class OperationShape(Reply):
-    """An operation as doors show it; `result` is that of the operation, where it is done.
+    """An operation; `result`: the operation's own reply, if it is done.
 
-    `interrupted`: the server ended first; `problem` says how to go on.
+    `interrupted`: the server ended first; `problem` says how to continue.
     """
 
     id: str
@@ -89,91 +104,70 @@ class OperationShape(Reply):
     problem: str = ""
 
 
-KEPT_S = DAY_S
-MOST = 1_000
-"""So many are kept of a tenant."""
-LONGEST = 1_000_000
-"""Bytes; of a longer result only that it was done."""
-FORGOTTEN = "words of this user were forgotten while it went on, so what it found is not kept: "
-TOO_LONG = "it is done; what came of it is too long to be kept over a restart of the server"
-
-
 class KeptOperation(BaseModel):
-    """An operation as it is kept, and whose it is.
+    """An operation as it is stored.
 
     Attributes:
-        seen: when its server last said how it stands.
+        seen: the last heartbeat of its server.
         words_read: the number of the last erasure when it began to read its user's words.
     """
 
-    wall: str
     shape: OperationShape
     seen: Moment = 0.0
     words_read: int = 0
 
 
 class OperationStore(KeptStore, PrivacyStore, Protocol):
-    """What is asked of a store."""
+    """What operations need of a store."""
 
 
 class StoredOperations:
-    """What is kept of operations in the data; each is written whole, in the order in which it changed.
+    """The operations in the store; each is written as a whole, in the order in which it changed.
 
     Args:
-        store: gives a tenant's store.
+        store: returns a tenant's store.
     """
 
     def __init__(self, data: Location, store: Callable[[str], OperationStore]) -> None:
-        self._data, self._store = data, store
+        self._data, self.store = data, store
         self._writing: asyncio.Task[None] | None = None
 
-    async def last_erasure(self, tenant_key: str) -> int:
-        """Return the number of the last erasure."""
-        return await self._store(tenant_key).last_erasure()
-
-    async def lost_since(self, tenant_key: str, stream: StreamKey, number: int) -> bool | None:
-        """Tell whether all of a stream was erased after an erasure (True), or a part of it (False); None: nothing."""
-        return await self._store(tenant_key).lost_since(stream, number)
-
     def keep(self, kept: KeptOperation, stream: StreamKey, lost: Callable[[bool], None]) -> asyncio.Task[None]:
-        """Begin to write down how an operation stands. Where that fails it is known until the server ends.
+        """Begin to write an operation. If that fails, it is known until the server ends.
 
         Args:
-            lost: called where words of the user were erased meanwhile: `True` where all of them were, and nothing is
-                written; else the operation is written without its words.
+            lost: called if words of the user were erased: with True if all of them were, and nothing is written; else
+                the operation is written without its words.
         """
         shape = kept.shape
-        text = kept.model_dump_json()
-        if len(text.encode()) > LONGEST:
-            text = _without_words(kept, TOO_LONG).model_dump_json()
+        if len(kept.model_dump_json().encode()) > MAX_RESULT:
+            kept = _without_words(kept, TOO_LONG)
 
-        async def put(store: OperationStore, name: str, at: Moment) -> None:
-            try:
-                await store.keep(stream, name, at, lambda _: text, kept.words_read)
-            except ErasedMeanwhile as erased:
-                lost(erased.whole)
-                while not erased.whole:
-                    bare = _without_words(kept, told_forgotten(shape.run), await store.last_erasure())
-                    try:
-                        await store.keep(stream, name, at, lambda _: bare.model_dump_json(), bare.words_read)  # noqa: B023
-                    except ErasedMeanwhile as again:
-                        lost(again.whole)
-                        erased = again
-                    else:
+        async def put(store: OperationStore, name: str) -> None:
+            now = kept
+            while True:
+                text = now.model_dump_json()
+                try:
+                    await store.keep(stream, name, shape.ended or shape.began, lambda _: text, now.words_read)  # noqa: B023
+                    return
+                except ErasedMeanwhile as erased:
+                    lost(erased.whole)
+                    if erased.whole:
                         return
+                now = _without_words(kept, forgotten(shape.run), await store.last_erasure())
 
-        return self._write(kept.wall, shape.id, shape.ended or shape.began, put)
+        return self._write(stream, shape.id, put)
 
-    def drop(self, tenant_key: str, stream: StreamKey, id_: str) -> None:
-        """Let go of one."""
+    def drop(self, stream: StreamKey, id_: str) -> None:
+        """Begin to delete an operation."""
 
-        async def put(store: OperationStore, name: str, at: Moment) -> None:
-            await store.keep(stream, name, at, lambda _: None)
+        async def put(store: OperationStore, name: str) -> None:
+            await store.keep(stream, name, 0.0, lambda _: None)
 
-        self._write(tenant_key, id_, 0.0, put)
+        self._write(stream, id_, put)
 
     def _write(
-        self, tenant_key: str, id_: str, at: Moment, put: Callable[[OperationStore, str, Moment], Awaitable[None]]
+        self, stream: StreamKey, id_: str, put: Callable[[OperationStore, str], Awaitable[None]]
     ) -> asyncio.Task[None]:
         before = self._writing
 
@@ -181,28 +175,28 @@ class StoredOperations:
             if before is not None:
                 await asyncio.wait({before})
             with contextlib.suppress(StorageError):
-                await put(self._store(tenant_key), f"{RESULT}{id_}", at)
+                await put(self.store(tenant_of(stream)), f"{RESULT}{id_}")
 
         self._writing = asyncio.ensure_future(write())
         return self._writing
 
     async def settle(self) -> None:
-        """Wait until all is written."""
+        """Wait until everything is written."""
         if self._writing is not None:
             await asyncio.wait({self._writing})
 
     async def of(self, tenant_key: str, id_: str = "") -> list[KeptOperation]:
-        """Return all of a tenant, or the one of an id; what was forgotten or erased is none, whoever did it."""
+        """Return all operations of a tenant, or the one with an id."""
         found = list[KeptOperation]()
-        for each in await self._store(tenant_key).kept(None, f"{RESULT}{id_}"):
+        for each in await self.store(tenant_key).kept(None, f"{RESULT}{id_}"):
             with contextlib.suppress(ValidationError):
                 found.append(KeptOperation.model_validate_json(each.value))
         return found
 
-    async def each(self, now: Moment) -> AsyncGenerator[KeptOperation]:
-        """Give those of all tenants, some in memory at a time; what is of more than a day ago is deleted, and odd."""
+    async def each(self, now: Moment) -> AsyncGenerator[tuple[str, KeptOperation]]:
+        """Yield the operations of all tenants with their tenant; delete those that are old or cannot be read."""
         async with open_everyone(self._data) as everyone:
-            for first in chance.LETTERS:
+            for first in chance.LETTERS:  # so that not all are in memory at once
                 for each in await everyone.kept(None, f"{RESULT}{first}"):
                     try:
                         kept = KeptOperation.model_validate_json(each.value)
@@ -210,34 +204,26 @@ class StoredOperations:
                     except ValidationError:
                         is_old = True
                     if is_old:
-                        self.drop(tenant_of(each.stream), each.stream, each.name.removeprefix(RESULT))
+                        self.drop(each.stream, each.name.removeprefix(RESULT))
                     else:
-                        yield kept
+                        yield tenant_of(each.stream), kept
 
 
 def _without_words(kept: KeptOperation, why: str, words_read: int | None = None) -> KeptOperation:
     """Return an operation without its result, its progress and its questions."""
     bare = kept.shape.model_copy(update={"result": None, "progress": [], "waits_for": [], "problem": why})
-    return kept.model_copy(update={"shape": bare} | ({} if words_read is None else {"words_read": words_read}))
+    upto = kept.words_read if words_read is None else words_read
+    return KeptOperation(shape=bare, seen=kept.seen, words_read=upto)
 
 
-def told_forgotten(run: str) -> str:
-    """Say why nothing is kept of an operation, and what to do."""
-    return FORGOTTEN + (f"resume the run {run!r}" if run else "ask for it again")
-
-
-AT_ONCE = 16
-"""So many run at once of a tenant; one more is refused."""
-NOTES = 100
-BEAT_S, DEAD_S = 15.0, 60.0
-"""So often a server says that what it is at goes on, and after so long without a word it has died."""
-AGAIN = "the server ended while it went on: ask for it again"
-RESUMED = "the server ended while it went on: resume the run {run!r}"
+def forgotten(run: str) -> str:
+    """Return why nothing is kept of an operation, and what to do."""
+    return FORGOTTEN + (f"resume the run {run!r}" if run else "request it again")
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A yes or no; `instead`: the plan that is to be run in the place of the one that was asked about."""
+    """An approval or refusal; `instead`: the plan to run in place of the one that was asked about."""
 
     yes: bool
     instead: Plan | None = None
@@ -245,7 +231,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Something that waits for a yes, and what says whether another plan would do."""
+    """Something that waits for a decision; `check` raises InputError for another plan that cannot be run."""
 
     wanted: Wanted
     answer: asyncio.Future[Decision]
@@ -254,16 +240,17 @@ class Waiting:
 
 @dataclass(eq=False)
 class RunningOperation:
-    """An operation that goes on, or has ended.
+    """An operation that is running, or has ended.
 
     Attributes:
-        run: the name of the plan's run, where it is one.
+        on_change: called when it changed.
+        run: the name of the plan's run, if it is one.
         problem: why it failed.
-        is_cancelled: somebody has asked for its end.
-        reading: since when it reads its user's words.
+        is_cancelled: a client has cancelled it.
+        reading: the last erasure when it began to read its user's words.
         is_lost: words of its user were erased after that: what it has found is not shown or kept.
-        read_upto: returns the number of the last erasure.
-        reads_anew: it goes on by itself where words were forgotten, with what is read anew.
+        last_erasure: returns the number of the last erasure.
+        rereads: it continues if words are forgotten: its job reads them again.
     """
 
     id: str
@@ -272,7 +259,7 @@ class RunningOperation:
     user: str
     began: Moment
     clock: Clock
-    tell_all: Callable[[RunningOperation], None]
+    on_change: Callable[[RunningOperation], None]
     run: str = ""
     state: State = "running"
     ended: Moment | None = None
@@ -281,56 +268,56 @@ class RunningOperation:
     is_cancelled: bool = False
     reading: Reading = field(default_factory=lambda: Reading(0))
     is_lost: bool = False
-    read_upto: Callable[[], Awaitable[int]] | None = None
+    last_erasure: Callable[[], Awaitable[int]] | None = None
     task: asyncio.Task[None] | None = None
-    reads_anew: bool = False
-    _notes: deque[Note] = field(default_factory=lambda: deque(maxlen=NOTES))
+    rereads: bool = False
+    _notes: deque[Note] = field(default_factory=lambda: deque(maxlen=MAX_NOTES))
     _asked: dict[str, Waiting] = field(default_factory=dict)
 
-    def tell(self, text: str) -> None:
-        """Note how far it is."""
-        if self.is_lost:
-            return
-        self._notes.append(Note(at=self.clock.now(), text=text[:500]))
-        self.tell_all(self)
+    def report(self, text: str) -> None:
+        """Add a line of progress."""
+        if not self.is_lost:
+            self._notes.append(Note(at=self.clock.now(), text=text[:500]))
+            self.on_change(self)
 
     def name_run(self, run: str) -> None:
-        """Say which run of a plan it is: by that it is resumed, where the server ends first."""
+        """Set the run of a plan by which it can be resumed if the server ends first."""
         self.run = run
-        self.tell_all(self)
+        self.on_change(self)
 
     async def ask(self, wanted: Wanted, check: Callable[[Plan], None] = lambda _: None) -> Decision:
-        """Wait until somebody says yes or no.
+        """Wait for a decision.
 
         Args:
-            check: raises InputError for a plan that cannot be run in the place of the one that is asked about.
+            check: raises InputError for a plan that cannot be run in place of the one that is asked about.
         """
         answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
         self._asked[wanted.id] = Waiting(wanted, answer, check)
         self.state = "waiting"
-        self.tell_all(self)
+        self.on_change(self)
         try:
             return await answer
         finally:
             self._settle(wanted.id)
 
     def answer(self, yes: bool, id_: str = "", instead: Plan | None = None) -> str:
-        """Say yes or no to what waits for it; return its id.
+        """Decide about what waits; return its id.
 
         Args:
-            instead: the plan that is to be run in the place of the one that waits.
+            id_: what waits; "": the first.
+            instead: the plan to run in place of the one that waits.
 
         Raises:
-            NotFound: nothing waits, or not this.
-            InputError: that plan cannot be run; it waits as before.
+            NotFound: nothing with this id waits.
+            InputError: that plan cannot be run; the operation continues to wait.
         """
         named = id_ or next(iter(self._asked), "")
         if named not in self._asked:
-            raise NotFound("nothing of that id waits for a yes")
+            raise NotFound("nothing with this id waits for an approval")
         waiting = self._asked[named]
         if instead is not None:
             if waiting.wanted.what != "plan":
-                raise InputError(f"{named} is a call, and no plan: say yes or no to it")
+                raise InputError(f"{named} is a call, not a plan: approve or refuse it")
             waiting.check(instead)
         if not waiting.answer.done():
             waiting.answer.set_result(Decision(yes, instead))
@@ -343,133 +330,118 @@ class RunningOperation:
             self.state = "waiting" if self._asked else "running"
 
     def shape(self) -> OperationShape:
-        """Return it as doors show it."""
-        return OperationShape(
-            id=self.id,
-            operation=self.operation,
-            user=self.user,
-            run=self.run,
-            state=self.state,
-            began=self.began,
-            ended=self.ended,
-            progress=list(self._notes),
-            waits_for=[each.wanted for each in self._asked.values()],
-            result=self.result,
-            problem=self.problem[:2_000],
+        """Return it as a reply."""
+        waits_for = [each.wanted for each in self._asked.values()]
+        return OperationShape.from_object(
+            self, progress=list(self._notes), waits_for=waits_for, problem=self.problem[:2_000]
         )
 
     @classmethod
-    def restored(cls, kept: KeptOperation, clock: Clock) -> RunningOperation:
-        """Return one as another server, or one before this one, has written it down."""
-        shape = kept.shape
-        one = cls(
-            shape.id,
-            shape.operation,
-            kept.wall,
-            shape.user,
-            shape.began,
-            clock,
-            lambda _: None,
-            shape.run,
-            shape.state,
-            shape.ended,
-            shape.result,
-            shape.problem,
-            reading=Reading(kept.words_read),
-        )
-        one._notes.extend(shape.progress)
+    def restored(cls, tenant_key: str, kept: KeptOperation, clock: Clock) -> RunningOperation:
+        """Return an operation that another server, or an earlier one, has stored."""
+        values = dict(kept.shape)
+        notes, _ = values.pop("progress"), values.pop("waits_for")
+        reading = Reading(kept.words_read)
+        one = cls(**values, tenant_key=tenant_key, clock=clock, on_change=lambda _: None, reading=reading)
+        one._notes.extend(notes)
         return one
 
     def interrupt(self) -> None:
-        """Note that the server ended before it did."""
+        """Mark it as interrupted by the end of its server."""
         self.state, self.ended = "interrupted", self.clock.now()
         self.problem = RESUMED.format(run=self.run) if self.run else AGAIN
 
     @contextlib.contextmanager
-    def reading_anew(self) -> Iterator[Callable[[], Awaitable[None]]]:
-        """Let it go on though words of its user are forgotten: its job reads anew where a commit is refused.
+    def rereading(self) -> Iterator[Callable[[], Awaitable[None]]]:
+        """Let it continue if words of its user are forgotten: its job reads again after a refused commit.
 
-        Gives what the job calls before it does so.
+        Yields:
+            What the job calls before it reads again.
         """
 
-        async def read_anew() -> None:
-            if self.read_upto is not None:
-                self.reading.upto = await self.read_upto()
+        async def reread() -> None:
+            if self.last_erasure is not None:
+                self.reading.upto = await self.last_erasure()
 
-        self.reads_anew = True
+        self.rereads = True
         try:
-            yield read_anew
+            yield reread
         finally:
-            self.reads_anew = False
+            self.rereads = False
 
     def lose(self, *, whole: bool) -> None:
-        """Break it off and let go of what it has found: words of its user were erased."""
+        """Cancel it and drop what it has found: words of its user were erased (`whole`: all of them)."""
         self._notes.clear()
-        if self.reads_anew and not whole:
+        if self.rereads and not whole:
             return
         self.is_lost, self.result = True, None
         self._asked.clear()
         if self.task is not None and not self.task.done():
             self.task.cancel()
         elif self.ended is not None:
-            self.problem = told_forgotten(self.run)
+            self.problem = forgotten(self.run)
+
+    def is_of(self, principal: Principal) -> bool:
+        """Return whether a principal may see it."""
+        is_users = principal.only in ("", self.user) and principal.user in ("", self.user)
+        return self.tenant_key == principal.tenant_key and is_users
 
 
 Job: TypeAlias = Callable[[RunningOperation], Awaitable[BaseModel]]
 
 
 class RunningOperations:
-    """Those that go on here, or ended here within a day; those of other servers are read from the store each time."""
+    """The operations of this server; those of other servers are read from the store each time."""
 
     def __init__(
         self,
         clock: Clock,
-        tell_all: Callable[[RunningOperation], None],
-        kept: StoredOperations,
+        on_change: Callable[[RunningOperation], None],
+        stored: StoredOperations,
         stream_of: Callable[[str, str], StreamKey],
     ) -> None:
-        self._clock, self._tell_all, self._kept, self._stream_of = clock, tell_all, kept, stream_of
+        self._clock, self._on_change, self._stored, self._stream_of = clock, on_change, stored, stream_of
         self._held: dict[str, RunningOperation] = {}
         self._written: dict[str, tuple[State, str]] = {}
-        self._looked: dict[str, tuple[Moment, float]] = {}
-        """When what goes on elsewhere was last said to, and since when it is known here: clocks need not agree."""
+        self._heartbeats: dict[str, tuple[Moment, float]] = {}
+        """The last heartbeat of other servers' operations, and when it was first seen here: clocks may differ."""
 
     async def restore(self, *, alone: bool) -> None:
-        """Look at what servers have kept; what goes on by none is interrupted.
+        """Mark as interrupted the operations that no server runs any more.
 
         Args:
-            alone: no other server has these data.
+            alone: no other server uses these data.
         """
-        async with contextlib.aclosing(self._kept.each(self._clock.now())) as kept:
-            async for each in kept:
-                self._restored(each, alone=alone)
+        async with contextlib.aclosing(self._stored.each(self._clock.now())) as stored:
+            async for tenant_key, kept in stored:
+                self._restored(tenant_key, kept, alone=alone)
 
     async def beat(self) -> None:
-        """Say, again and again, that what goes on here does, until this is cancelled."""
+        """Store a heartbeat of the operations that run here every BEAT_S, until this is cancelled."""
         while True:
             await asyncio.sleep(BEAT_S)
             for each in [each for each in self._held.values() if each.ended is None]:
                 self._keep(each)
 
-    def _restored(self, kept: KeptOperation, *, alone: bool = False) -> RunningOperation:
-        """Return another server's; where nothing was heard of it for long, that server has died."""
-        one, now = RunningOperation.restored(kept, self._clock), self._clock.elapsed()
+    def _restored(self, tenant_key: str, kept: KeptOperation, *, alone: bool = False) -> RunningOperation:
+        """Return another server's operation; it is interrupted if its heartbeat stopped."""
+        one, now = RunningOperation.restored(tenant_key, kept, self._clock), self._clock.elapsed()
         if one.ended is None:
-            seen, since = self._looked.get(one.id, (kept.seen, now))
-            self._looked[one.id] = (kept.seen, since if seen == kept.seen else now)
+            seen, since = self._heartbeats.get(one.id, (kept.seen, now))
+            self._heartbeats[one.id] = (kept.seen, since if seen == kept.seen else now)
             if alone or (seen == kept.seen and now - since > DEAD_S):
                 one.interrupt()
                 self._write(one)
         if one.ended is not None:
-            self._looked.pop(one.id, None)
+            self._heartbeats.pop(one.id, None)
         return one
 
     def _changed(self, one: RunningOperation) -> None:
         self._write(one)
-        self._tell_all(one)
+        self._on_change(one)
 
     def _write(self, one: RunningOperation) -> asyncio.Task[None] | None:
-        """Write it down where its state is another; each line of progress is not worth a row."""
+        """Store it if its state or its run changed; progress alone is not stored."""
         stands = (one.state, one.run)
         if self._written.get(one.id) == stands:
             return None
@@ -477,15 +449,14 @@ class RunningOperations:
         return self._keep(one)
 
     def _keep(self, one: RunningOperation) -> asyncio.Task[None]:
-        kept = KeptOperation(
-            wall=one.tenant_key, shape=one.shape(), seen=self._clock.now(), words_read=one.reading.upto
-        )
-        return self._kept.keep(
-            kept, self._stream_of(one.tenant_key, one.user), lambda whole: self._lose(one, whole=whole)
-        )
+        kept = KeptOperation(shape=one.shape(), seen=self._clock.now(), words_read=one.reading.upto)
+        return self._stored.keep(kept, self._stream(one), lambda whole: self._lose(one, whole=whole))
+
+    def _stream(self, one: RunningOperation) -> StreamKey:
+        return self._stream_of(one.tenant_key, one.user)
 
     def _lose(self, one: RunningOperation, *, whole: bool) -> None:
-        """Break an operation off whose user's words were erased; nothing is left of one that has ended."""
+        """Cancel an operation whose user's words were erased; one that has ended is removed."""
         has_ended = one.ended is not None
         one.lose(whole=whole)
         if (whole or has_ended) and self._held.get(one.id) is one:
@@ -493,46 +464,38 @@ class RunningOperations:
             self._written.pop(one.id, None)
 
     async def check(self, stream: StreamKey) -> None:
-        """Break off what read words of a stream that were erased since, and let go of its results.
+        """Cancel the operations that read words of a stream that were erased since, and drop their results.
 
-        What the store keeps of them went in the same transaction. An operation that forgets something itself goes on.
+        Their rows were deleted in the erasure's transaction. An operation that itself forgets something continues.
         """
-        for one in self._reading(stream):
+        for one in [one for one in self._held.values() if self._stream(one) == stream]:
             await self._check(one)
 
-    def _reading(self, stream: StreamKey) -> list[RunningOperation]:
-        return [one for one in self._held.values() if self._stream_of(one.tenant_key, one.user) == stream]
-
     async def _check(self, one: RunningOperation) -> None:
-        stream = self._stream_of(one.tenant_key, one.user)
-        if (
-            not one.is_lost
-            and (lost := await self._kept.lost_since(one.tenant_key, stream, one.reading.upto)) is not None
-        ):
+        store = self._stored.store(one.tenant_key)
+        if not one.is_lost and (lost := await store.lost_since(self._stream(one), one.reading.upto)) is not None:
             self._lose(one, whole=lost)
 
     async def settle(self) -> None:
-        """Wait until all is written down."""
-        await self._kept.settle()
+        """Wait until everything is stored."""
+        await self._stored.settle()
 
     async def begin(
         self, name: str, principal: Principal, job: Job, start: Callable[[Any], asyncio.Task[None]]
     ) -> RunningOperation:
-        """Begin one; `start` lets a coroutine go on.
+        """Begin an operation; `start` runs a coroutine in the background.
 
         Raises:
-            Conflict: too many of this tenant's go on.
+            Conflict: too many operations of this tenant are running.
         """
-        upto = await self._kept.last_erasure(principal.tenant_key)  # before anything is read
+        tenant_key, user = principal.tenant_key, principal.user or principal.only
+        last_erasure = self._stored.store(tenant_key).last_erasure
+        upto = await last_erasure()  # before anything is read
         self._tidy()
-        ours = [each for each in self._held.values() if each.tenant_key == principal.tenant_key]
-        if sum(each.ended is None for each in ours) >= AT_ONCE:
-            raise Conflict(f"{AT_ONCE} operations go on already: wait for one, or cancel one")
-        user = principal.user or principal.only_normal
-        one = RunningOperation(
-            token(20), name, principal.tenant_key, user, self._clock.now(), self._clock, self._changed
-        )
-        one.reading, one.read_upto = Reading(upto), partial(self._kept.last_erasure, principal.tenant_key)
+        if sum(each.ended is None for each in self._held.values() if each.tenant_key == tenant_key) >= AT_ONCE:
+            raise Conflict(f"{AT_ONCE} operations are running already: wait for one, or cancel one")
+        one = RunningOperation(token(20), name, tenant_key, user, self._clock.now(), self._clock, self._changed)
+        one.reading, one.last_erasure = Reading(upto), last_erasure
         self._held[one.id] = one
         if (written := self._write(one)) is not None:
             await asyncio.wait({written})
@@ -551,7 +514,7 @@ class RunningOperations:
             raise
         except Exception as error:
             one.state = "failed"
-            one.problem = str(error) if isinstance(error, MindstreamError) else "it is our fault"
+            one.problem = str(error) if isinstance(error, MindstreamError) else "internal error"
             one.is_lost = one.is_lost or isinstance(error, ErasedMeanwhile)
             if not isinstance(error, MindstreamError):
                 raise
@@ -559,80 +522,70 @@ class RunningOperations:
             one.ended = one.ended or self._clock.now()
             if one.is_lost:
                 one.state, one.result = "interrupted", None
-                one.problem = told_forgotten(one.run)
+                one.problem = forgotten(one.run)
             if one.id in self._held:
                 self._changed(one)
 
     async def find(self, principal: Principal, id_: str) -> RunningOperation:
-        """Return one of whoever asks; how it stands is written down by then.
+        """Return an operation; its state is stored by then.
 
         Raises:
-            NotFound: there is none; another tenant's, or another user's, is none.
+            NotFound: the principal has none with this id.
         """
-        await self._kept.settle()
+        await self._stored.settle()
         if (held := self._held.get(id_)) is not None:
             await self._check(held)
-        one = self._held.get(id_) or next(map(self._restored, await self._kept.of(principal.tenant_key, id_)), None)
-        if one is None or one.id != id_ or one.tenant_key != principal.tenant_key or not _is_of(one, principal):
-            raise NotFound(f"there is no operation {id_!r} here: its result is kept a day")
+        one = self._held.get(id_)
+        if one is None and (kept := await self._stored.of(principal.tenant_key, id_)):
+            one = self._restored(principal.tenant_key, kept[0])
+        if one is None or one.id != id_ or not one.is_of(principal):
+            raise NotFound(f"there is no operation {id_!r} here: its result is kept for a day")
         return one
 
     async def of(self, principal: Principal) -> list[RunningOperation]:
-        """Return all of whoever asks, the newest first; how they stand is written down by then."""
-        await self._kept.settle()
+        """Return all operations of a principal, newest first; their states are stored by then."""
+        await self._stored.settle()
         for each in self._of(principal):
             await self._check(each)
-        others = [each for each in await self._kept.of(principal.tenant_key) if each.shape.id not in self._held]
-        found = [*self._of(principal), *(one for one in map(self._restored, others) if _is_of(one, principal))]
+        tenant_key = principal.tenant_key
+        others = [each for each in await self._stored.of(tenant_key) if each.shape.id not in self._held]
+        restored = map(partial(self._restored, tenant_key), others)
+        found = [*self._of(principal), *(one for one in restored if one.is_of(principal))]
         return sorted(found, key=lambda each: -each.began)
 
     def _of(self, principal: Principal) -> list[RunningOperation]:
-        return [
-            each
-            for each in reversed(self._held.values())
-            if each.tenant_key == principal.tenant_key and _is_of(each, principal)
-        ]
+        return [each for each in reversed(self._held.values()) if each.is_of(principal)]
 
     def each(self) -> list[RunningOperation]:
-        """Return those of this server, of all tenants."""
+        """Return the operations of this server, of all tenants."""
         return list(self._held.values())
 
-    def going_on(self, principal: Principal) -> list[RunningOperation]:
-        """Return what of whoever asks has not ended."""
-        return [each for each in self._of(principal) if each.ended is None]
-
     def of_run(self, principal: Principal, run: str) -> RunningOperation | None:
-        """Return the operation that is at a run of a plan of this user, if one is."""
-        return next((each for each in self.going_on(principal) if each.run == run), None)
+        """Return the principal's running operation with a run's name, else with that id; None if there is none."""
+        running = [each for each in self._of(principal) if each.ended is None]
+        named = [each for each in running if each.run == run] or [each for each in running if each.id == run]
+        return named[0] if named else None
 
     async def cancel(self, one: RunningOperation) -> None:
-        """Break it off, and wait until it has ended and that is written down.
+        """Cancel an operation, and wait until it has ended and that is stored.
 
         Raises:
-            Conflict: another server is at it.
+            Conflict: another server runs it.
         """
         if one.ended is None and one.task is None:
-            raise Conflict("another server is at it, and can break it off")
+            raise Conflict("another server runs it, and can cancel it")
         if one.task is not None and not one.task.done():
             one.is_cancelled = True
             one.task.cancel()
-            with contextlib.suppress(asyncio.CancelledError, Exception):
-                await asyncio.wait({one.task}, timeout=30)
-            await self._kept.settle()
+            await asyncio.wait({one.task}, timeout=30)
+            await self._stored.settle()
 
     def _tidy(self) -> None:
-        """Let go of what ended a day ago, and of the oldest beyond MOST of a tenant."""
+        """Delete what ended more than a day ago, and the oldest beyond MAX_KEPT of a tenant."""
         now, counts = self._clock.now(), Counter[str]()
         for each in reversed([each for each in self._held.values() if each.ended is not None]):
             counts[each.tenant_key] += 1
-            if now - (each.ended or now) > KEPT_S or counts[each.tenant_key] > MOST:
-                self._drop(each)
-
-    def _drop(self, one: RunningOperation) -> None:
-        self._kept.drop(one.tenant_key, self._stream_of(one.tenant_key, one.user), one.id)
-        self._written.pop(one.id, None)
-        del self._held[one.id]
-
-
-def _is_of(one: RunningOperation, principal: Principal) -> bool:
-    return principal.only_normal in ("", one.user) and principal.user in ("", one.user)
+            if now - (each.ended or now) > KEPT_S or counts[each.tenant_key] > MAX_KEPT:
+                self._stored.drop(self._stream(each), each.id)
+                self._written.pop(each.id, None)
+                del self._held[each.id]

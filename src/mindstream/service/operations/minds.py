@@ -29,10 +29,10 @@ from mindstream.service.operations.table import operation, read_number, write_cu
 
 
 class SendRequest(Ask):
-    """Something that is said to a mind.
+    """An utterance to a mind.
 
-    `session`: the conversation to go on with; none: the one that went on last. `pack`: who answers, of those that
-    `/answers` names; "": whoever the operator has chosen.
+    `session`: the conversation to continue; none: the most recent one. `pack`: the responder, of those that `/answers`
+    names; "": the operator's choice.
     """
 
     text: str = Field(min_length=1, max_length=MAX_UTTERANCE)
@@ -41,21 +41,21 @@ class SendRequest(Ask):
 
 
 class Sent(Reply):
-    """It is on disk: `seq` is the row of the log that holds it; what comes of it are events after that."""
+    """The utterance is on disk: `seq` is its row of the log; the answer follows as later events."""
 
     seq: int
     session: str
 
 
 ONCE: ContextVar[str] = ContextVar("once", default="")
-"""The key under which what is done now is done once; what is said under it is heard once, by whatever server."""
+"""The idempotency key of the current request: an utterance under it is heard once, by whatever server."""
 
 
 async def answer(runtime: Runtime, principal: Principal, request: SendRequest) -> AsyncGenerator[Logged]:
-    """Say something to a mind and give the rows that come of it: heard, perhaps waiting, pieces, said.
+    """Say something to a mind and yield the rows of its answer: heard, perhaps waiting, pieces, said.
 
-    Where another answer goes on in the same conversation, a `waiting` without a seq says so.
-    Closing the generator breaks the answer off, not what was heard.
+    If another answer is running in the same conversation, a `waiting` without a seq is yielded.
+    Closing the generator cancels the answer; what was heard stays.
     """
     async with runtime.mind(principal, request.session, request.pack) as opened:
         with opened.answers_now() as is_busy, opened.hears_now() as heard:
@@ -69,7 +69,7 @@ async def answer(runtime: Runtime, principal: Principal, request: SendRequest) -
 
 
 async def name_session(runtime: Runtime, principal: Principal, sent: Sent) -> Sent:
-    """Return the answer to something that was sent before, with the conversation it was sent to."""
+    """Return the reply to an earlier request, with the conversation of the utterance."""
     store = runtime.tenant(principal).store
     rows = await store.events(store.key(principal.name), sent.seq - 1, [Heard.kind], 1)
     heard = rows[0].event if rows and rows[0].seq == sent.seq else None
@@ -89,9 +89,9 @@ async def name_session(runtime: Runtime, principal: Principal, sent: Sent) -> Se
     complete=name_session,
 )
 async def send(runtime: Runtime, principal: Principal, request: SendRequest) -> Sent:
-    """Say something to a mind. Answered when it is on disk; to who accepts text/event-stream, by the answer's events.
+    """Say something to a mind. The reply comes when it is on disk; with text/event-stream, the answer's events follow.
 
-    What was said while an answer goes on waits for its turn. What a mind says is an event of the log.
+    An utterance during an answer waits for its turn. What a mind says is an event of the log.
     """
     heard: asyncio.Future[Sent] = asyncio.get_running_loop().create_future()
     task = runtime.begin(_hear(runtime, principal, request, heard))
@@ -99,18 +99,18 @@ async def send(runtime: Runtime, principal: Principal, request: SendRequest) -> 
     await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
     if not heard.done():
         try:
-            await task  # which says why
+            await task  # which raises the reason
         except HeardAlready as already:
             return await name_session(runtime, principal, Sent(seq=already.seq, session=""))
         except asyncio.CancelledError:
             if not task.cancelled() or (own := asyncio.current_task()) is None or own.cancelling():
                 raise
-            raise StorageError("the server is about to end; this was not heard: send it again") from None
+            raise StorageError("the server is shutting down; this was not heard: send it again") from None
     return await heard
 
 
 async def _hear(runtime: Runtime, principal: Principal, request: SendRequest, heard: asyncio.Future[Sent]) -> None:
-    """Let a mind hear something and answer, whoever still waits for it."""
+    """Let a mind hear and answer an utterance, even if the client disconnects."""
     async with aclosing(answer(runtime, principal, request)) as rows:
         async for row in rows:
             if isinstance(row.event, Heard) and not heard.done():
@@ -118,7 +118,7 @@ async def _hear(runtime: Runtime, principal: Principal, request: SendRequest, he
 
 
 class AgainRequest(Ask):
-    """What was heard, by its row of the log; `pack`: who answers, as in `send`."""
+    """An utterance, by its row of the log; `pack`: the responder, as in `send`."""
 
     seq: int = Field(ge=1, le=2**62)
     pack: str = Field("", max_length=100)
@@ -134,14 +134,14 @@ class AgainRequest(Ask):
     complete=name_session,
 )
 async def answer_again(runtime: Runtime, principal: Principal, request: AgainRequest) -> Sent:
-    """Answer once more what was heard, as where its answer was stopped or failed. It is not heard again."""
+    """Answer an utterance again, for example if its answer was stopped or failed. It is not heard again."""
     memory = await runtime.memory(principal)
     found = await memory.store.events(memory.key, request.seq - 1, [Heard.kind], 1)
     if not found or found[0].seq != request.seq or not isinstance(found[0].event, Heard):
         raise NotFound(f"nothing was heard at {request.seq} here")
     session = found[0].event.session
     if request.pack:
-        runtime.responder(request.pack)  # which refuses an unknown one
+        runtime.responder(request.pack)  # raises NotFound for an unknown one
     runtime.begin(_answer_again(runtime, principal, found[0], session, request.pack))
     return Sent(seq=request.seq, session=session)
 
@@ -155,19 +155,19 @@ async def _answer_again(runtime: Runtime, principal: Principal, heard: Logged, s
 
 
 class MindRequest(Ask):
-    """A mind, by its conversation and who speaks for it; none: those that went on last."""
+    """A conversation; none: all that are open."""
 
     session: str | None = Field(None, min_length=1, max_length=100)
 
 
 class AsOf(Ask):
-    """Of which moment: after that row of the log; none: now."""
+    """The point in time: after that row of the log; none: now."""
 
     seq: int | None = Field(None, ge=0, le=2**62)
 
 
 class BeliefShape(Reply):
-    """The latest version of a belief; `seq`: the row of the log in which it was written."""
+    """The latest version of a belief; `seq`: its row of the log."""
 
     slot: str
     version: int
@@ -178,19 +178,19 @@ class BeliefShape(Reply):
 
 
 class Beliefs(Reply):
-    """What is believed of a user, or planned with them, slot by slot."""
+    """Beliefs about a user, or plans with them, by slot."""
 
     beliefs: list[BeliefShape]
 
 
 class Cancelled(Reply):
-    """How many answers, and runs of reasoners, were stopped."""
+    """The number of answers and of reasoners' runs that were stopped."""
 
     stopped: int
 
 
 class SessionShape(Reply):
-    """A conversation: when it was, how many lines it has, how it began; `seq`: the row of the log of its first line."""
+    """A conversation: its time, the number of its lines, its beginning; `seq`: the row of the log of its first line."""
 
     session: str
     first: Moment
@@ -201,7 +201,7 @@ class SessionShape(Reply):
 
 
 class Sessions(Page):
-    """A page of conversations, those that began last first."""
+    """A page of conversations, by their beginning, newest first."""
 
 
 class SessionList(Reply):
@@ -213,13 +213,13 @@ class SessionList(Reply):
 
 @operation("minds.belief", "read", "GET /users/{user}/belief")
 async def belief(runtime: Runtime, principal: Principal, request: AsOf) -> Beliefs:
-    """Return what is believed of a user, or was after a row of the log."""
+    """Return the beliefs about a user, now or after a row of the log."""
     return await _latest(runtime, principal, "belief", request.seq)
 
 
 @operation("minds.plan", "read", "GET /users/{user}/plan")
 async def plan(runtime: Runtime, principal: Principal, request: AsOf) -> Beliefs:
-    """Return what was planned with a user, or had been after a row of the log."""
+    """Return the plans with a user, now or after a row of the log."""
     return await _latest(runtime, principal, "plan", request.seq)
 
 
@@ -232,21 +232,18 @@ async def _latest(runtime: Runtime, principal: Principal, kind: Kind, seq: int |
     latest = {record.slot: record for record in found if record.slot}  # oldest first, so the newest stays
     return Beliefs(
         beliefs=[
-            BeliefShape(
-                slot=slot,
+            BeliefShape.from_object(
+                record,
                 version=record.version or 0,
-                text=record.text,
                 value=record.data.get("plan" if kind == "plan" else "value"),
-                evidence=list(record.evidence),
-                seq=record.seq,
             )
-            for slot, record in sorted(latest.items())
+            for _, record in sorted(latest.items())
         ]
     )
 
 
 async def _versions(memory: Memory, kind: Kind) -> list[Record]:
-    """Return all that is or was of a kind, oldest first."""
+    """Return all records of a kind, including superseded ones, oldest first."""
     columns = await memory.columns()
     of_kind = np.flatnonzero(columns.kind.values == KIND_CODES[kind]).tolist()
     return await memory.store.records(memory.key, [columns.ids[at] for at in of_kind])
@@ -254,7 +251,7 @@ async def _versions(memory: Memory, kind: Kind) -> list[Record]:
 
 @operation("minds.cancel", "write", "POST /users/{user}/cancel")
 async def cancel(runtime: Runtime, principal: Principal, request: MindRequest) -> Cancelled:
-    """Stop answering and thinking, in whatever process; what was heard stays, and counts as thought about."""
+    """Stop answers and reasoners, in any process; utterances stay, and count as processed."""
     store, stopped, ours = runtime.tenant(principal).store, 0, set[str]()
     stream = store.key(principal.name)
     for opened in runtime.minds.of(principal.tenant_key, stream):
@@ -267,29 +264,24 @@ async def cancel(runtime: Runtime, principal: Principal, request: MindRequest) -
 
 @operation("minds.sessions", "read", "GET /users/{user}/sessions", cli="memory sessions")
 async def sessions(runtime: Runtime, principal: Principal, request: Sessions) -> SessionList:
-    """List the conversations that are remembered, those that began last first."""
+    """List the conversations, by their beginning, newest first."""
     memory, at = await runtime.memory(principal), read_number(request.cursor)
     found = (await memory.sessions())[::-1]
-    shown = [
-        SessionShape(
-            session=each.name, first=each.first, last=each.last, lines=each.lines, opening=each.opening, seq=each.seq
-        )
-        for each in found[at : at + request.limit]
-    ]
+    shown = [SessionShape.from_object(each, session=each.name) for each in found[at : at + request.limit]]
     more = at + request.limit < len(found)
     return SessionList(sessions=shown, next=write_cursor(str(at + request.limit)) if more else "")
 
 
 class UserList(Reply):
-    """The tenant's users of whom anything is kept, by name."""
+    """The tenant's users who have any data, by name."""
 
     users: list[str]
 
 
 class Answers(Reply):
-    """Who answers in the roles that have no model of their own; `stand_ins`: no model does, rules stand in.
+    """`model`: for the roles that have none of their own; `stand_ins`: no model is configured, rules answer.
 
-    `packs`: who can be talked to; `pack`: the one that the operator has chosen.
+    `packs`: the responders; `pack`: the operator's choice.
     """
 
     model: str
@@ -301,7 +293,7 @@ class Answers(Reply):
 
 @operation("people.users", "read", "GET /users")
 async def users(runtime: Runtime, principal: Principal, request: EmptyRequest) -> UserList:  # noqa: ARG001
-    """List the users of whom anything is kept."""
+    """List the users who have any data."""
     if principal.only:
         return UserList(users=[principal.only])
     streams = await runtime.tenant(principal).store.minds()
@@ -310,7 +302,7 @@ async def users(runtime: Runtime, principal: Principal, request: EmptyRequest) -
 
 @operation("people.answers", "read", "GET /answers")
 async def answers(runtime: Runtime, principal: Principal, request: EmptyRequest) -> Answers:  # noqa: ARG001
-    """Say who answers here: a model by its name, or what stands in for one."""
+    """Return which models answer here, or that rules do."""
     named = runtime.models.names
     default = named.get(DEFAULT, Rules.name)
     return Answers(

@@ -1,4 +1,4 @@
-"""What the operator offers beside memory and minds: tools, documents, MCP servers, towns. No request adds to it."""
+"""What the operator offers besides memory and minds: tools, documents, MCP servers, towns. Requests add nothing."""
 
 from __future__ import annotations
 
@@ -17,20 +17,19 @@ if TYPE_CHECKING:
     from mindstream.town.replay.growing import GrowingRecording
 
 USUAL = ("calculator", "recall")
-
 MOST_WATCHED = 4
-"""What was read of so many towns is kept in memory."""
+"""Maximum number of towns whose recordings are cached."""
 
 
 @dataclass(frozen=True)
 class Offered:
-    """What may be used by whoever asks.
+    """What callers may use.
 
     Attributes:
-        tools: by name (tools/named), for plans and lives.
+        tools: names (tools/named), for plans and lives.
         docs: folders of documents to search; all tenants see them.
-        mcp: servers of tools, as command lines or URLs; what they say of themselves was accepted by the operator.
-        towns: where towns live (folders, or databases), by tenant and name.
+        mcp: MCP servers, as command lines or URLs; the operator has accepted their tools' descriptions.
+        towns: locations of towns (folders, or databases), by tenant and name.
     """
 
     tools: tuple[str, ...] = USUAL
@@ -39,10 +38,10 @@ class Offered:
     towns: Mapping[tuple[str, str], AnyData] = field(default_factory=dict)
 
     def chosen(self, names: Sequence[str] | None) -> tuple[str, ...]:
-        """Return the tools that are named, of those that are offered; None: all of them.
+        """Return the named tools; None: all offered ones.
 
         Raises:
-            NotFound: one is not offered.
+            NotFound: a tool is not offered.
         """
         if names is None:
             return self.tools
@@ -52,10 +51,10 @@ class Offered:
         return tuple(dict.fromkeys(names))
 
     def town(self, principal: Principal, name: str) -> Location:
-        """Return where a town lives.
+        """Return the location of a town.
 
         Raises:
-            NotFound: the tenant has none of that name.
+            NotFound: the tenant has no town with this name.
         """
         found = self.towns.get((principal.tenant, name))
         if found is None:
@@ -64,10 +63,10 @@ class Offered:
 
 
 def read_towns(given: Sequence[str]) -> dict[tuple[str, str], Location]:
-    """Read `NAME=DIR` (or a database's URL), a town of this machine's own people, or `TENANT/NAME=DIR`.
+    """Parse `NAME=DIR` (or a database's URL), a town of users on this machine, or `TENANT/NAME=DIR`.
 
     Raises:
-        SettingsError: it has no such form.
+        SettingsError: it has another form.
     """
     found: dict[tuple[str, str], Location] = {}
     for each in given:
@@ -82,13 +81,13 @@ def read_towns(given: Sequence[str]) -> dict[tuple[str, str], Location]:
 
 
 class WatchedTowns:
-    """What was read of the towns that were looked at last: only what is new is read again."""
+    """Cached recordings of the most recently watched towns: only new rows are read again."""
 
     def __init__(self) -> None:
         self._towns: OrderedDict[Location, GrowingRecording] = OrderedDict()
 
     def of(self, data: Location) -> GrowingRecording:
-        """Return what is kept of the town of a place."""
+        """Return the recording of the town at a location."""
         from mindstream.town.replay.growing import GrowingRecording
 
         found = self._towns.setdefault(data, GrowingRecording(data))

@@ -1,4 +1,4 @@
-"""The minds that are open: each is opened when it is first spoken to, and closed when nobody has for a while."""
+"""Open minds: each is opened when it is first used, and closed when it was idle for a while."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from mindstream.models.wrappers.budget import Budget
 from mindstream.service.chat.companion import TalkZone
 
 IDLE_S, LOOK_S = 900.0, 30.0
-"""So long a mind stays open that nobody speaks to and that has nothing to think about, and how often it is looked."""
+"""Seconds: how long an idle mind without open work stays open, and the interval of checks."""
 PAYER = "payer"
-"""Under what it is kept of a mind whose token pays for its thoughts: an id."""
-MOST = 2_000
-"""So many are open at once; beyond, those that nobody has spoken to for longest are closed."""
+"""The name under which the id of the token is stored that pays for a mind's reasoning."""
+MAX_MINDS = 2_000
+"""Maximum number of open minds; beyond it those that were unused for longest are closed."""
 
 
 class MindKey(NamedTuple):
-    """Which mind: whose it is, in which conversation, who speaks for it, and what it was opened to do."""
+    """Identifies an open mind: its user, conversation and responder; `holds`: the owner of leases it was opened for."""
 
     tenant_key: str
     stream: StreamKey
@@ -38,13 +38,15 @@ class MindKey(NamedTuple):
 
 @dataclass(eq=False)
 class OpenMind:
-    """A mind that is open, and by how many it is used just now.
+    """An open mind.
 
     Attributes:
-        budget: of whoever spoke to it last: what it thinks is done in their name. payer: the id of their token.
-        zone: where its user lives; can be told another with each utterance.
-        on_usage: is told what each call of a model took, with the role that asked.
-        answers: so many utterances are being answered, or wait for their turn, in the order in which they came.
+        uses: how many requests use it at the moment.
+        budget: of its last speaker: its calls of models are charged to that. payer: the id of their token.
+        zone: its user's time zone; may change with each utterance.
+        on_usage: called with the role and the usage of each call of a model.
+        answers: how many utterances are being answered, or wait for their turn, in the order in which they came.
+        hearing: the tasks of `answering` whose utterance is not on disk yet, and whether they are cancelled once it is.
     """
 
     key: MindKey
@@ -59,11 +61,10 @@ class OpenMind:
     answers: int = 0
     answering: set[asyncio.Task[Any]] = field(default_factory=set)
     hearing: dict[asyncio.Task[Any], bool] = field(default_factory=dict)
-    """Those of `answering` whose utterance is not on disk yet, and whether they are broken off as soon as it is."""
 
     @contextlib.contextmanager
     def answers_now(self) -> Iterator[bool]:
-        """Count what this task does as an answer, which `break_off` breaks off; gives whether another one goes on."""
+        """Count this task as an answer, which `break_off` cancels; yield whether another answer is running."""
         is_busy, task = self.answers > 0, asyncio.current_task()
         self.answers += 1
         if task is not None:
@@ -77,7 +78,7 @@ class OpenMind:
 
     @contextlib.contextmanager
     def hears_now(self) -> Iterator[Callable[[], None]]:
-        """Let `break_off` wait until what is given here is called: the utterance of this task is on disk."""
+        """Let `break_off` wait until the yielded function is called: this task's utterance is on disk then."""
         task = asyncio.current_task()
         assert task is not None
         self.hearing[task] = False
@@ -92,14 +93,14 @@ class OpenMind:
             self.hearing.pop(task, None)
 
     def break_off(self) -> int:
-        """Break off the answers that go on; return how many. An utterance that is being written is written first."""
-        going = list(self.answering)
-        for task in going:
+        """Cancel the running answers; return how many. An utterance that is being written is written first."""
+        running = list(self.answering)
+        for task in running:
             if task in self.hearing:
                 self.hearing[task] = True
             else:
                 task.cancel()
-        return len(going)
+        return len(running)
 
 
 OpenOne = Callable[[MindKey, AsyncExitStack], Awaitable[OpenMind]]
@@ -109,10 +110,10 @@ class OpenMinds:
     """Keeps minds open between requests.
 
     Args:
-        open_one: opens a mind; what it puts on the stack is closed with it.
+        open_one: opens a mind; what it puts on the stack is closed with the mind.
     """
 
-    def __init__(self, open_one: OpenOne, clock: Clock, idle_s: float = IDLE_S, most: int = MOST) -> None:
+    def __init__(self, open_one: OpenOne, clock: Clock, idle_s: float = IDLE_S, most: int = MAX_MINDS) -> None:
         self._open_one, self._clock, self._idle_s, self._most = open_one, clock, idle_s, most
         self._open: dict[MindKey, OpenMind] = {}
         self._opening: dict[MindKey, asyncio.Lock] = {}
@@ -123,26 +124,26 @@ class OpenMinds:
         return len(self._open)
 
     def each(self) -> list[OpenMind]:
-        """Return those that are open."""
+        """Return all open minds."""
         return list(self._open.values())
 
     def of(self, tenant_key: str, stream: StreamKey) -> list[OpenMind]:
-        """Return a user's that are open, the one that was used last first."""
+        """Return a user's open minds, the most recently used first."""
         found = [each for key, each in self._open.items() if (key.tenant_key, key.stream) == (tenant_key, stream)]
         return sorted(found, key=lambda each: -each.last_used)
 
     @contextlib.asynccontextmanager
     async def use(self, key: MindKey) -> AsyncIterator[OpenMind]:
-        """Give a mind, opened if need be; it stays open until the block ends, and for a while after.
+        """Yield a mind, opened if necessary; it stays open until the block ends, and for a while after.
 
         Raises:
-            Conflict: the server is about to end.
-            MindstreamError: it cannot be opened.
+            Conflict: the server is shutting down.
+            MindstreamError: the mind cannot be opened.
         """
         lock = self._opening.setdefault(key, asyncio.Lock())
         async with lock:
             if self._closed:
-                raise Conflict("this server is about to end: ask again in a moment")
+                raise Conflict("this server is shutting down: try again in a moment")
             found = self._open.get(key)
             if found is None:
                 found = self._open[key] = await self._opened(key)
@@ -162,7 +163,7 @@ class OpenMinds:
         return made
 
     async def _sweep(self) -> None:
-        """Close what is idle, as long as anything is open."""
+        """Close idle minds, while any is open."""
         while self._open:
             await self._clock.sleep(LOOK_S)
             now = self._clock.elapsed()
@@ -187,9 +188,10 @@ class OpenMinds:
         self._opening.pop(one.key, None)
 
     async def drop(self, stream: StreamKey, before: int | None = None) -> None:
-        """Close a stream's minds at once, whoever talks to them: all of it was erased.
+        """Close a stream's minds at once, even if they are in use: all of it was erased.
 
-        `before`: the number of that erasure; those that were opened since stay.
+        Args:
+            before: the number of that erasure; minds that were opened since stay open.
         """
         of_it = [each for key, each in self._open.items() if key.stream == stream]
         for one in [each for each in of_it if before is None or each.mind.memory.was_opened_before(before)]:
@@ -197,11 +199,11 @@ class OpenMinds:
             if self._open.get(one.key) is one:
                 del self._open[one.key]
                 self._opening.pop(one.key, None)
-                with contextlib.suppress(MindstreamError):  # it may write nothing any more
+                with contextlib.suppress(MindstreamError):  # it cannot write any more
                     await one.close()
 
     async def close(self) -> None:
-        """Close all; what is being thought about is left open, and taken up by whoever opens the mind next."""
+        """Close all; unfinished reasoning stays open, and is resumed by the next process that opens the mind."""
         self._closed = True
         sweeping, self._sweeping = self._sweeping, None
         if sweeping is not None:

@@ -1,7 +1,7 @@
-"""What others have left open is taken up: thoughts about what was heard, and answers that nobody gives any more.
+"""Resumes orphaned work, of any tenant: reasoning about what was heard, and answers that no process gives any more.
 
-It is what was let go of by servers that do not think, and what processes held that have died, of whatever tenant. It is
-leased before a mind is opened for it, so that of many who look one has it.
+It was released by servers that do not run reasoners, or its process died. It is leased before a mind is opened for it,
+so that only one of several processes resumes it.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ if TYPE_CHECKING:
 
 BudgetOf: TypeAlias = Callable[[str], Awaitable[Budget | None]]
 LOOK_S = 1.0
-"""How often it is looked for what a process left that died; of what is let go of one is told, where the store tells."""
+"""Poll interval for the work of processes that died, in seconds; stores notify about released work where they can."""
 PAUSE_S = 0.02
-"""So long is waited after something was written, for what comes with it."""
+"""Seconds to wait after a notification, so that further changes are handled together."""
 
 
 class OrphanedWork:
-    """Takes up, in one process.
+    """Resumes orphaned work in one process.
 
     Attributes:
-        going: the minds that it is at; `done`: how often it has been at one; `failed`: how often that could not be.
+        going: tasks that are resuming work; `done`: how many have ended; `failed`: how many of these failed.
 
     Args:
-        answers: answers are given that nobody gives any more; else it thinks.
-        at_once: so many minds at a time.
-        budgets: gives what a token (its id) may spend.
+        answers: give missing answers; False: run reasoners.
+        at_once: maximum number of minds at the same time.
+        budgets: returns the budget of a token, by its id.
     """
 
     def __init__(self, runtime: Runtime, *, answers: bool, at_once: int, budgets: BudgetOf) -> None:
@@ -59,7 +59,7 @@ class OrphanedWork:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Take up as long as the block goes on; then let go of what goes on.
+        """Resume work while the block runs; then release what is unfinished.
 
         Raises:
             StorageError: the data cannot be opened.
@@ -77,7 +77,7 @@ class OrphanedWork:
             try:
                 while True:
                     self._changed.clear()
-                    with contextlib.suppress(MindstreamError):  # it looks again
+                    with contextlib.suppress(MindstreamError):  # it polls again
                         if len(self.going) < self._at_once:
                             now = self._runtime.clock.now()
                             found = await everyone.open_to_anybody(now, answers=self._answers)
@@ -99,7 +99,7 @@ class OrphanedWork:
         store, most = self._runtime.tenant(principal).store, self._at_once - len(self.going)
         lease = now + Timeouts().lease_s
         for taken in await store.take_work(self._owner, now, lease, most, answers=self._answers):
-            task = asyncio.ensure_future(self._be_at(principal, taken))
+            task = asyncio.ensure_future(self._resume(principal, taken))
             self.going.add(task)
             task.add_done_callback(self._end)
 
@@ -108,22 +108,24 @@ class OrphanedWork:
         if not task.cancelled():
             self.done += 1
             self.failed += task.exception() is not None
-        self._changed.set()  # there is room again
+        self._changed.set()  # another task can begin
 
-    async def _be_at(self, principal: Principal, taken: Taken) -> None:
+    async def _resume(self, principal: Principal, taken: Taken) -> None:
         if name_of(taken.mind).kind != "user":
             return
         principal, clock = principal.of(name_of(taken.mind).id), self._runtime.clock
         store = self._runtime.tenant(principal).store
         for kept in await store.kept(taken.mind, PAYER):
             principal = replace(principal, budget=await self._budgets(kept.value))
-        with renewing(store, clock, lambda: taken.ids, taken.holder, Timeouts().lease_s):  # until a mind does
+        with renewing(
+            store, clock, lambda: taken.ids, taken.holder, Timeouts().lease_s
+        ):  # until the mind renews the leases itself
             if self._answers:
                 for slot in taken.slots:
                     await self._answer(principal, taken, slot)
                 return
-            speakers = {await self._speaker(principal, taken, slot) for slot in taken.slots}
-            await asyncio.gather(*(self._think(principal, taken, responder) for responder in sorted(speakers)))
+            responders = {await self._responder(principal, taken, slot) for slot in taken.slots}
+            await asyncio.gather(*(self._think(principal, taken, responder) for responder in sorted(responders)))
 
     async def _think(self, principal: Principal, taken: Taken, responder: str) -> None:
         session = await self._session(principal, taken)
@@ -138,7 +140,7 @@ class OrphanedWork:
             await opened.mind.reasoners.settled(ids=taken.ids)
 
     async def _answer(self, principal: Principal, taken: Taken, slot: str) -> None:
-        """Answer, in their order, what was heard in a conversation and left unanswered."""
+        """Answer a conversation's unanswered utterances, in their order."""
         store = self._runtime.tenant(principal).store
         for work in await store.open_work(taken.mind):
             if work.slot != slot or work.owner != taken.holder:
@@ -146,16 +148,16 @@ class OrphanedWork:
             if (row := await find_unanswered(store, taken.mind, work)) is None:
                 continue
             session = row.event.session if isinstance(row.event, Heard) else ""
-            async with self._runtime.mind(principal, session, await self._speaker(principal, taken, "")) as opened:
-                HOLDER.set(work.owner)  # in this task, and those that it begins
+            async with self._runtime.mind(principal, session, await self._responder(principal, taken, "")) as opened:
+                HOLDER.set(work.owner)  # for this task, and those that it begins
                 await take_all(opened.mind.answer_again(row))
 
     async def _session(self, principal: Principal, taken: Taken) -> str:
         rows = await self._runtime.tenant(principal).store.events(taken.mind, taken.newest - 1, [Heard.kind], 1)
         return rows[0].event.session if rows and isinstance(rows[0].event, Heard) else "corrected"
 
-    async def _speaker(self, principal: Principal, taken: Taken, slot: str) -> str:
-        """Return who answers for a mind: whose thought it is, else whoever was opened for it last."""
+    async def _responder(self, principal: Principal, taken: Taken, slot: str) -> str:
+        """Return the responder of a mind: the one whose reasoner this slot is, else that of its last opening."""
         names = self._runtime.responder_names()
         if slot in names:
             return slot

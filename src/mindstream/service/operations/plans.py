@@ -1,11 +1,10 @@
-"""Operations on plans: a task is solved with the tools that the operator offers; runs stand in the user's log."""
+"""Operations on plans: a task is solved with the tools that the operator offers; runs are stored in the user's log."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Collection
 from contextlib import AsyncExitStack
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from pydantic import Field, JsonValue
@@ -26,7 +25,6 @@ from mindstream.service.operations.table import operation
 if TYPE_CHECKING:
     from mindstream.models.model import Model
     from mindstream.models.roles import Models
-    from mindstream.planning.events import Spent
     from mindstream.planning.evidence import Evidence
     from mindstream.planning.executor import Approver, Wish
     from mindstream.planning.journal import RunCheckpoint
@@ -34,14 +32,13 @@ if TYPE_CHECKING:
     from mindstream.planning.solution import Solution
 
 Strategy: TypeAlias = Literal["rewoo", "react", "plan-execute", "direct", "cot"]
-"""As planning/solve has it, which is loaded when something is solved: a server is to start at once."""
+"""The same as in planning/solve, which is only loaded when a task is solved, so that a server starts quickly."""
 
 
 class SolveRequest(Ask):
-    """A task; `approve`: its plan waits for a yes (not where none is written: `react`, `direct`, `cot`).
+    """A task; `approve`: its plan waits for an approval (not for `react`, `direct`, `cot`, which write none).
 
-    `tools`: of those offered.
-    `fresh`: a plan is made even where one that solved such a task is remembered.
+    `tools`: of those offered. `fresh`: make a new plan even if one that solved such a task is remembered.
     """
 
     task: str = Field(min_length=1, max_length=20_000)
@@ -61,7 +58,7 @@ class RunName(Ask):
 
 
 class ApproveRequest(RunName):
-    """A yes or no to what a run waits for; `id`: to which, else to the first; `plan`: run this one instead."""
+    """The approval or refusal of what a run waits for; `id`: which, else the first; `plan`: run this one instead."""
 
     yes: bool = True
     id: str = Field("", max_length=100)
@@ -69,7 +66,7 @@ class ApproveRequest(RunName):
 
 
 class RunRequest(Ask):
-    """A plan, as `plan` of a run has it, that is run without asking a planner; `task`: instead of the plan's own."""
+    """A plan, in the form of a run's `plan`, to run without a planner; `task`: in place of the plan's own."""
 
     plan: Plan
     task: str = Field("", max_length=20_000)
@@ -77,7 +74,7 @@ class RunRequest(Ask):
 
 
 class EvidenceShape(Reply):
-    """What a step found; `foreign`: strangers wrote it."""
+    """The result of a step; `foreign`: it is third-party content."""
 
     step: str
     tool: str
@@ -87,9 +84,9 @@ class EvidenceShape(Reply):
 
 
 class RunSpent(Reply):
-    """What a run took: calls of models and of tools, tokens, US dollars where the price is known, seconds.
+    """The cost of a run: calls of models and of tools, tokens, US dollars as far as prices are known, seconds.
 
-    `unpriced`: calls whose price is not known; null: it was not counted.
+    `unpriced`: calls whose price is not known; null: they were not counted.
     """
 
     model_calls: int
@@ -101,9 +98,9 @@ class RunSpent(Reply):
 
 
 class RunShape(Reply):
-    """A run: `state` is running, waiting, answered, or stopped (`plans.resume` goes on with it).
+    """A run: `state` is running, waiting, answered, or stopped (`plans.resume` continues it).
 
-    `spent`: what it took, as far as its rows go.
+    `spent`: its cost, as far as its rows go.
     """
 
     run: str
@@ -129,19 +126,19 @@ class RunList(Reply):
 
 @operation("plans.solve", "write", "POST /users/{user}/plans", long=True, mcp="solve", cli="solve")
 async def solve(runtime: Runtime, principal: Principal, request: SolveRequest, one: RunningOperation) -> RunShape:
-    """Solve a task with tools: a plan is made, perhaps approved, run step by step, and answered from what it found."""
+    """Solve a task with tools: make a plan, have it approved if wanted, run it, and answer from its results."""
     if request.approve and request.how in ("react", "direct", "cot"):
-        raise InputError(f"{request.how} makes no plan that could be approved before it acts")
+        raise InputError(f"{request.how} makes no plan that could be approved in advance")
     one.name_run(token(10))
     async with open_planner(runtime, principal, request, one) as planner:
         plan = None
         if request.approve:
-            plan = await planner.plan(request.task, lambda step: one.tell(f"planned: {step.tool}"))
+            plan = await planner.plan(request.task, lambda step: one.report(f"planned: {step.tool}"))
             data = {"plan": plan.model_dump(mode="json")}
             wanted = Wanted(id="plan", what="plan", text=plan.save()[:20_000], data=data)
             decision = await one.ask(wanted, lambda other: _require_sound(other, planner))
             if not decision.yes:
-                raise Conflict("the plan was refused, and nothing of it was run")
+                raise Conflict("the plan was refused; none of its steps was run")
             if decision.instead is not None:
                 plan = decision.instead.model_copy(update={"task": request.task})
         return show_solution(await planner.solve(request.task, plan, run=one.run), runtime.clock.now())
@@ -149,9 +146,9 @@ async def solve(runtime: Runtime, principal: Principal, request: SolveRequest, o
 
 @operation("plans.run", "write", "POST /users/{user}/plans/run", long=True, cli="plan run")
 async def run(runtime: Runtime, principal: Principal, request: RunRequest, one: RunningOperation) -> RunShape:
-    """Run a plan that is there."""
+    """Run a given plan."""
     if not (task := request.task or request.plan.task):
-        raise InputError("the plan does not say what is to be solved: say it as `task`")
+        raise InputError("the plan names no task: pass one as `task`")
     one.name_run(token(10))
     wanted = SolveRequest(task=task, tools=request.tools)
     async with open_planner(runtime, principal, wanted, one) as planner:
@@ -164,13 +161,13 @@ async def run(runtime: Runtime, principal: Principal, request: RunRequest, one: 
     "plans.resume", "write", "POST /users/{user}/plans/{run}/resume", long=True, mcp="resume_plan", cli="solve --resume"
 )
 async def resume(runtime: Runtime, principal: Principal, request: RunName, one: RunningOperation) -> RunShape:
-    """Go on with a run that was stopped: what was found is not looked for again."""
-    begun = await _find(runtime, principal, request.run)
-    way = next((way for way in get_args(Strategy) if way == begun.how), "rewoo")
-    one.name_run(begun.run)
-    wanted = SolveRequest(task=begun.task, how=way)
+    """Resume a run that was stopped: finished steps are not repeated."""
+    found = await _find(runtime, principal, request.run)
+    how = next((way for way in get_args(Strategy) if way == found.how), "rewoo")
+    one.name_run(found.run)
+    wanted = SolveRequest(task=found.task, how=how)
     async with open_planner(runtime, principal, wanted, one) as planner:
-        return show_solution(await planner.solve(begun.task, run=begun.run), runtime.clock.now())
+        return show_solution(await planner.solve(found.task, run=found.run), runtime.clock.now())
 
 
 @operation("plans.list", "read", "GET /users/{user}/plans", mcp="list_plans", cli="solve --list")
@@ -184,14 +181,14 @@ async def list_runs(runtime: Runtime, principal: Principal, request: EmptyReques
 
 @operation("plans.get", "read", "GET /users/{user}/plans/{run}", mcp="get_plan", cli="solve --list")
 async def get(runtime: Runtime, principal: Principal, request: RunName) -> RunShape:
-    """Return a run as its log has it."""
+    """Return a run, from its log."""
     return _show(runtime, principal, await _find(runtime, principal, request.run))
 
 
 @operation("plans.approve", "write", "POST /users/{user}/plans/{run}/approve", mcp="approve_plan")
 async def approve(runtime: Runtime, principal: Principal, request: ApproveRequest) -> OperationShape:
-    """Say yes or no to what a run waits for: its plan, or a call that changes the world. `run` may be the operation."""
-    one = _going_on(runtime, principal, request.run)
+    """Approve or refuse what a run waits for: its plan, or a call that changes the world. `run`: also the operation."""
+    one = _running(runtime, principal, request.run)
     one.answer(request.yes, request.id, request.plan)
     return (await runtime.running.find(principal, one.id)).shape()
 
@@ -199,17 +196,14 @@ async def approve(runtime: Runtime, principal: Principal, request: ApproveReques
 @operation("plans.stop", "write", "POST /users/{user}/plans/{run}/stop", mcp="stop_plan")
 async def stop(runtime: Runtime, principal: Principal, request: RunName) -> OperationShape:
     """Stop a run; what it found is kept."""
-    one = _going_on(runtime, principal, request.run)
+    one = _running(runtime, principal, request.run)
     await runtime.running.cancel(one)
     return one.shape()
 
 
-def _going_on(runtime: Runtime, principal: Principal, run: str) -> RunningOperation:
-    found = runtime.running.of_run(principal, run)
-    if found is None:
-        found = next((each for each in runtime.running.going_on(principal) if each.id == run), None)
-    if found is None:
-        raise NotFound(f"no run {run!r} goes on here")
+def _running(runtime: Runtime, principal: Principal, run: str) -> RunningOperation:
+    if (found := runtime.running.of_run(principal, run)) is None:
+        raise NotFound(f"there is no running run {run!r} here")
     return found
 
 
@@ -226,11 +220,11 @@ async def _find(runtime: Runtime, principal: Principal, run: str) -> RunCheckpoi
 async def open_planner(
     runtime: Runtime, principal: Principal, request: SolveRequest, one: RunningOperation
 ) -> AsyncIterator[Planner]:
-    """Open a planner with what the operator offers, and keep the bill of its calls.
+    """Open a planner with the tools that the operator offers, and record its calls of models.
 
     Raises:
-        NotFound: a tool that is not offered.
-        UserError, ToolError: something of the operator's cannot be used.
+        NotFound: a tool is not offered.
+        UserError, ToolError: a tool of the operator's cannot be used.
     """
     from mindstream.models.wrappers.budget import Budget
     from mindstream.planning.planner import Planner
@@ -247,7 +241,7 @@ async def open_planner(
             runtime.settings, offered.chosen(request.tools), offered.docs, offered.mcp, means, None, opened
         )
         for why in refused.values():
-            one.tell(why)
+            one.report(why)
         yield Planner(
             models=models,
             tools=tools,
@@ -257,14 +251,14 @@ async def open_planner(
             tool_calls=request.tool_calls,
             seconds=request.seconds,
             replans=request.replans,
-            watchers=[_Teller(one)],
+            watchers=[_Reporter(one)],
             leave=_asking(one),
             remembered=None if request.fresh or means.model is None else RememberedPlans(memory),
         )
 
 
 def _require_sound(plan: Plan, planner: Planner) -> None:
-    """Raise InputError where a plan cannot be run with a planner's tools; nothing is called or spent before that."""
+    """Raise InputError if a plan cannot be run with a planner's tools; nothing is called or spent before that."""
     from mindstream.planning.check import check
     from mindstream.service.solving import flags_for
 
@@ -276,7 +270,7 @@ def _require_sound(plan: Plan, planner: Planner) -> None:
 
 
 def worker(models: Models) -> Model | None:
-    """Return who carries out instructions; None where that is no model."""
+    """Return the model that carries out instructions; None if only rules are configured."""
     from mindstream.models.rules import Rules
 
     try:
@@ -286,23 +280,23 @@ def worker(models: Models) -> Model | None:
     return None if found.name == Rules.name else found
 
 
-class _Teller(Unwatched):
-    """Notes how far a run is."""
+class _Reporter(Unwatched):
+    """Reports the progress of a run."""
 
     def __init__(self, one: RunningOperation) -> None:
         self._one = one
 
     async def planned(self, plan: Plan, because: str) -> None:
-        self._one.tell(f"a plan of {len(plan.steps)} steps" + (f": {because}" if because else ""))
+        self._one.report(f"a plan of {len(plan.steps)} steps" + (f": {because}" if because else ""))
 
     async def missed(self, steps: Collection[str]) -> None:
-        self._one.tell(f"the answer is missing from {', '.join(steps)}")
+        self._one.report(f"the answer is missing from {', '.join(steps)}")
 
     async def began(self, step: PlannedStep, arguments: str) -> None:
-        self._one.tell(f"{step.id}: {step.tool} {arguments}")
+        self._one.report(f"{step.id}: {step.tool} {arguments}")
 
     async def found(self, evidence: Evidence) -> None:
-        self._one.tell(f"{evidence.step}: {'nothing' if evidence.failed else evidence.text}")
+        self._one.report(f"{evidence.step}: {'nothing' if evidence.failed else evidence.text}")
 
 
 def _asking(one: RunningOperation) -> Approver:
@@ -315,54 +309,31 @@ def _asking(one: RunningOperation) -> Approver:
 
 
 def show_solution(solution: Solution, now: Moment) -> RunShape:
-    """Return what a run came to."""
+    """Return the outcome of a run."""
     state = "stopped" if solution.stopped or not solution.answer else "answered"
-    return RunShape(
-        run=solution.run,
-        task=solution.task,
-        how=solution.how,
-        state=state,
-        answer=solution.answer,
-        unanswered=solution.unanswered,
-        stopped=solution.stopped,
-        foreign=solution.foreign,
-        plan=solution.plan.model_dump(mode="json"),
-        evidence=[_evidence(each) for each in solution.evidence.values()],
-        at=now,
-        spent=_spent(solution.spent),
+    plan = solution.plan.model_dump(mode="json")
+    evidence = [EvidenceShape.from_object(each) for each in solution.evidence.values()]
+    spent = RunSpent.from_object(solution.spent)
+    return RunShape.from_object(solution, state=state, plan=plan, evidence=evidence, at=now, spent=spent)
+
+
+def _show(runtime: Runtime, principal: Principal, found: RunCheckpoint) -> RunShape:
+    running = runtime.running.of_run(principal, found.run)
+    ended = "answered" if found.answer and not found.stopped else "stopped"
+    return RunShape.from_object(
+        found,
+        state=running.state if running else ended,
+        answer=found.answer or "",
+        foreign=any(each.foreign for each in found.evidence.values()),
+        plan=found.plan.model_dump(mode="json") if found.plan else None,
+        evidence=[EvidenceShape.from_object(each) for each in found.evidence.values()],
+        operation=running.id if running else "",
+        spent=RunSpent.from_object(found.spent),
     )
-
-
-def _show(runtime: Runtime, principal: Principal, begun: RunCheckpoint) -> RunShape:
-    going = runtime.running.of_run(principal, begun.run)
-    ended = "answered" if begun.answer and not begun.stopped else "stopped"
-    return RunShape(
-        run=begun.run,
-        task=begun.task,
-        how=begun.how,
-        state=going.state if going else ended,
-        answer=begun.answer or "",
-        unanswered=begun.unanswered,
-        stopped=begun.stopped,
-        foreign=any(each.foreign for each in begun.evidence.values()),
-        plan=begun.plan.model_dump(mode="json") if begun.plan else None,
-        evidence=[_evidence(each) for each in begun.evidence.values()],
-        at=begun.at,
-        operation=going.id if going else "",
-        spent=_spent(begun.spent),
-    )
-
-
-def _spent(spent: Spent) -> RunSpent:
-    return RunSpent(**asdict(spent))
-
-
-def _evidence(each: Evidence) -> EvidenceShape:
-    return EvidenceShape(step=each.step, tool=each.tool, text=each.text, failed=each.failed, foreign=each.foreign)
 
 
 class RunRows(Reply):
-    """A run's rows of the log, oldest first (see planning/events), and the calls of models that it took."""
+    """A run's rows of the log, oldest first (see planning/events), and its calls of models."""
 
     run: str
     rows: list[dict[str, JsonValue]]
@@ -371,7 +342,7 @@ class RunRows(Reply):
 
 @operation("plans.rows", "read", "GET /users/{user}/plans/{run}/rows", cli="log")
 async def rows(runtime: Runtime, principal: Principal, request: RunName) -> RunRows:
-    """Return what happened in a run: its plans, when each step began and what it found, what it had taken by then."""
+    """Return the course of a run: its plans, when each step began, what it found, and the cost by then."""
     from mindstream.planning.events import Solving
     from mindstream.planning.journal import read_rows
 

@@ -1,11 +1,10 @@
-"""Operations on pools of exemplars: who reads and writes is the user, never a name in a request."""
+"""Operations on pools of exemplars: the reader and writer is the user, never a name in a request."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from pydantic import Field
 
@@ -19,7 +18,7 @@ from mindstream.service.operations.principal import NotFound, Principal
 from mindstream.service.operations.runtime import Runtime
 from mindstream.service.operations.shapes import Ask, EmptyRequest, Page, Reply
 from mindstream.service.operations.table import operation, read_number, write_cursor
-from mindstream.sharing.events import EVERYONE
+from mindstream.sharing.events import EVERYONE, ExemplarJudged
 
 if TYPE_CHECKING:
     from mindstream.sharing.pool import Pool
@@ -33,7 +32,7 @@ class PoolName(Ask):
 
 
 class CreateRequest(PoolName):
-    """A pool of the user's; `members`: who else may write and recall, `*`: every user of the tenant."""
+    """A new pool of the user's; `members`: who else may write and recall, `*`: every user of the tenant."""
 
     domain: str = Field("", max_length=1_000)
     members: list[str] = Field([], max_length=1_000)
@@ -42,7 +41,7 @@ class CreateRequest(PoolName):
 
 
 class PoolRecallRequest(PoolName):
-    """A question like those whose answers are wanted; `untrained`: as it was before the pool had learned anything."""
+    """A question similar to those whose answers are wanted; `untrained`: ranked as before the pool had learned."""
 
     query: str = Field(min_length=1, max_length=MAX_TEXT)
     k: int = Field(3, ge=1, le=50)
@@ -50,14 +49,14 @@ class PoolRecallRequest(PoolName):
 
 
 class OfferRequest(PoolName):
-    """A question and its answer, to be judged by the pool's rubric; `asked_by` is the user."""
+    """A question and its answer, to be graded by the pool's rubric; `asked_by` is the user."""
 
     query: str = Field(min_length=1, max_length=MAX_TEXT // 2)
     answer: str = Field(min_length=1, max_length=MAX_TEXT // 2)
 
 
 class HelpedRequest(PoolName):
-    """How good an answer was, 0 to 1, before which these exemplars stood."""
+    """`value`: the quality, 0 to 1, of an answer that was given with these exemplars."""
 
     ids: list[str] = Field(min_length=1, max_length=50)
     value: float = Field(ge=0, le=1)
@@ -78,7 +77,7 @@ class PairsRequest(PoolName, Page):
 
 
 class CriterionShape(Reply):
-    """What pairs are graded for: 0 to `points`; `others`: what the pair is worth to other agents."""
+    """A criterion: 0 to `points`; `others`: it is about the value for other agents."""
 
     name: str
     points: int
@@ -87,7 +86,7 @@ class CriterionShape(Reply):
 
 
 class RubricShape(Reply):
-    """By what pairs are graded; with `threshold` points of 100 one is let in."""
+    """The criteria by which pairs are graded; a pair with `threshold` points of 100 is admitted."""
 
     version: int
     threshold: int
@@ -95,10 +94,10 @@ class RubricShape(Reply):
 
 
 class SourceShape(Reply):
-    """Somebody from whom pairs came: how many were judged, and how many give orders to whoever reads them.
+    """A source of pairs: how many were graded, and how many contain instructions for their readers (`orders`).
 
-    `trusted`: what a person said; None: nobody did. `foreign`: which share of its answers belongs to no query of its,
-    by what was measured.
+    `trusted`: a person's decision; None: there is none. `foreign`: the measured share of its answers that fit none of
+    its queries.
     """
 
     source: str
@@ -109,7 +108,7 @@ class SourceShape(Reply):
 
 
 class VersionShape(Reply):
-    """A version of what a pool has learned: how often what is ranked first helps, on pairs that were held out.
+    """A version of a pool's retriever: how often the first result helps, on held-out pairs.
 
     `before`: the same of the version before; `held`: False: it ranks no better, and is not used.
     """
@@ -123,7 +122,7 @@ class VersionShape(Reply):
 
 
 class PoolDetails(Reply):
-    """What a pool goes by: the rubrics, the newest last; its sources; what it has learned, version by version."""
+    """A pool's rubrics, newest last, its sources, and the versions of its retriever."""
 
     pool: str
     domain: str
@@ -134,10 +133,11 @@ class PoolDetails(Reply):
 
 
 class PairShape(Reply):
-    """A pair that was offered, and what became of it.
+    """A pair that was offered, and its grading.
 
-    `verdict`: "": not judged yet. `score`: 0 to 100, the sum of `grades`; `by`: who graded it, "" where a person laid
-    it in. `served`: whoever asks is shown it; else `unserved` says why not. `shown`: exemplars that stood before it.
+    `verdict`: "": not graded yet. `score`: 0 to 100, the sum of `grades`; `by`: the model that graded it, "" if a
+    person added it. `served`: the caller may recall it; else `unserved` says why not. `shown`: exemplars with which the
+    answer was given.
     """
 
     id: str
@@ -168,7 +168,8 @@ class PairList(Reply):
 
 
 class GrowthPoint(Reply):
-    """How well pairs were helped by their first exemplars, 0 to 1, when a pool had so many; `untrained`: unlearned."""
+    """How well pairs were helped by their first exemplars, 0 to 1, at a size of the pool; `untrained`: by an untrained
+    retriever."""
 
     size: int
     helped: float
@@ -176,7 +177,7 @@ class GrowthPoint(Reply):
 
 
 class Growth(Reply):
-    """How a pool learned as it grew; no points where it is too small for that, and `why` says so."""
+    """How a pool learned as it grew; without points if it is too small for that, and `why` says so."""
 
     points: list[GrowthPoint]
     why: str = ""
@@ -200,7 +201,7 @@ class PoolList(Reply):
 
 
 class ExemplarShape(Reply):
-    """How somebody answered."""
+    """An exemplar."""
 
     id: str
     query: str
@@ -215,7 +216,7 @@ class ExemplarList(Reply):
 
 
 class Judged(Reply):
-    """What became of a pair, and why."""
+    """The verdict on a pair, with reasons."""
 
     id: str
     verdict: str
@@ -233,10 +234,10 @@ class Done(Reply):
 async def open_pool(
     runtime: Runtime, principal: Principal, name: str, *, new: bool = False, untrained: bool = False
 ) -> AsyncIterator[Pool]:
-    """Open a pool of the tenant's, for one of its members; `untrained`: as if it had learned nothing.
+    """Open a pool of the tenant's, for one of its members; `untrained`: with an untrained retriever.
 
     Raises:
-        NotFound: there is none, or the user is no member: who is none does not learn that it is there.
+        NotFound: there is none, or the user is no member: others do not learn that it exists.
     """
     from mindstream.sharing.pool import Pool
     from mindstream.sharing.ranking import Retriever
@@ -255,7 +256,7 @@ async def open_pool(
 async def list_pools(runtime: Runtime, principal: Principal, request: EmptyRequest) -> PoolList:  # noqa: ARG001
     """List the pools of which a user is a member."""
     store, found = runtime.tenant(principal).store, list[PoolShape]()
-    for key in await store.minds():  # a pool that was only begun holds no record yet
+    for key in await store.minds():  # a new pool has no record yet
         if name := id_of(key, "pool"):
             with contextlib.suppress(NotFound):
                 async with open_pool(runtime, principal, name) as pool:
@@ -265,10 +266,10 @@ async def list_pools(runtime: Runtime, principal: Principal, request: EmptyReque
 
 @operation("pools.create", "write", "POST /users/{user}/pools/{pool}", cli="pool create", status=201)
 async def create(runtime: Runtime, principal: Principal, request: CreateRequest) -> PoolShape:
-    """Create a pool; it is the user's."""
+    """Create a pool of the user's."""
     async with open_pool(runtime, principal, request.pool, new=True) as pool:
         if await pool.exists():
-            raise NotFound(f"a pool cannot be called {request.pool!r}: that name is taken")
+            raise NotFound(f"the pool {request.pool!r} cannot be created: that name is taken")
         await pool.create(
             request.domain or request.pool,
             principal.user,
@@ -288,38 +289,37 @@ async def get(runtime: Runtime, principal: Principal, request: PoolName) -> Pool
 
 @operation("pools.recall", "read", "POST /users/{user}/pools/{pool}/recall", mcp="recall_exemplars", cli="pool recall")
 async def recall(runtime: Runtime, principal: Principal, request: PoolRecallRequest) -> ExemplarList:
-    """Return how others answered what is like a question."""
+    """Return how others answered similar questions."""
     async with open_pool(runtime, principal, request.pool, untrained=request.untrained) as pool:
         found = await pool.recall(request.query, request.k, reader=principal.user)
-    shown = [ExemplarShape(id=each.id, query=each.query, answer=each.answer, writer=each.writer) for each in found]
-    return ExemplarList(exemplars=shown)
+    return ExemplarList(exemplars=[ExemplarShape.from_object(each) for each in found])
 
 
 @operation(
     "pools.offer", "write", "POST /users/{user}/pools/{pool}/offer", long=True, mcp="offer_exemplar", cli="pool add"
 )
 async def offer_pair(runtime: Runtime, principal: Principal, request: OfferRequest, one: RunningOperation) -> Judged:
-    """Offer an answer to a pool: it is judged by the rubric, and admitted or not."""
+    """Offer an answer to a pool: it is graded by the rubric, and admitted or not."""
     from mindstream.sharing.admission import Pair, offer
 
     calls = CallLog()
     scorer = runtime.models_of(principal, calls.take).of("scorer")
     async with open_pool(runtime, principal, request.pool) as pool, calls.writing(await runtime.memory(principal)):
-        one.tell("it is judged")
+        one.report("grading")
         judged = await offer(pool, Pair(request.query, request.answer, "", principal.user), principal.user, scorer)
-    return Judged(id=judged.id, verdict=judged.verdict, score=judged.score, reasons=list(judged.reasons))
+    return Judged.from_object(judged)
 
 
 @operation("pools.helped", "write", "POST /users/{user}/pools/{pool}/helped", mcp="exemplars_helped")
 async def helped(runtime: Runtime, principal: Principal, request: HelpedRequest) -> Done:
-    """Tell how good an answer was before which exemplars stood."""
+    """Report the quality of an answer that was given with exemplars."""
     async with open_pool(runtime, principal, request.pool) as pool:
         await pool.helped(request.ids, request.value, principal.user, request.query)
     return Done()
 
 
 def is_member(state: PoolState, user: str) -> bool:
-    """Tell whether a user may read a pool."""
+    """Return whether a user may read a pool."""
     created = state.created
     return created is not None and (EVERYONE in state.members or user in state.members or user == created.owner)
 
@@ -337,18 +337,13 @@ async def _shape(pool: Pool) -> PoolShape:
     )
 
 
-# What a pool goes by, and what became of what was offered.
-
-
 @operation("pools.details", "read", "GET /users/{user}/pools/{pool}/details")
 async def details(runtime: Runtime, principal: Principal, request: PoolName) -> PoolDetails:
-    """Say what a pool goes by: its rubrics, who is trusted, what it has learned."""
+    """Return a pool's rubrics, sources and learned versions."""
     async with open_pool(runtime, principal, request.pool) as pool:
         state = await pool.state()
     sources = [
-        SourceShape(
-            source=name, pairs=each.pairs, orders=each.orders, trusted=each.by_person, foreign=each.foreign_share
-        )
+        SourceShape.from_object(each, source=name, trusted=each.by_person, foreign=each.foreign_share)
         for name, each in sorted(state.sources.items())
     ]
     created = state.created
@@ -358,13 +353,13 @@ async def details(runtime: Runtime, principal: Principal, request: PoolName) -> 
         owner=created.owner if created else "",
         rubrics=_rubrics(state),
         sources=sources,
-        versions=_versions(state),
+        versions=[VersionShape.from_object(each, helps=each.held_out) for each in state.versions],
     )
 
 
 @operation("pools.pairs", "read", "GET /users/{user}/pools/{pool}/pairs", cli="pool why")
 async def pairs(runtime: Runtime, principal: Principal, request: PairsRequest) -> PairList:
-    """List what was offered to a pool: who wrote it, how it was graded and why, whether it is served."""
+    """List the pairs that were offered to a pool: the writer, the grading and its reasons, whether it is served."""
     first = read_number(request.cursor)
     async with open_pool(runtime, principal, request.pool) as pool:
         state = await pool.state()
@@ -379,22 +374,19 @@ async def growth(runtime: Runtime, principal: Principal, request: PoolName) -> G
     """Measure how a pool learned as it grew: how well its own pairs are helped, at each tenth of its size."""
     from mindstream.sharing.growth import growth_curve
 
-    async with (
-        runtime.measuring,
-        open_pool(runtime, principal, request.pool) as pool,
-    ):  # who asks meanwhile is given the same
+    async with runtime.measuring, open_pool(runtime, principal, request.pool) as pool:  # one measurement for all
         seq, kept = (await pool.state()).seq, runtime.curves.get((principal.tenant_key, request.pool))
         try:
             found = kept[1] if kept and kept[0] == seq else await growth_curve(pool, principal.user)
         except InputError as error:
             return Growth(points=[], why=str(error))
         runtime.curves[principal.tenant_key, request.pool] = (seq, found)
-    return Growth(points=[GrowthPoint(**asdict(each)) for each in found])
+    return Growth(points=[GrowthPoint.from_object(each) for each in found])
 
 
 @operation("pools.trust", "write", "POST /users/{user}/pools/{pool}/trust")
 async def trust(runtime: Runtime, principal: Principal, request: TrustRequest) -> Done:
-    """Say whether a source is to be trusted; the pool's owner does."""
+    """Set whether a source is trusted; only the pool's owner may."""
     async with open_pool(runtime, principal, request.pool) as pool:
         await pool.trust(request.source, request.trusted, principal.user)
     return Done()
@@ -402,31 +394,15 @@ async def trust(runtime: Runtime, principal: Principal, request: TrustRequest) -
 
 def _rubrics(state: PoolState) -> list[RubricShape]:
     return [
-        RubricShape(
-            version=number,
-            threshold=each.threshold,
-            criteria=[CriterionShape(**one.model_dump()) for one in each.criteria],
+        RubricShape.from_object(
+            each, version=number, criteria=[CriterionShape.from_object(one) for one in each.criteria]
         )
         for number, each in enumerate(state.rubrics, 1)
     ]
 
 
-def _versions(state: PoolState) -> list[VersionShape]:
-    return [
-        VersionShape(
-            number=each.number,
-            learned_from=each.learned_from,
-            helps=each.held_out,
-            before=each.before,
-            held=each.held,
-            basis=each.basis,
-        )
-        for each in state.versions
-    ]
-
-
 def _readable(state: PoolState, reader: str) -> list[Standing]:
-    """Return what somebody may read of all that was offered, newest first; the owner may all that is not private."""
+    """Return the offered pairs that a user may read, newest first; the owner may read all that is not private."""
     newest_first = sorted(state.standings.values(), key=lambda each: -each.seq)
     return [each for each in newest_first if state.may_see(reader, each.exemplar.id)]
 
@@ -436,25 +412,21 @@ def _verdict(standing: Standing) -> str:
 
 
 def _pair(state: PoolState, standing: Standing, reader: str, guarded: bool) -> PairShape:
-    exemplar, verdict = standing.exemplar, standing.verdict
+    exemplar = standing.exemplar
     unserved = list(state.reasons_unserved(exemplar.id, reader, guarded))
-    return PairShape(
-        id=exemplar.id,
+    judged = standing.verdict or ExemplarJudged.model_construct(id="", verdict=cast("Any", ""))
+    return PairShape.from_object(
+        exemplar,
         at=standing.at,
-        query=exemplar.query,
-        answer=exemplar.answer,
-        writer=exemplar.writer,
-        asked_by=exemplar.asked_by,
-        model=exemplar.model,
-        verdict=verdict.verdict if verdict else "",
-        score=verdict.score if verdict else 0.0,
-        grades=verdict.grades if verdict else {},
-        reasons=list(verdict.reasons) if verdict else [],
-        by=verdict.model if verdict else "",
-        by_hand=bool(verdict and verdict.by_hand),
-        rubric=verdict.rubric if verdict else 0,
-        fit=verdict.fit if verdict else None,
+        verdict=judged.verdict,
+        score=judged.score,
+        grades=judged.grades,
+        reasons=judged.reasons,
+        by=judged.model,
+        by_hand=judged.by_hand,
+        rubric=judged.rubric,
+        fit=judged.fit,
         served=not unserved,
         unserved=unserved,
-        shown=list(exemplar.examples),
+        shown=exemplar.examples,
     )

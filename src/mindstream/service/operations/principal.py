@@ -1,4 +1,7 @@
-"""Who asks: a tenant, what it may do, and of whose memory. It comes from a token and a path, never from a text."""
+"""The principal of a request: its tenant, what it may do, and which user it is about.
+
+All of it comes from a token and a path, never from a text.
+"""
 
 from __future__ import annotations
 
@@ -7,41 +10,45 @@ from typing import Literal, TypeAlias, get_args
 
 from mindstream.errors import InputError, UserError
 from mindstream.identifiers import normal_name
-from mindstream.log.names import StreamName, checked_tenant
+from mindstream.log.names import MARK, StreamKey, StreamName, checked_tenant
 from mindstream.models.wrappers.budget import Budget
 
 
-class NotFound(InputError):  # noqa: N818 (what doors call it)
-    """There is nothing of that name or id for whoever asks."""
+class NotFound(InputError):  # noqa: N818 (public name)
+    """There is nothing with this name or id that the principal may see."""
 
 
 class Forbidden(UserError):  # noqa: N818
-    """Whoever asks may not do that."""
+    """The principal may not do that."""
 
 
 class NotOffered(UserError):  # noqa: N818
-    """The operator of this server has not set up what is asked for."""
+    """The operator of this server has not set this up."""
 
 
 Scope: TypeAlias = Literal["read", "write", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 LOCAL = "local"
-"""The tenant of this machine's own people: what it keeps is what the command line keeps."""
+"""The tenant of users on this machine: it shares its data with the command line."""
+SERVER = StreamKey(f"{MARK}server")
+"""The key under which a server stores its own state: it belongs to no user and no tenant."""
+TOKEN = "token:"
+"""Prefix of the names under which it stores tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Whoever asks something of a door.
+    """The caller of an operation.
 
     Attributes:
-        tenant: a wall: nothing of another's is seen, by whatever name, id or cursor.
-        scopes: what it may do: `read`, `write`, `admin` (all), or in one room alone, as `memory.read`.
-        user: whose memory it is about, within the tenant; "" where it is about none.
+        tenant: isolates it: nothing of another tenant is accessible, by whatever name, id or cursor.
+        scopes: what it may do: `read`, `write`, `admin` (all), or in one package alone, as `memory.read`.
+        user: the user, within the tenant, that the request is about; "" if it is about none.
         only: the one user that it may ask about; "": any of the tenant's.
         narrowed: `only` comes from the address (an MCP server is about one user), not from the token.
-        door: by which it came.
-        key: which token it has: limits and idempotency keys are counted by it.
-        budget: what may be spent on models in its name; None: what the server may.
+        key: the id of its token: limits and idempotency keys are counted by it.
+        door: the interface: `rest` or `mcp`.
+        budget: what may be spent on models in its name; None: only the server's own limits apply.
     """
 
     tenant: str
@@ -54,44 +61,39 @@ class Principal:
     budget: Budget | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        for name in ("user", "only"):  # tokens of earlier versions hold an earlier normal form
+        for name in ("user", "only"):  # tokens of earlier versions contain an earlier normal form
             object.__setattr__(self, name, normal_name(getattr(self, name)))
 
     def of(self, user: str) -> Principal:
-        """Return the same, asking about a user.
+        """Return the same principal, asking about a user.
 
         Raises:
             Forbidden: it may ask about another user alone.
-            InputError: nobody can be called so.
+            InputError: the name cannot be used.
         """
-        name = StreamName("user", user)
-        if self.only and self.only != name.normal:
+        name = StreamName("user", user).normal
+        if self.only and self.only != name:
             raise Forbidden("this token is for another user")
-        return replace(self, user=name.normal)
-
-    @property
-    def only_normal(self) -> str:
-        """The one user that it may ask about, as streams are named; "": any of the tenant's."""
-        return StreamName("user", self.only).normal if self.only else ""
+        return replace(self, user=name)
 
     @property
     def bound_user(self) -> str:
         """The user for whom the caller's token was made; "": it is not for one user."""
-        return "" if self.narrowed else self.only_normal
+        return "" if self.narrowed else self.only
 
     def require_own(self, user: str) -> None:
-        """Raise Forbidden where a request names another user than the one for whom the token was made."""
+        """Raise Forbidden if a request names another user than the one for whom the token was made."""
         if self.bound_user and StreamName("user", user).normal != self.bound_user:
             raise Forbidden(f"this token is for the user {self.bound_user!r}, and the request names {user!r:.99}")
 
-    def may(self, room: str, scope: Scope) -> bool:
-        """Tell whether it may do that in that room."""
-        return bool({"admin", scope, f"{room}.admin", f"{room}.{scope}"} & self.scopes)
+    def may(self, package: str, scope: Scope) -> bool:
+        """Return whether it has a scope in a package."""
+        return bool({"admin", scope, f"{package}.admin", f"{package}.{scope}"} & self.scopes)
 
-    def require(self, room: str, scope: Scope) -> None:
-        """Raise Forbidden where it may not do that in that room."""
-        if not self.may(room, scope):
-            raise Forbidden(f"this token may not {scope} here: it wants the scope `{scope}`, or `{room}.{scope}`")
+    def require(self, package: str, scope: Scope) -> None:
+        """Raise Forbidden if it does not have a scope in a package."""
+        if not self.may(package, scope):
+            raise Forbidden(f"this token may not {scope} here: it needs the scope `{scope}`, or `{package}.{scope}`")
 
     @property
     def tenant_key(self) -> str:
@@ -103,34 +105,39 @@ class Principal:
         """The name of the user's stream.
 
         Raises:
-            InputError: it is about no user.
+            InputError: the request is about no user.
         """
         if not self.user:
-            raise InputError("say whose memory it is about")
+            raise InputError("say which user's memory this is about")
         return StreamName("user", self.user)
 
 
 LOCAL_PRINCIPAL = Principal(LOCAL, frozenset({"admin"}), key=LOCAL)
-"""Whoever asks from this machine, where no token is asked for."""
+"""A program on this machine, where no token is required."""
 
 
 def tenant_key_of(tenant: str) -> str:
-    """Return a tenant as stores know it: this machine's own people, LOCAL, are none's."""
+    """Return a tenant as stores know it: LOCAL is ""."""
     return "" if tenant == LOCAL else tenant
 
 
+def operations_of(tenant_key: str) -> StreamKey:
+    """Return the key under which operations are stored that belong to a tenant and to no user."""
+    return StreamKey(f"{tenant_key}{MARK}operations")
+
+
 def checked_scopes(names: str) -> frozenset[str]:
-    """Read scopes, with commas between.
+    """Parse scopes that are separated by commas.
 
     Raises:
-        InputError: there is no such scope.
+        InputError: there is no such scope, or none is named.
     """
     scopes = frozenset(name.strip() for name in names.split(",") if name.strip())
     if not scopes:
         raise InputError("name what the token may do, as read,write")
     for name in scopes:
-        room, dot, scope = name.rpartition(".")
-        if scope not in SCOPES or (dot and not room.isidentifier()):
+        package, dot, scope = name.rpartition(".")
+        if scope not in SCOPES or (dot and not package.isidentifier()):
             raise InputError(f"there is no scope {name!r}; they are read, write, admin, or of one room, as memory.read")
     return scopes
 
@@ -139,8 +146,8 @@ def checked_tenant_name(tenant: str) -> str:
     """Return a tenant's name.
 
     Raises:
-        InputError: nobody can be called so.
+        InputError: it is empty or cannot be used.
     """
     if not tenant:
-        raise InputError("name the tenant whom the token is for")
+        raise InputError("name the tenant that the token is for")
     return checked_tenant(tenant)

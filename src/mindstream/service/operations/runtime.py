@@ -1,4 +1,4 @@
-"""The house behind the doors: data, a store for each tenant, shared models, and the minds that are open."""
+"""The runtime of a server: its data, a store for each tenant, shared models, and the open minds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack
 from datetime import tzinfo
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from mindstream import caches, intake
 from mindstream.clock import Clock, MachineZone, format_iso, read_zone
@@ -47,9 +47,8 @@ from mindstream.service.operations.long_running import (
 )
 from mindstream.service.operations.offered import Offered, WatchedTowns
 from mindstream.service.operations.open_minds import PAYER, MindKey, OpenMind, OpenMinds
-from mindstream.service.operations.own import operations_of
-from mindstream.service.operations.principal import LOCAL_PRINCIPAL, NotFound, Principal
-from mindstream.service.operations.spending import SpentOf, charged
+from mindstream.service.operations.principal import LOCAL_PRINCIPAL, NotFound, Principal, operations_of
+from mindstream.service.operations.spending import Payer, charged
 from mindstream.service.privacy.retention import LOOK_S, KeepRules
 from mindstream.settings import Settings
 
@@ -58,35 +57,38 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("mindstream.server")
 AT_ONCE = 64
-"""So many calls of each model go on at a time, for all users together."""
+"""Maximum number of calls of each model at the same time, for all users together."""
 MAX_MEMORIES = 4_000
-"""So many memories are held open; they are small beside what the columns of their streams take."""
+"""Maximum number of open memories; they are small compared with the columns of their streams."""
 
 
 class TenantStore:
-    """What one tenant has in the data: a store that sees nothing else, and what is heard of its log."""
+    """A store that sees one tenant's data only, and the subscriptions to its log."""
 
     def __init__(self, data: Location, tenant_key: str, clock: Clock) -> None:
         self.store = open_store(data, tenant_key)
         self.hub = Hub(self.store, clock)
 
     async def close(self) -> None:
-        """Let go of the file."""
+        """Close the subscriptions and the store."""
         await self.hub.close()
         await self.store.close()
 
 
 class Runtime:
-    """What all doors share. Open it with `async with`; everything is opened on its first use.
+    """What all interfaces share. Open it with `async with`; stores and models are opened on first use.
 
     Attributes:
         settings: the operator's: no request changes them, nor names a path, a host or a program.
-        speakers: who can answer for a mind, by name: the packs that come with mindstream, the operator's own.
+        responders: additional responders for minds, by name; packs are found without being listed here.
         offered: what the operator offers: tools, documents, towns.
-        running: what takes its time.
-        part: what of its minds lives here (see Mind.open).
-        towns: what was read of those that are looked at.
-        forks: towns that were forked from those that are offered.
+        running: long-running operations.
+        part: which part of its minds runs here (see Mind.open).
+        towns: cached data of towns that clients watch.
+        forks: forks of the offered towns.
+        measuring, curves: the lock and the cache of pools' growth curves (by tenant and pool, as of a row of the log).
+        on_forget: called with the stream of which words were erased.
+        is_ending: the server is shutting down.
     """
 
     def __init__(
@@ -106,21 +108,18 @@ class Runtime:
         self.responders = dict(responders or {})
         self.minds = OpenMinds(self._open_mind, self.clock)
         self.towns, self.forks = WatchedTowns(), ForkedTowns(settings.data)
-        kept = StoredOperations(settings.data, lambda tenant_key: self._tenant(tenant_key).store)
-        self.running = RunningOperations(self.clock, self._show_running, kept, self._stream_of)
-        self._models, self._own_models = models, models is None
+        stored = StoredOperations(settings.data, self.store_of)
+        self.running = RunningOperations(self.clock, self._show_operation, stored, self._stream_of)
+        self._models, self._has_own_models = models, models is None
         self._embedder: Embedder | None = None
         self._tenants: dict[str, TenantStore] = {}
         self._memories: OrderedDict[tuple[str, str], Memory] = OrderedDict()
         self._closing = AsyncExitStack()
-        self._opened = self.is_ending = False
+        self._is_opened = self.is_ending = False
         self.measuring = asyncio.Lock()
         self.curves: dict[tuple[str, str], tuple[int, list[SizePoint]]] = {}
-        """How pools (of a tenant, by name) learned as they grew, as of a row of their logs: seconds to measure."""
         self.on_forget: list[Callable[[StreamKey], Awaitable[None]]] = []
-        """Called with the stream of which words were erased."""
-        self.tasks: set[asyncio.Task[None]] = set()
-        """What goes on though whoever asked for it waits no longer; it ends before the house is closed."""
+        self._tasks: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         caches.watch_end(self)
         caches.watch(self)
@@ -129,9 +128,9 @@ class Runtime:
 
             intake.switch_on(open_redactor(settings.redact))
 
-    async def __aenter__(self) -> Runtime:
-        if not self._opened:
-            self._opened = True
+    async def __aenter__(self) -> Self:
+        if not self._is_opened:
+            self._is_opened = True
             try:
                 await self._open()
             except BaseException:
@@ -148,28 +147,32 @@ class Runtime:
         await self.running.restore(alone=folder is not None)
         self._closing.callback(asyncio.ensure_future(self.running.beat()).cancel)
         await self._closing.enter_async_context(watching(self.server_store()))
-        self._closing.callback(asyncio.ensure_future(self._keep_rules()).cancel)
+        self._closing.callback(asyncio.ensure_future(self._apply_retention()).cancel)
 
-    async def _keep_rules(self) -> None:
-        """Let tenants' words go when their time has come."""
+    async def _apply_retention(self) -> None:
+        """Apply the tenants' retention rules every LOOK_S."""
         rules = KeepRules(self.store_of, lambda: self.embedder, self.clock, self.settings.data.beside)
         while True:
             try:
                 await rules.apply_due()
-            except Exception:  # foreign code, as an embedder: the next look is made whatever ended this one
-                LOG.exception("rules of retention could not be applied, and are looked at again")
+            except Exception:  # foreign code, as an embedder: the rules are applied again whatever ended this attempt
+                LOG.exception("retention rules could not be applied; the next attempt follows")
             await asyncio.sleep(LOOK_S)
 
     def end(self, stream: str, before: int | None = None) -> None:
-        """Close what is open of a stream, by whatever process all of it was erased; what was opened since stays."""
-        self._here(self._end_now, stream, before)
+        """Close what is open of a stream that was erased, by this or another process (called by `caches`).
+
+        Args:
+            before: the number of the erasure; what was opened since stays open.
+        """
+        self._call_here(self._end_now, stream, before)
 
     def forget(self, stream: str) -> None:
-        """Let go of what was answered of a stream, by whatever process words of it were erased."""
-        self._here(self._forget_now, StreamKey(stream))
+        """Drop answers that may contain words of a stream that were erased (called by `caches`)."""
+        self._call_here(self._forget_now, StreamKey(stream))
 
-    def _here(self, call: Callable[..., None], *given: object) -> None:
-        """Call a function in the loop that the house was opened in: another thread may erase something, too."""
+    def _call_here(self, call: Callable[..., None], *given: object) -> None:
+        """Call a function in the event loop of this runtime: erasures may happen in other threads."""
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(call, *given)
@@ -184,13 +187,12 @@ class Runtime:
 
     def _end_now(self, stream: str, before: int | None) -> None:
         key = StreamKey(stream)
-        self.begin(self._check_answers(key))
+        self._forget_now(key)
         opened = [each.mind.memory for each in self.minds.each()] + list(self._memories.values())
-        known = any(each.key == key and (before is None or each.was_opened_before(before)) for each in opened)
         tenant = self._tenants.get(tenant_of(stream))
         if tenant is not None:
             tenant.hub.show_erased(key)
-        if known:
+        if any(each.key == key and (before is None or each.was_opened_before(before)) for each in opened):
             self.begin(self._end(key, before))
 
     async def _end(self, key: StreamKey, before: int | None) -> None:
@@ -200,27 +202,19 @@ class Runtime:
                 del self._memories[place]
                 await memory.close()
 
-    async def note(
-        self, principal: Principal, did: Did, counts: Mapping[str, int | str], about: StreamKey | str = ""
-    ) -> None:
-        """Write down who did something to people's data, by which door (log/audit); never what it said."""
-        await self.tenant(principal).store.note(self.clock.now(), self.deed(principal, did, about, counts))
-
     @staticmethod
-    def deed(
-        principal: Principal, did: Did, about: StreamKey | str = "", counts: Mapping[str, int | str] | None = None
-    ) -> Deed:
-        """Return what the audit says of something that a caller does to people's data."""
-        return Deed(did, principal.door, principal.key, about, principal.tenant_key, counts or {})
+    def deed(principal: Principal, did: Did, about: StreamKey | str = "") -> Deed:
+        """Return the audit entry of what a caller does to users' data."""
+        return Deed(did, principal.door, principal.key, about, principal.tenant_key, {})
 
     @classmethod
     @contextlib.asynccontextmanager
     async def open_reader(
         cls, settings: Settings, at_once: int = AT_ONCE, part: Part = "whole"
     ) -> AsyncIterator[Runtime]:
-        """Open a house that only reads, or thinks: beside the servers that may have the data.
+        """Open a runtime that only reads, or thinks, next to the servers of the data.
 
-        What these erase is let go of here, too.
+        It notices what these erase.
         """
         runtime = cls(settings, at_once=at_once, part=part)
         try:
@@ -231,11 +225,11 @@ class Runtime:
             await runtime.close()
 
     async def check(self) -> None:
-        """Raise StorageError where the data folder cannot be read."""
+        """Raise StorageError if the data cannot be read."""
         await self.tenant(LOCAL_PRINCIPAL).store.version()
 
     def listeners(self) -> int:
-        """Return how many listen to events."""
+        """Return the number of subscriptions to events."""
         return sum(len(tenant.hub) for tenant in self._tenants.values())
 
     async def __aexit__(
@@ -244,7 +238,7 @@ class Runtime:
         await self.close()
 
     async def close(self) -> None:
-        """Let go of all that was opened."""
+        """Close everything that was opened."""
         await self.finish_tasks(0.0)
         for tenant in self._tenants.values():
             await tenant.hub.close()
@@ -255,31 +249,34 @@ class Runtime:
         for tenant in self._tenants.values():
             await tenant.close()
         await self._closing.aclose()
-        if self._models is not None and self._own_models:
+        if self._models is not None and self._has_own_models:
             await self._models.aclose()
 
-    def begin(self, errand: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Let something go on, whoever asked for it; what it raises is for whoever awaits it, else it is logged."""
-        task = asyncio.ensure_future(errand)
-        self.tasks.add(task)
+    def begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run something in the background, until it ends or the runtime is closed; its errors are for who awaits it."""
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
         task.add_done_callback(self._ended)
         return task
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        self.tasks.discard(task)
+        self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            LOG.debug("an errand ended with %s", type(error).__name__)
+            LOG.debug("a background task ended with %s", type(error).__name__)
 
     async def finish_tasks(self, within_s: float) -> None:
-        """Wait for what goes on, for so many seconds; then break it off."""
-        if self.tasks:
-            _, late = await asyncio.wait(self.tasks, timeout=within_s)
+        """Wait for background tasks, for at most `within_s` seconds; then cancel them."""
+        if self._tasks:
+            _, late = await asyncio.wait(self._tasks, timeout=within_s)
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
     async def drain(self, within_s: float) -> None:
-        """Let what was begun end, for so many seconds, and end what listens to events; work of reasoners stays open."""
+        """Let background tasks finish, for at most `within_s` seconds, and end subscriptions to events.
+
+        Work of reasoners stays open.
+        """
         self.is_ending = True
         await self.finish_tasks(within_s)
         for tenant in self._tenants.values():
@@ -287,7 +284,7 @@ class Runtime:
 
     @property
     def models(self) -> Models:
-        """The models that the operator has named, shared by all minds."""
+        """The models that the operator has configured, shared by all minds."""
         if self._models is None:
             from mindstream.service.opening import answering
 
@@ -296,23 +293,27 @@ class Runtime:
 
     @property
     def embedder(self) -> Embedder:
-        """The embedder of new memories, and of all where one is named."""
+        """The embedder of new memories, and of all if the settings name one."""
         if self._embedder is None:
             self._embedder = embedder(self.settings.embedder)
         return self._embedder
 
     @property
     def named_embedder(self) -> Embedder | None:
-        """The embedder that the settings name; None: each memory's own."""
+        """The embedder that the settings name; None: each memory has its own."""
         return self.embedder if self.settings.named_embedder else None
 
     def tenant(self, principal: Principal) -> TenantStore:
-        """Return what whoever asks has in the data folder: all that can be seen through it is their tenant's."""
+        """Return the data of a caller's tenant."""
         return self._tenant(principal.tenant_key)
 
     def server_store(self) -> SqlStore:
-        """Return where the server keeps what is its own."""
-        return self._tenant("").store
+        """Return the store of the server's own state."""
+        return self.store_of("")
+
+    def store_of(self, tenant_key: str) -> SqlStore:
+        """Return a tenant's store; "": that of users on this machine."""
+        return self._tenant(tenant_key).store
 
     def _tenant(self, tenant_key: str) -> TenantStore:
         found = self._tenants.get(tenant_key)
@@ -320,31 +321,27 @@ class Runtime:
             found = self._tenants[tenant_key] = TenantStore(self.settings.data, tenant_key, self.clock)
         return found
 
-    def store_of(self, tenant_key: str) -> SqlStore:
-        """Return a tenant's store; "": that of this machine's own people."""
-        return self._tenant(tenant_key).store
-
     def _stream_of(self, tenant_key: str, user: str) -> StreamKey:
-        """Return whose an operation is: a user's, or (no user's) the tenant's."""
-        return self._tenant(tenant_key).store.key(StreamName("user", user)) if user else operations_of(tenant_key)
+        """Return the stream of a user's operations, or ("": no user) of the tenant's."""
+        return self.store_of(tenant_key).key(StreamName("user", user)) if user else operations_of(tenant_key)
 
-    def _show_running(self, one: RunningOperation) -> None:
+    def _show_operation(self, one: RunningOperation) -> None:
         tenant = self._tenants.get(one.tenant_key)
         if tenant is not None:
             stream = self._stream_of(one.tenant_key, one.user) if one.user else StreamKey("")
             tenant.hub.show(Logged(0, stream, self.clock.now(), "mindstream", OperationChanged.of(one), system=True))
 
     def town(self, principal: Principal, name: str) -> Location:
-        """Return where a town lives: of one that is offered, or of a fork.
+        """Return the location of an offered town, or of a fork.
 
         Raises:
-            NotFound: the tenant has none of that name.
+            NotFound: the tenant has no town with this name.
         """
         fork = self.forks.all(principal).get(name)
         return self.offered.town(principal, name) if fork is None else fork.place
 
     def models_of(self, principal: Principal, on_call: Callable[[Metered], None]) -> Models:
-        """Return the models for something that is done in somebody's name; `on_call` is told of each call."""
+        """Return the models for work in a caller's name; `on_call` is called after each call of a model."""
         budget = principal.budget
         models = self.models if budget is None else self.models.each(lambda model: charged(model, budget))
         return models.with_listener(on_call)
@@ -353,28 +350,28 @@ class Runtime:
         """Return a user's memory.
 
         Raises:
-            InputError: nobody can be called so.
-            StorageError: the data folder cannot be used.
+            InputError: the request is about no user.
+            StorageError: the data cannot be used.
         """
         store = self.tenant(principal).store
-        key = (principal.tenant_key, store.key(principal.name))
-        memory = self._memories.get(key)
+        stream = store.key(principal.name)
+        place = (principal.tenant_key, stream)
+        memory = self._memories.get(place)
         if memory is None:
-            await asyncio.to_thread(finish_erasures, self.settings.data, store.key(principal.name))
-            name = store.key(principal.name)
-            vectors, of_another = await choose_embedder(store, name, self.named_embedder)
-            policy = await adopt_policy(store, name, self.clock.now(), policy_given(self.settings))
+            await asyncio.to_thread(finish_erasures, self.settings.data, stream)
+            vectors, of_another = await choose_embedder(store, stream, self.named_embedder)
+            policy = await adopt_policy(store, stream, self.clock.now(), policy_given(self.settings))
             memory = Memory(store, principal.name, vectors, self.clock, strength=policy.laws)
             memory.vectors_of = of_another
             memory.second = second_stage(policy.reranker, policy.reranked, self.models)
-            memory = self._memories.setdefault(key, memory)
-        self._memories.move_to_end(key)
+            memory = self._memories.setdefault(place, memory)
+        self._memories.move_to_end(place)
         if len(self._memories) > MAX_MEMORIES:
             await self._memories.popitem(last=False)[1].close()
         return memory
 
     async def policy(self, principal: Principal) -> MemoryPolicy:
-        """Return how a user's memory recalls and fades."""
+        """Return the policy of a user's memory."""
         store = self.tenant(principal).store
         return await open_policy(store, store.key(principal.name), policy_given(self.settings))
 
@@ -382,32 +379,32 @@ class Runtime:
     async def mind(
         self, principal: Principal, session: str | None = None, responder: str = "", holds: str = ""
     ) -> AsyncIterator[OpenMind]:
-        """Give a user's mind: `open.mind.hear(text)` says something to it.
+        """Yield a user's open mind: `open.mind.hear(text)` says something to it.
 
         Args:
-            session: the conversation to go on with; None: the one that was gone on with last, else a new one.
-            speaker: who answers, of `speakers` or the packs; "": whoever the operator has chosen.
-            holds: under which name work was taken up for it, where it is opened for that.
+            session: the conversation to continue; None: the most recent one, else a new one.
+            responder: the name of a responder, of `responders` or the packs; "": the operator's choice.
+            holds: the owner of the leases under which orphaned work was taken, if it is opened for that.
 
         Raises:
-            NotFound: there is no such speaker.
-            MindstreamError: it cannot be opened.
+            NotFound: there is no such responder.
+            MindstreamError: the mind cannot be opened.
         """
         responder = responder or self.default_responder
         stream = self.tenant(principal).store.key(principal.name)
         if session is None:
-            lately = [
+            recent = [
                 each.key for each in self.minds.of(principal.tenant_key, stream) if each.key.responder == responder
             ]
-            session = lately[0].session if lately else format_iso(self.clock.now())
+            session = recent[0].session if recent else format_iso(self.clock.now())
         key = MindKey(principal.tenant_key, stream, checked_name(session, "session"), responder, holds)
         async with self.minds.use(key) as opened:
             opened.budget = principal.budget
-            await self._keep_payer(opened, principal)
+            await self._store_payer(opened, principal)
             yield opened
 
-    async def _keep_payer(self, opened: OpenMind, principal: Principal) -> None:
-        """Write down whose token pays for what is thought of what is said now, in whatever process that is thought."""
+    async def _store_payer(self, opened: OpenMind, principal: Principal) -> None:
+        """Store the id of the token that pays for reasoning about this utterance, in this or another process."""
         payer = principal.key if principal.budget is not None else ""
         if payer != opened.payer and self.part != "thinks":
             opened.payer = payer
@@ -415,43 +412,42 @@ class Runtime:
             await store.keep(opened.key.stream, PAYER, self.clock.now(), lambda _: payer or None)
 
     def responder(self, name: str, zone: tzinfo | None = None) -> ResponderFactory:
-        """Return who answers under a name.
+        """Return the responder with a name.
 
         Args:
-            zone: where the user lives; None: where the operator says.
+            zone: the user's time zone; None: the operator's default.
 
         Raises:
-            NotFound: nobody is called so; a path is nobody's name here.
+            NotFound: no responder has this name. A path is never accepted as a name.
         """
         if name in self.responders:
             return self.responders[name]()
         from mindstream.coach.coach import Coach
 
         if name not in self.responder_names():
-            raise NotFound(f"nobody is called {name!r} here; there are {', '.join(self.responder_names())}")
+            raise NotFound(f"no responder is called {name!r} here; there are {', '.join(self.responder_names())}")
         pack = self.settings.pack if name == self.default_responder else name
         return Coach.using(pack, self.settings.gate, None, True, zone or self.default_zone())
 
     def default_zone(self) -> tzinfo:
-        """Return where users live of whom nobody says it."""
+        """Return the time zone of users who have not set one."""
         return read_zone(self.settings.timezone) if self.settings.timezone else MachineZone()
 
     def responder_names(self) -> list[str]:
-        """Return who can answer: the packs, and whoever was added."""
+        """Return the names of all responders: the packs, and those that were added."""
         from mindstream.coach.packs.load import shipped_packs
 
         return sorted({*shipped_packs(), *self.responders, self.default_responder})
 
     @property
     def default_responder(self) -> str:
-        """What the operator's pack is called: a folder of their own, by its last part."""
+        """The name of the operator's pack; for a folder of their own its last part."""
         return Path(self.settings.pack).name
 
     async def _open_mind(self, key: MindKey, stack: AsyncExitStack) -> OpenMind:
-
         tenant = self._tenants[key.tenant_key]
         await asyncio.to_thread(finish_erasures, self.settings.data, key.stream)
-        payer, zone = SpentOf(), TalkZone(self.default_zone())
+        payer, zone = Payer(), TalkZone(self.default_zone())
         mind = await stack.enter_async_context(
             Mind.open(
                 tenant.store,
@@ -481,20 +477,14 @@ def runtime_for(
     at_once: int = AT_ONCE,
     part: Part = "whole",
 ) -> Runtime:
-    """Return a house for data; one that is handed in is returned.
+    """Return a runtime for data, or the given runtime.
 
     Raises:
-        InputError: a house has settings and models of its own.
+        InputError: a runtime and settings or models were given: it has its own.
     """
     if isinstance(data, Runtime):
         if settings or models or offered:
-            raise InputError("a house has settings and models of its own")
+            raise InputError("a runtime has settings and models of its own")
         return data
-    chosen = settings or Settings()
-    return Runtime(
-        chosen.model_copy(update={"data": Location.of(data)}),
-        models=models,
-        offered=offered,
-        at_once=at_once,
-        part=part,
-    )
+    chosen = (settings or Settings()).model_copy(update={"data": Location.of(data)})
+    return Runtime(chosen, models=models, offered=offered, at_once=at_once, part=part)

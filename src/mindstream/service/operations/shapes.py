@@ -1,9 +1,9 @@
-"""What all requests and replies of operations are."""
+"""Base classes and field types of the requests and replies of operations."""
 
 from __future__ import annotations
 
 import re
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, Self, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
@@ -11,9 +11,9 @@ from mindstream.clock import EARLIEST, LATEST, Moment, moment, out_of_range
 from mindstream.errors import InputError
 
 CALLER = "caller"
-"""Marks a field of a request that names the user who asks: a token for one user may name that user alone."""
+"""Marks a field of a request that names the caller's user: a token for one user may name that user alone."""
 MAX_PAGE = 200
-"""So much is given at once, at most."""
+"""Maximum size of a page."""
 
 
 def _apart(names: object) -> object:
@@ -25,7 +25,7 @@ def _apart(names: object) -> object:
 
 
 Names: TypeAlias = Annotated[list[str], BeforeValidator(_apart), Field(max_length=100)]
-"""Names: one by one, or with commas between."""
+"""Names: one by one, or separated by commas."""
 
 
 def _reading(*, whole_day: bool = False) -> BeforeValidator:
@@ -59,31 +59,37 @@ SHOWN = WithJsonSchema(
 At: TypeAlias = Annotated[Moment, _reading(), BOUNDS, SHOWN]
 """A time: seconds since 1970, or ISO 8601 text, in UTC where it names no zone."""
 Until: TypeAlias = Annotated[Moment, _reading(whole_day=True), BOUNDS, SHOWN]
-"""The end of a stretch of time, included: a date alone means the whole day."""
+"""The end of a time span, included: a date alone means the whole day."""
 
 
 class Ask(BaseModel):
-    """The base of what is asked for: what is not known is refused."""
+    """The base of requests: unknown fields are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 CallerName: TypeAlias = Annotated[str, CALLER]
-"""A field that names the user who asks (see CALLER)."""
+"""A field that names the caller's user (see CALLER)."""
 
 
 class Reply(BaseModel):
-    """The base of what is answered."""
+    """The base of replies."""
 
     model_config = ConfigDict(frozen=True)
 
+    @classmethod
+    def from_object(cls, source: object, /, **values: Any) -> Self:
+        """Return a reply with a source's attributes; `values`: fields that are not taken from it."""
+        names = [name for name in cls.model_fields if name not in values and hasattr(source, name)]
+        return cls(**{name: getattr(source, name) for name in names}, **values)
+
 
 class EmptyRequest(Ask):
-    """Nothing is to be said."""
+    """No parameters."""
 
 
 class Page(Ask):
-    """A page of a list: `cursor` is what the page before gave as `next`."""
+    """A page of a list: `cursor` is the `next` of the page before."""
 
     limit: int = Field(50, ge=1, le=MAX_PAGE)
     cursor: str = Field("", max_length=200)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mindstream.errors import BudgetSpent
@@ -20,36 +21,41 @@ if TYPE_CHECKING:
     from mindstream.service.operations.open_minds import OpenMind
 
 
-class SpentOf:
-    """Whose budget a mind's calls are charged to: it is asked at each call."""
+class Payer:
+    """Charges a mind's calls to the budget of its last speaker; `of` is read at each call."""
 
     def __init__(self) -> None:
         self.of: OpenMind | None = None
 
     def charge(self, model: Model) -> Model:
-        """Return a model whose calls are charged so."""
+        """Return a model whose calls are charged."""
         return _Charged(model, self)
 
 
 class _Charged:
-    """A model whose every call, those that repair or retry an answer too, is charged."""
+    """A model whose every call is charged, including those that repair or retry an answer."""
 
-    def __init__(self, model: Model, spent: SpentOf) -> None:
+    def __init__(self, model: Model, payer: Payer) -> None:
         self.name = model.name
-        self._model, self._spent = model, spent
+        self._model, self._payer = model, payer
 
-    async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        opened = self._spent.of
-        budget = opened.budget if opened is not None else None
-        async with aclosing(charged(self._model, budget).reply(request)) as parts:
-            async for part in parts:
-                if isinstance(part, Usage) and opened is not None and opened.on_usage is not None:
-                    opened.on_usage(request.role, part)
-                yield part
+    def reply(self, request: Request) -> AsyncGenerator[Part]:
+        if (opened := self._payer.of) is None:
+            return self._model.reply(request)
+        parts = charged(self._model, opened.budget).reply(request)
+        return _reported(parts, partial(opened.on_usage, request.role)) if opened.on_usage is not None else parts
+
+
+async def _reported(parts: AsyncGenerator[Part], on_usage: Callable[[Usage], None]) -> AsyncGenerator[Part]:
+    async with aclosing(parts):
+        async for part in parts:
+            if isinstance(part, Usage):
+                on_usage(part)
+            yield part
 
 
 def charged(model: Model, budget: Budget | None) -> Model:
-    """Return a model each call of which reserves its tokens of a budget before it begins, and settles when it ends."""
+    """Return a model whose calls reserve their tokens of a budget before they begin, and settle when they end."""
     return model if budget is None else _Reserving(model, budget)
 
 
@@ -61,7 +67,7 @@ class _Reserving:
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
         budget, used, said = self._budget, list[Usage](), list[str]()
 
-        def count(call: Metered) -> None:  # each attempt, those that repair or retry an answer too
+        def count(call: Metered) -> None:  # of each attempt, including those that repair or retry an answer
             if call.usage is not None:
                 used.append(call.usage)
                 budget.spend(call.usage)
@@ -72,9 +78,9 @@ class _Reserving:
         self._check_price()
         reserved = await budget.begin(request)
         try:
-            self._check_price()  # a call that went before may have had none
+            self._check_price()  # an earlier call may have had no price
             if budget.bring_up is not None:
-                await budget.bring_up()  # other processes count what is reserved here
+                await budget.bring_up()  # so that other processes count what is reserved here
             if reserved.answered < all_tokens(request):
                 request = replace(request, longest_reply=reserved.answered)
             async with aclosing(WithListener(self._model, count).reply(request)) as parts:
@@ -88,7 +94,7 @@ class _Reserving:
             budget.end(reserved, estimate)
 
     def _check_price(self) -> None:
-        """Raise BudgetSpent where a limit in US dollars could not be kept."""
+        """Raise BudgetSpent if a limit in US dollars could not be enforced."""
         limit = self._budget.cost_usd
         if limit is not None and (self._budget.unpriced or not has_price(self.name)):
             raise BudgetSpent(

@@ -1,11 +1,11 @@
-"""The table of operations: each is declared once, on the function that does it; doors are made from the table.
+"""The table of operations: each is declared once, on its function; REST, MCP and the studio are made from the table.
 
 @operation("memory.recall", "read", "POST /users/{user}/memories/recall", mcp="recall")
-    async def recall(house: House, who: Who, ask: RecallRequest) -> RecallResult:
+    async def recall(runtime: Runtime, principal: Principal, request: RecallRequest) -> RecallResult:
         \"\"\"Find what answers a question.\"\"\"
 
-A request is a pydantic model whose fields are the rest of the path's names, the query or the body; `user` is never one
-of them: it is `who.user`.
+A request is a pydantic model. Its fields are the names in the path except `user` (which is `principal.user`), the query
+or the body.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import inspect
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, TypeAlias, TypeVar, get_type_hints
 
 from pydantic import BaseModel
@@ -29,7 +29,7 @@ from mindstream.service.operations.principal import Forbidden, Principal, Scope
 from mindstream.service.operations.runtime import Runtime
 from mindstream.service.operations.shapes import CALLER
 
-ROOMS = (
+MODULES = (
     "minds",
     "memories.memory",
     "memories.care",
@@ -39,38 +39,38 @@ ROOMS = (
     "towns",
     "towns_seen",
     "logs",
-    "errands",
+    "operation_status",
 )
-"""The modules that declare operations, in the order in which doors list them."""
+"""The modules that declare operations, in the order in which they are listed."""
 
 
 Run: TypeAlias = Callable[..., Awaitable[BaseModel]]
-"""Takes the house, who asks, the request, and, where it is long, the running operation; gives the result."""
+"""Takes the runtime, the caller, the request, and, if it is long, the running operation; returns the result."""
 Stream: TypeAlias = Callable[[Runtime, Principal, Any], AsyncGenerator[Logged]]
 Complete: TypeAlias = Callable[[Runtime, Principal, Any], Awaitable[BaseModel]]
-"""Takes the house, who asks and an answer; gives the answer as it was."""
+"""Takes the runtime, the caller and an answer without its words; returns the whole answer."""
 R = TypeVar("R", bound=Run)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Operation:
-    """Something that can be asked for.
+    """Something that a client can request.
 
     Attributes:
-        name: its room and its verb.
-        scope: what whoever asks must be allowed.
-        method, path: where REST has it, below /api/v1.
-        long: it takes its time: a door returns an operation's id, and the result is fetched by that.
-        mcp: what the tool of the MCP server is called; "": there is none.
+        name: its package and its verb.
+        scope: the scope that a caller needs.
+        method, path: of its REST route, below /api/v1.
+        long: it takes long: the reply is an operation's id, by which the result is fetched.
+        mcp: the name of its MCP tool; "": it is none.
         cli: the command that does the same; "": there is none.
-        status: REST's answer where it is done.
-        streams: gives the same as rows of the log, as they come.
-        wordless: its answer holds no words or names, ids and numbers alone, but for the fields `leaves_out`.
-        tenant_wide: it changes what all users of a tenant share: a token for one user may not do it.
-        leaves_out: fields of its answer that are not kept for a request that comes again (see server/idempotency).
+        status: of the REST response.
+        streams: returns the same as rows of the log, as they come.
+        wordless: its answer contains ids and numbers alone, except for the fields `leaves_out`.
+        tenant_wide: it changes what all users of a tenant share: a token for one user may not call it.
+        leaves_out: fields of its answer that are not stored for a repeated request (see server/idempotency).
         complete: fills them in again for such a request.
-        is_once: it sees to it that it is done once under a key (`minds.ONCE`), in whatever process: so it may be begun
-            again where nobody knows whether it was done.
+        is_once: it ensures itself that it is executed once under a key (`minds.ONCE`), in any process: it may be begun
+            again if it is not known whether it was executed.
     """
 
     name: str
@@ -92,21 +92,25 @@ class Operation:
     leaves_out: tuple[str, ...] = ()
     complete: Complete | None = None
 
-    @property
+    @cached_property
     def room(self) -> str:
-        """The room whose it is."""
+        """The package that it belongs to."""
         return self.name.partition(".")[0]
 
-    @property
+    @cached_property
     def path_names(self) -> tuple[str, ...]:
-        """The names that stand in its path."""
+        """The names in its path."""
         return tuple(re.findall(r"{(\w+)}", self.path))
 
+    @cached_property
+    def _caller_fields(self) -> list[str]:
+        return [name for name, field in self.request.model_fields.items() if CALLER in field.metadata]
+
     async def call(self, runtime: Runtime, principal: Principal, request: BaseModel) -> Any:
-        """Do it, if whoever asks may; every door comes through here.
+        """Execute it, if the caller may; all interfaces use this method.
 
         Raises:
-            Forbidden: they may not.
+            Forbidden: the caller may not.
             MindstreamError: see the operation.
         """
         principal.require(self.room, self.scope)
@@ -115,8 +119,8 @@ class Operation:
                 "this changes what all users of the tenant share, and this token is for the user"
                 f" {principal.bound_user!r}: use a token without a user (`mindstream token new` without --user)"
             )
-        for name, field in type(request).model_fields.items():
-            if CALLER in field.metadata and name in request.model_fields_set and (named := getattr(request, name)):
+        for name in self._caller_fields:
+            if name in request.model_fields_set and (named := getattr(request, name)):
                 principal.require_own(named)
         if self.long:
             job = partial(self.run, runtime, principal, request)
@@ -125,55 +129,28 @@ class Operation:
 
     @property
     def reply(self) -> type[BaseModel]:
-        """What a door answers with: the result, or the operation that will have it."""
+        """The reply: the result, or the operation that will have it."""
         return OperationShape if self.long else self.result
 
 
 _table: dict[str, Operation] = {}
 
 
-def operation(
-    name: str,
-    scope: Scope,
-    rest: str,
-    *,
-    long: bool = False,
-    mcp: str = "",
-    cli: str = "",
-    status: int = 200,
-    streams: Stream | None = None,
-    wordless: bool = False,
-    is_once: bool = False,
-    tenant_wide: bool = False,
-    leaves_out: tuple[str, ...] = (),
-    complete: Complete | None = None,
-) -> Callable[[R], R]:
-    """Declare a function an operation; `rest` is its method and path."""
+def operation(name: str, scope: Scope, rest: str, **options: Any) -> Callable[[R], R]:
+    """Declare a function an operation.
+
+    Args:
+        rest: its method and path.
+        options: further fields of `Operation`.
+    """
 
     def declare(run: R) -> R:
         method, _, path = rest.partition(" ")
         hints = get_type_hints(run)
-        kind, result = hints[list(inspect.signature(run).parameters)[2]], hints["return"]
-        made = Operation(
-            name,
-            scope,
-            method,
-            path,
-            run,
-            kind,
-            result,
-            " ".join((inspect.getdoc(run) or "").split()),
-            long,
-            mcp,
-            cli,
-            202 if long else status,
-            streams,
-            wordless,
-            is_once,
-            tenant_wide,
-            leaves_out,
-            complete,
-        )
+        request, result = hints[list(inspect.signature(run).parameters)[2]], hints["return"]
+        summary = " ".join((inspect.getdoc(run) or "").split())
+        status = {"status": 202} if options.get("long") else {}
+        made = Operation(name, scope, method, path, run, request, result, summary, **options | status)
         if _table.setdefault(name, made) is not made:
             raise ValueError(f"two operations are called {name!r}")
         return run
@@ -182,9 +159,9 @@ def operation(
 
 
 def operations() -> tuple[Operation, ...]:
-    """Return all operations, room by room."""
-    for room in ROOMS:
-        importlib.import_module(f"mindstream.service.operations.{room}")
+    """Return all operations, by package."""
+    for module in MODULES:
+        importlib.import_module(f"mindstream.service.operations.{module}")
     return tuple(_table.values())
 
 
@@ -195,29 +172,29 @@ def find_operation(name: str) -> Operation:
 
 
 def write_cursor(at: str) -> str:
-    """Return a cursor that says where a list goes on."""
+    """Return the cursor of a position in a list."""
     return base64.urlsafe_b64encode(at.encode()).decode().rstrip("=")
 
 
 def read_cursor(cursor: str) -> str:
-    """Return where a list goes on; "" at its beginning.
+    """Return the position of a cursor; "" at the beginning.
 
     Raises:
-        InputError: no list of ours gave it.
+        InputError: it is no cursor of ours.
     """
     try:
         return base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode()
     except (binascii.Error, ValueError):
-        raise InputError("this cursor was given by no list: ask for the first page without one") from None
+        raise InputError("this is no cursor of a list: request the first page without one") from None
 
 
 def read_number(cursor: str) -> int:
-    """Return where a list that is counted goes on; 0 at its beginning.
+    """Return the number in a cursor; 0 at the beginning.
 
     Raises:
-        InputError: no list of ours gave it.
+        InputError: it is no cursor of ours, or of another list.
     """
     text = read_cursor(cursor)
     if text and not (text.isascii() and text.isdigit() and len(text) < 19):
-        raise InputError("this cursor was given by another list: ask for the first page without one")
+        raise InputError("this is a cursor of another list: request the first page without one")
     return int(text or 0)

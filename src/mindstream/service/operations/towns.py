@@ -305,7 +305,7 @@ async def run(runtime: Runtime, principal: Principal, request: TownRunRequest, o
 
     def on_step(step: int) -> None:
         if step % 60 == 0 or step >= last:
-            one.tell(f"{format_time(setting, step)}, {last - step} steps to go")
+            one.report(f"{format_time(setting, step)}, {last - step} steps to go")
 
     async with open_town(runtime, principal, request.town) as town:
         await town.run(max(town.step, last), on_step)
@@ -336,7 +336,7 @@ async def evaluate(
 
     def told(done: int, total: int, doing: str) -> None:
         if done % 20 == 0 or done == total:
-            one.tell(f"{doing}: {done} of {total}")
+            one.report(f"{doing}: {done} of {total}")
 
     calls = CallLog()
     models = None if runtime.models.only_rules else runtime.models_of(principal, calls.take)

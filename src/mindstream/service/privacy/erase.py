@@ -30,8 +30,7 @@ from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.store import Commit, Entry
 from mindstream.memory.store.writing import next_change
 from mindstream.service.operations.forks import ForkedTowns
-from mindstream.service.operations.own import SERVER, TOKEN
-from mindstream.service.operations.principal import LOCAL, Principal, tenant_key_of
+from mindstream.service.operations.principal import LOCAL, SERVER, TOKEN, Principal, tenant_key_of
 from mindstream.sharing.events import ExemplarWithdrawn, PoolCreated
 
 ELSEWHERE = (

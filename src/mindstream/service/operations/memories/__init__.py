@@ -1,1 +1,1 @@
-"""Operations on what is remembered: found with receipts, cared for, forgotten."""
+"""Operations on memories: recall with receipts, maintenance, forgetting."""

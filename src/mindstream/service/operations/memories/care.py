@@ -1,8 +1,6 @@
-"""Operations that care for a user's memory: corrections, histories, lineage, forgetting by subject, sleep."""
+"""Operations that maintain a user's memory: corrections, history, lineage, forgetting by subject, sleep."""
 
 from __future__ import annotations
-
-from dataclasses import asdict
 
 from pydantic import Field
 
@@ -19,25 +17,24 @@ from mindstream.minds.calls import CallLog
 from mindstream.models.rules import Rules
 from mindstream.reasoners.reflect.reflect import reflect as reflect_on
 from mindstream.service.operations.long_running import RunningOperation
-from mindstream.service.operations.memories.memory import ForgetResult, MemoryId, find, show_removal
-from mindstream.service.operations.memories.receipts import MemoryShape, show_memory
+from mindstream.service.operations.memories.memory import ForgetResult, MemoryId, MemoryShape, find, remove, show_memory
 from mindstream.service.operations.principal import NotOffered, Principal
 from mindstream.service.operations.runtime import Runtime
 from mindstream.service.operations.shapes import Ask, At, EmptyRequest, Page, Reply, Until
 from mindstream.service.operations.table import operation, read_number, write_cursor
 
 MOST_LINEAGE = 500
-"""So many records of a lineage are shown."""
+"""Maximum number of records of a lineage that are returned, in each direction."""
 
 
 class CorrectRequest(MemoryId):
-    """The words that take the place of a memory's."""
+    """The text that replaces a memory's."""
 
     text: str = Field(min_length=1, max_length=MAX_TEXT)
 
 
 class Corrected(Reply):
-    """The new wording; `superseded` is history. `drawn`: what was drawn from the old one; `items`: who believes it."""
+    """The corrected memory; `superseded`: the old one. `drawn`: what was derived from that; `items`: beliefs."""
 
     memory: MemoryShape
     superseded: str
@@ -46,13 +43,13 @@ class Corrected(Reply):
 
 
 class History(Reply):
-    """The wordings of a memory, from the first to the one that holds."""
+    """The versions of a memory, from the first to the current one."""
 
     memories: list[MemoryShape]
 
 
 class Lineage(Reply):
-    """What a memory was drawn from, and what was drawn from it, near ones first; `cut`: there is more."""
+    """What a memory was derived from, and what was derived from it, nearest first; `cut`: there is more."""
 
     memory: MemoryShape
     from_: list[MemoryShape] = Field(serialization_alias="from")
@@ -61,10 +58,10 @@ class Lineage(Reply):
 
 
 class Laws(Reply):
-    """The laws of fading (see memory/fading): a return counts later than first_s * base ** level after the last one.
+    """The rules of decay (see memory/fading): a recall counts if it is first_s * base ** level after the last one.
 
-    From `lasting_level` on a memory lasts. One that was not returned for `asleep_s` loses a level when a sleep draws
-    it, for `passed_over_s` when others are returned before it.
+    From `lasting_level` on a memory is permanent. If it was not recalled for `asleep_s`, it loses a level when a sleep
+    draws it; if not for `passed_over_s`, when others are returned before it.
     """
 
     first_s: float
@@ -76,12 +73,12 @@ class Laws(Reply):
 
 
 class HowHeld(Reply):
-    """How well a memory is held.
+    """The strength of a memory.
 
-    `fades`: it can; `returned`: when it last was (at first: written); `counts_again`: from when on a return makes it
-    stronger. `curve`: days from its last return, and the chance that it is held still where nobody asks for it, with a
-    sleep each day that draws it with the chance `drawn`. `rehearsals_s`: the earliest returns that would make a new
-    memory last. `nights`: the sleeps that weakened or forgot it.
+    `fades`: it can decay; `returned`: when it was last recalled (at first: written); `counts_again`: from when on a
+    recall makes it stronger. `curve`: days from its last recall, and the probability that it is not archived by then if
+    it is never recalled, with a sleep each day that draws it with probability `drawn`. `rehearsals_s`: the earliest
+    recalls that would make a new memory permanent. `nights`: the sleeps that weakened or archived it.
     """
 
     fades: bool
@@ -98,9 +95,9 @@ class HowHeld(Reply):
 
 
 class NightShape(Reply):
-    """A sleep, by the row of the log in which it began: what it looked at, forgot, weakened and merged; its dream.
+    """A sleep, by the row of the log in which it began: what it examined, archived, weakened and merged; its dream.
 
-    Lists are ids; `undone`: it was taken back.
+    Lists contain ids; `undone`: it was undone.
     """
 
     sleep: int
@@ -124,7 +121,7 @@ class NightList(Reply):
 
 
 class ForgetAboutRequest(Ask):
-    """What is to be forgotten: a subject, a session, a span of time; `dry_run` only says what would go."""
+    """What to forget: a subject, a session, a time span; `dry_run` only reports what would be deleted."""
 
     about: str = Field("", max_length=1_000)
     session: str = Field("", max_length=100)
@@ -134,31 +131,31 @@ class ForgetAboutRequest(Ask):
 
 
 class SleepRequest(Ask):
-    """So many memories are drawn, and may fade."""
+    """`n`: how many memories are drawn, and may decay."""
 
     n: int = Field(20, ge=0, le=10_000)
 
 
 class Slept(Reply):
-    """What was dreamt of what was forgotten; "" where nothing was."""
+    """The dream about what was archived; "" if nothing was."""
 
     dream: str
 
 
 class Reflected(Reply):
-    """The thoughts that came of it, each with the ids of what it was drawn from in `data` and its lineage."""
+    """The new thoughts, each with the ids of what it was derived from in `data` and its lineage."""
 
     thoughts: list[MemoryShape]
 
 
 class UndoRequest(Ask):
-    """The sleep of that row of the log; 0: the last one."""
+    """`sleep`: the row of the log in which it began; 0: the last one."""
 
     sleep: int = Field(0, ge=0, le=2**62)
 
 
 class Undone(Reply):
-    """What is held again, by ids; what the sleep had made is in the archive; `left` has changed since."""
+    """What is restored, by ids; what the sleep had made is archived; `left` has changed since and stays as it is."""
 
     sleep: int
     held_again: list[str]
@@ -168,7 +165,7 @@ class Undone(Reply):
 
 @operation("memory.correct", "write", "POST /users/{user}/memories/{id}/correct", mcp="correct", cli="memory correct")
 async def correct(runtime: Runtime, principal: Principal, request: CorrectRequest) -> Corrected:
-    """Correct a memory: new words take its place, the old ones are its history."""
+    """Correct a memory: a new text replaces it, the old one is its history."""
     memory = await runtime.memory(principal)
     await find(memory, request.id)
     done = await memory.correct(request.id, request.text)
@@ -182,21 +179,19 @@ async def correct(runtime: Runtime, principal: Principal, request: CorrectReques
 
 @operation("memory.strength", "read", "GET /users/{user}/memories/{id}/strength")
 async def strength(runtime: Runtime, principal: Principal, request: MemoryId) -> HowHeld:
-    """Say how well a memory is held, by which laws, and how likely it is held still after so many days."""
+    """Return the strength of a memory, the rules of its decay, and the probability that it survives for days."""
     memory, now = await runtime.memory(principal), runtime.clock.now()
     await memory.settle()
     record, laws = await find(memory, request.id), memory.strength
-    can_fade = await count_fading(memory)
-    drawn = min(1.0, DRAWN / max(1, can_fade))
+    drawn = min(1.0, DRAWN / max(1, await count_fading(memory)))
     fades = record.kind in FADING and laws is not None and not record.lasting and record.forgotten is None
-    return HowHeld(
+    return HowHeld.from_object(
+        record,
         fades=fades,
-        level=record.level,
-        lasting=record.lasting,
         returned=record.accessed,
         now=now,
         counts_again=record.accessed + (laws.interval_s(record.level) if laws and record.level > 0 else 0.0),
-        laws=Laws(**asdict(laws), lasting_level=laws.lasting_level) if laws else None,
+        laws=Laws.from_object(laws) if laws else None,
         rehearsals_s=rehearsals(laws) if laws else [],
         drawn=drawn,
         curve=[tuple(point) for point in curve(laws, max(0, record.level), drawn=drawn)] if laws and fades else [],
@@ -211,7 +206,7 @@ def _touched(night: PastNight, id_: str) -> bool:
 
 @operation("memory.nights", "read", "GET /users/{user}/nights")
 async def nights(runtime: Runtime, principal: Principal, request: Page) -> NightList:
-    """List the sleeps of a memory, newest first: what was forgotten, held less well, merged, and the dream."""
+    """List the sleeps of a memory, newest first: what was archived, weakened, merged, and the dream."""
     memory, before = await runtime.memory(principal), read_number(request.cursor)
     found = [each for each in reversed(await read_nights(memory)) if not before or each.begun < before]
     shown, more = found[: request.limit], len(found) > request.limit
@@ -242,7 +237,7 @@ def _show_night(night: PastNight) -> NightShape:
     "memory.history", "read", "GET /users/{user}/memories/{id}/history", mcp="memory_history", cli="memory history"
 )
 async def history(runtime: Runtime, principal: Principal, request: MemoryId) -> History:
-    """Return the wordings of a memory, whichever of them is named."""
+    """Return all versions of a memory, whichever of them is named."""
     memory, now = await runtime.memory(principal), runtime.clock.now()
     await find(memory, request.id)
     return History(memories=[show_memory(each, now) for each in await memory.history(request.id)])
@@ -252,7 +247,7 @@ async def history(runtime: Runtime, principal: Principal, request: MemoryId) -> 
     "memory.lineage", "read", "GET /users/{user}/memories/{id}/lineage", mcp="memory_lineage", cli="memory evidence"
 )
 async def lineage(runtime: Runtime, principal: Principal, request: MemoryId) -> Lineage:
-    """Return what a memory was drawn from, and what was drawn from it."""
+    """Return what a memory was derived from, and what was derived from it."""
     memory, now = await runtime.memory(principal), runtime.clock.now()
     record = await find(memory, request.id)
     drawn = list({each.record.id: each for each in _flat(await memory.evidence_of(request.id))}.values())[1:]
@@ -267,7 +262,7 @@ async def lineage(runtime: Runtime, principal: Principal, request: MemoryId) -> 
 
 
 def _flat(drawn: Drawn) -> list[Drawn]:
-    """Return a tree's nodes, those that are nearest to the top first."""
+    """Return a tree's nodes, level by level."""
     found, level = [drawn], [drawn]
     while level := [each for one in level for each in one.evidence]:
         found += level
@@ -275,7 +270,7 @@ def _flat(drawn: Drawn) -> list[Drawn]:
 
 
 async def _drawn_from(memory: Memory, id_: str) -> list[str]:
-    """Return the ids of what was drawn from a record, directly or not."""
+    """Return the ids of what was derived from a record, directly or not."""
     below: dict[str, list[str]] = {}
     async for records in read_all(memory.store, memory.key):
         for record in records:
@@ -296,16 +291,12 @@ async def _drawn_from(memory: Memory, id_: str) -> list[str]:
     leaves_out=("items", "left"),
 )
 async def forget_about(runtime: Runtime, principal: Principal, request: ForgetAboutRequest) -> ForgetResult:
-    """Forget for good what meets all that is named; unless `dry_run` is false, it is only said what would go."""
+    """Forget permanently what meets all conditions; unless `dry_run` is false, only report what would be deleted."""
     memory = await runtime.memory(principal)
     removal = await memory.find_removal(
         about=request.about, session=request.session, since=request.since, until=request.until
     )
-    pending = False
-    if not request.dry_run:
-        done = await memory.remove(removal, deed=runtime.deed(principal, "forgot", memory.key))
-        pending = bool(done.pending)
-    return show_removal(removal, forgotten=not request.dry_run, pending=pending)
+    return await remove(runtime, principal, removal, dry_run=request.dry_run)
 
 
 @operation("memory.sleep", "write", "POST /users/{user}/memories/sleep", long=True, cli="memory sleep")
@@ -313,7 +304,7 @@ async def sleep(runtime: Runtime, principal: Principal, request: SleepRequest, o
     """Let memory sleep: rate importance; under the policy `decay` also archive, dream and merge near-duplicates."""
     memory, calls = await runtime.memory(principal), CallLog()
     models = runtime.models_of(principal, calls.take)
-    one.tell("asleep")
+    one.report("asleep")
     async with calls.writing(memory):
         dream = await memory.sleep(models.of("M1"), request.n, rater=models.of("importance", "reasoner"))
     return Slept(dream=dream)
@@ -321,12 +312,12 @@ async def sleep(runtime: Runtime, principal: Principal, request: SleepRequest, o
 
 @operation("memory.reflect", "write", "POST /users/{user}/memories/reflect", long=True, mcp="reflect")
 async def reflect(runtime: Runtime, principal: Principal, request: EmptyRequest, one: RunningOperation) -> Reflected:  # noqa: ARG001
-    """Think about what was remembered lately: questions are asked of it, and what it means is kept as thoughts."""
+    """Reflect on recent memories: ask questions about them, and keep the insights as thoughts."""
     memory, calls = await runtime.memory(principal), CallLog()
     model = runtime.models_of(principal, calls.take).of("reasoner")
     if model.name == Rules.name:
-        raise NotOffered("without a model nobody reflects: the operator names one")
-    one.tell("it reflects")
+        raise NotOffered("reflection needs a model, and the operator has configured none")
+    one.report("reflecting")
     async with calls.writing(memory):
         thoughts = await reflect_on(memory, model)
     now = runtime.clock.now()
@@ -335,9 +326,7 @@ async def reflect(runtime: Runtime, principal: Principal, request: EmptyRequest,
 
 @operation("memory.undo_sleep", "write", "POST /users/{user}/memories/undo-sleep", cli="memory undo-sleep")
 async def undo_sleep(runtime: Runtime, principal: Principal, request: UndoRequest) -> Undone:
-    """Take a sleep back: what it forgot and merged is held again as it was."""
+    """Undo a sleep: what it archived and merged is restored."""
     memory = await runtime.memory(principal)
     done = await memory.undo_sleep(request.sleep)
-    return Undone(
-        sleep=done.sleep, held_again=list(done.held_again), archived=list(done.archived), left=list(done.left)
-    )
+    return Undone.from_object(done)

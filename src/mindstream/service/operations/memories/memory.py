@@ -1,4 +1,4 @@
-"""Operations on a user's memory."""
+"""Operations on a user's memory, and receipts: why each memory was recalled."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from pydantic import Field, JsonValue
 
 from mindstream import intake
+from mindstream.clock import Moment
 from mindstream.memory.curation.forgetting import Removal
 from mindstream.memory.memory import Memory
-from mindstream.memory.store.record import Kind, Record
+from mindstream.memory.recall.recall import Recalled, Recollection
+from mindstream.memory.store.record import FADING, Kind, Record, is_tainted
 from mindstream.memory.store.validation import MAX_TEXT
-from mindstream.service.operations.memories.receipts import MemoryShape, RecallResult, show_memory, show_recalled
 from mindstream.service.operations.principal import NotFound, Principal
 from mindstream.service.operations.runtime import Runtime
 from mindstream.service.operations.shapes import Ask, At, Names, Page, Reply, Until
@@ -19,9 +20,9 @@ from mindstream.service.operations.table import operation, read_number, write_cu
 
 
 class RetainRequest(Ask):
-    """Something to be remembered; times are seconds since 1970, or ISO 8601 (UTC where it names no zone).
+    """Something to remember; times are seconds since 1970, or ISO 8601 (UTC where no zone is named).
 
-    It holds from `valid_from` (included) until `valid_until` (not included).
+    It is valid from `valid_from` (included) until `valid_until` (not included).
     """
 
     text: str = Field(min_length=1, max_length=MAX_TEXT)
@@ -36,9 +37,9 @@ class RetainRequest(Ask):
 
 
 class Retained(Reply):
-    """What was remembered; where the same words are kept once, the id of what was there.
+    """The new memory; if the same words are kept once only, the id of the existing one.
 
-    `redacted`: how many of which kind were taken out before anything was kept (`--redact`).
+    `redacted`: how many of which kind were removed before anything was stored (`--redact`).
     """
 
     id: str
@@ -49,11 +50,11 @@ class Retained(Reply):
 class RecallRequest(Ask):
     """A question to memory.
 
-    A token without the scope `write` always looks as with `touch` false.
+    A token without the scope `write` always recalls as with `touch` false.
 
-    `floor`: with less certainty nothing is returned; by default all is, and `low_confidence` marks it. `touch` false:
-    a look changes nothing. `since`, `until`: when it was written, both included. `as_of`: what was written by then and
-    held then. Times are seconds since 1970, or ISO 8601 (UTC where it names no zone).
+    `floor`: the minimum certainty; below it nothing is returned. By default all is returned, and `low_confidence` marks
+    it. `touch` false: recalling changes nothing. `since`, `until`: when it was written, both included. `as_of`: what
+    was written by then and valid then. Times are seconds since 1970, or ISO 8601 (UTC where no zone is named).
     """
 
     query: str = Field(min_length=1, max_length=MAX_TEXT)
@@ -74,13 +75,13 @@ class MemoryId(Ask):
 
 
 class ForgetRequest(MemoryId):
-    """One memory that is to be forgotten; `dry_run` only says what would go."""
+    """One memory to forget; `dry_run` only reports what would be deleted."""
 
     dry_run: bool = False
 
 
 class ForgetResult(Reply):
-    """What was deleted, or would be: what was asked for, what is derived from it alone; what stays without the words.
+    """What was deleted, or would be: `asked`, `drawn` (derived from it alone), `changed` (kept without the words).
 
     `left`: the text that each of `changed` has then. `similar`: memories that do not mention the subject and are kept;
     to forget one, name its id. `pending`: bytes of the deleted words are still in the file, as another program reads
@@ -98,10 +99,35 @@ class ForgetResult(Reply):
 
 
 class ListRequest(Page):
-    """A page of a memory, newest first; `kinds`: only these, one by one or with commas between."""
+    """A page of a memory, newest first; `kinds`: only these, one by one or separated by commas."""
 
     kinds: Names = Field([])
     session: str = Field("", max_length=100)
+
+
+class MemoryShape(Reply):
+    """A memory. Times are seconds since 1970 UTC.
+
+    `status`: `holds` (it is valid), `upcoming` (from `valid_from` on), `superseded` (by `superseded_by`), `forgotten`
+    (archived), `ended` (at `valid_until`). It is valid from `valid_from` (included) until `valid_until` (not included);
+    None: no limit. `derived_from`: ids; `seq`: its row of the log, 0 if there is none.
+    """
+
+    id: str
+    text: str
+    kind: Kind
+    created: Moment
+    by: str = ""
+    session: str = ""
+    importance: float | None = None
+    status: str = "holds"
+    valid_from: Moment | None = None
+    valid_until: Moment | None = None
+    superseded_by: str | None = None
+    derived_from: list[str] = Field([])
+    seq: int = 0
+    keywords: list[str] = Field([])
+    data: dict[str, JsonValue] = Field({})
 
 
 class MemoryList(Reply):
@@ -109,6 +135,50 @@ class MemoryList(Reply):
 
     memories: list[MemoryShape]
     next: str
+
+
+class Receipt(Reply):
+    """Why a memory was recalled.
+
+    `ranks`: its rank among the returned memories, by each part of the score. `strength`: 0 to 1, None for kinds that
+    never fade. `source`: `user`, `mind`, or `foreign` (third-party content). `derived_from`: ids.
+    """
+
+    score: float
+    rank: int
+    parts: dict[str, float]
+    ranks: dict[str, int]
+    strength: float | None
+    age_s: float
+    last_recalled_s: float
+    source: str
+    by: str
+    session: str
+    derived_from: list[str]
+
+
+class RecalledMemory(Reply):
+    """A memory that was recalled, and why. Times are seconds since 1970 UTC; None: no limit."""
+
+    id: str
+    text: str
+    kind: Kind
+    valid_from: Moment | None = None
+    valid_until: Moment | None = None
+    receipt: Receipt
+
+
+class RecallResult(Reply):
+    """What was recalled for a question, best first.
+
+    `certainty`: how certain it is that anything answers, 0 to 1; `low_confidence`: it is below 0.1. `without_vectors`:
+    why only words were compared, for all records or some; "" if vectors were compared, too.
+    """
+
+    memories: list[RecalledMemory]
+    certainty: float = Field(ge=0, le=1)
+    low_confidence: bool = False
+    without_vectors: str = ""
 
 
 @operation(
@@ -123,9 +193,9 @@ class MemoryList(Reply):
 async def retain(runtime: Runtime, principal: Principal, request: RetainRequest) -> Retained:
     """Remember a text. No model is called; it is on disk when this is answered."""
     memory = await runtime.memory(principal)
-    taken_in = await intake.cleaned(request.text)
+    cleaned = await intake.cleaned(request.text)
     record = await memory.retain(
-        taken_in.text,
+        cleaned.text,
         request.kind,
         episode=request.session,
         importance=request.importance,
@@ -135,12 +205,12 @@ async def retain(runtime: Runtime, principal: Principal, request: RetainRequest)
         keywords=intake.clean_within(request.keywords),
         data=intake.clean_within(request.data),
     )
-    return Retained(id=record.id, kind=record.kind, redacted=dict(taken_in.taken))
+    return Retained(id=record.id, kind=record.kind, redacted=dict(cleaned.taken))
 
 
 @operation("memory.recall", "read", "POST /users/{user}/memories/recall", mcp="recall", cli="memory recall")
 async def recall(runtime: Runtime, principal: Principal, request: RecallRequest) -> RecallResult:
-    """Find what answers a question best, each with a receipt: why it was found, how well it is held, its source."""
+    """Find what best answers a question, each with a receipt: why it was found, its strength, its source."""
     memory = await runtime.memory(principal)
     found = await memory.recall(
         request.query,
@@ -158,13 +228,13 @@ async def recall(runtime: Runtime, principal: Principal, request: RecallRequest)
 
 @operation("memory.list", "read", "GET /users/{user}/memories", mcp="list_memories", cli="memory list")
 async def list_memories(runtime: Runtime, principal: Principal, request: ListRequest) -> MemoryList:
-    """List memories, newest first; superseded and faded ones too, each with its status."""
+    """List memories, newest first; superseded and archived ones too, each with its status."""
     from mindstream.service.memory import parse_kinds
 
     memory = await runtime.memory(principal)
     kinds = parse_kinds(request.kinds) if request.kinds else None
     columns = await memory.columns()
-    newest, found, now = len(columns) + 1, list[Record](), runtime.clock.now()
+    newest, found, now = len(columns) + 1, list[MemoryShape](), runtime.clock.now()
     before = min(read_number(request.cursor) or newest, newest)
     while before > 1 and len(found) < request.limit:
         first = max(0, before - 1 - 4 * request.limit)
@@ -173,17 +243,15 @@ async def list_memories(runtime: Runtime, principal: Principal, request: ListReq
             before = at + 1
             record = records.get(columns.ids[at])
             if record and (not kinds or record.kind in kinds) and request.session in ("", record.episode):
-                found.append(record)
+                found.append(show_memory(record, now))
                 if len(found) == request.limit:
                     break
-    return MemoryList(
-        memories=[show_memory(record, now) for record in found], next=write_cursor(str(before)) if before > 1 else ""
-    )
+    return MemoryList(memories=found, next=write_cursor(str(before)) if before > 1 else "")
 
 
 @operation("memory.get", "read", "GET /users/{user}/memories/{id}", mcp="get_memory", cli="memory get")
 async def get(runtime: Runtime, principal: Principal, request: MemoryId) -> MemoryShape:
-    """Return one memory, whatever has become of it."""
+    """Return one memory, whatever its status."""
     return show_memory(await find(await runtime.memory(principal), request.id), runtime.clock.now())
 
 
@@ -197,33 +265,20 @@ async def get(runtime: Runtime, principal: Principal, request: MemoryId) -> Memo
     leaves_out=("items", "left"),
 )
 async def forget(runtime: Runtime, principal: Principal, request: ForgetRequest) -> ForgetResult:
-    """Forget a memory for good, with all that was drawn from it alone; `dry_run` only says what would go."""
+    """Forget a memory permanently, with all that was derived from it alone; `dry_run` only reports what would go."""
     memory = await runtime.memory(principal)
     await find(memory, request.id)
-    removal = await memory.find_removal(request.id)
-    pending = False
-    if not request.dry_run:
+    return await remove(runtime, principal, await memory.find_removal(request.id), dry_run=request.dry_run)
+
+
+async def remove(runtime: Runtime, principal: Principal, removal: Removal, *, dry_run: bool) -> ForgetResult:
+    """Delete what was found, unless this is a dry run; return it by ids."""
+    memory, pending = await runtime.memory(principal), False
+    if not dry_run:
         done = await memory.remove(removal, deed=runtime.deed(principal, "forgot", memory.key))
         pending = bool(done.pending)
-    return show_removal(removal, forgotten=not request.dry_run, pending=pending)
-
-
-async def find(memory: Memory, id_: str) -> Record:
-    """Return a record of this memory.
-
-    Raises:
-        NotFound: there is none; another's memory is none.
-    """
-    record = await memory.get(id_)
-    if record is None:
-        raise NotFound(f"there is no memory {id_!r} here")
-    return record
-
-
-def show_removal(removal: Removal, *, forgotten: bool, pending: bool = False) -> ForgetResult:
-    """Return what goes, or would go, by ids."""
     return ForgetResult(
-        forgotten=forgotten,
+        forgotten=not dry_run,
         asked=_ids(removal.asked),
         drawn=_ids(removal.drawn),
         changed=_ids(removal.changed),
@@ -236,3 +291,69 @@ def show_removal(removal: Removal, *, forgotten: bool, pending: bool = False) ->
 
 def _ids(records: Sequence[Record]) -> list[str]:
     return [record.id for record in records]
+
+
+async def find(memory: Memory, id_: str) -> Record:
+    """Return a record of this memory.
+
+    Raises:
+        NotFound: it has no such record.
+    """
+    record = await memory.get(id_)
+    if record is None:
+        raise NotFound(f"there is no memory {id_!r} here")
+    return record
+
+
+def show_memory(record: Record, now: Moment) -> MemoryShape:
+    """Return a record as a reply."""
+    if record.valid_until is not None and record.valid_until <= now:
+        status = "superseded" if record.superseded_by else "forgotten" if record.forgotten is not None else "ended"
+    elif record.forgotten is not None:
+        status = "forgotten"
+    else:
+        status = "upcoming" if record.valid_from is not None and record.valid_from > now else "holds"
+    return MemoryShape.from_object(record, session=record.episode, status=status, derived_from=record.evidence)
+
+
+def show_recalled(found: Recollection, now: Moment) -> RecallResult:
+    """Return what was recalled, with a receipt for each."""
+    ranks: list[dict[str, int]] = [{} for _ in found]
+    for part in {name for each in found for name in each.parts}:
+        order = sorted(range(len(found)), key=lambda at: -found[at].parts.get(part, 0.0))
+        for place, at in enumerate(order):
+            ranks[at][part] = place + 1
+    return RecallResult(
+        memories=[
+            RecalledMemory.from_object(each.record, receipt=_receipt(each, place + 1, ranks[place], now))
+            for place, each in enumerate(found)
+        ],
+        certainty=min(1.0, max(0.0, found.certainty)),
+        low_confidence=found.low_confidence,
+        without_vectors=found.without_vectors,
+    )
+
+
+def _receipt(found: Recalled, rank: int, ranks: dict[str, int], now: Moment) -> Receipt:
+    record = found.record
+    strength = 1.0 if record.lasting else 1 - 0.5 ** max(record.level + 1, 0)
+    return Receipt.from_object(
+        found,
+        rank=rank,
+        ranks=ranks,
+        strength=strength if record.kind in FADING else None,
+        age_s=max(0.0, now - record.created),
+        last_recalled_s=max(0.0, now - record.accessed),
+        source=source_of(record),
+        by=record.by,
+        session=record.episode,
+        derived_from=record.evidence,
+    )
+
+
+def source_of(record: Record) -> str:
+    """Return who a record comes from: `user`, `mind`, or `foreign` (third-party content)."""
+    if is_tainted(record):
+        return "foreign"
+    by_user = record.data.get("by_user")
+    return "user" if by_user or (by_user is None and not record.evidence and record.slot is None) else "mind"

@@ -1,4 +1,4 @@
-"""Operations on operations: what takes its time, by id."""
+"""Operations on long-running operations, by id."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ class OperationId(Ask):
 
 
 class OperationList(Reply):
-    """What goes on, or ended within a day, the newest first."""
+    """Operations that are running or ended within a day, newest first."""
 
     operations: list[OperationShape]
 
 
 @operation("operations.list", "read", "GET /operations")
 async def list_operations(runtime: Runtime, principal: Principal, request: EmptyRequest) -> OperationList:  # noqa: ARG001
-    """List what goes on, or ended within a day."""
+    """List the operations that are running or ended within a day."""
     return OperationList(operations=[each.shape() for each in await runtime.running.of(principal)])
 
 
 @operation("operations.get", "read", "GET /operations/{id}", mcp="get_operation")
 async def get(runtime: Runtime, principal: Principal, request: OperationId) -> OperationShape:
-    """Return an operation: how far it is, what it waits for, what came of it."""
+    """Return an operation: its progress, what it waits for, its result."""
     return (await runtime.running.find(principal, request.id)).shape()
 
 
 @operation("operations.cancel", "write", "POST /operations/{id}/cancel", mcp="cancel_operation")
 async def cancel(runtime: Runtime, principal: Principal, request: OperationId) -> OperationShape:
-    """Break an operation off; what it has done stays, and a run of a plan can be resumed."""
+    """Cancel an operation; what it has done stays, and a run of a plan can be resumed."""
     one = await runtime.running.find(principal, request.id)
     await runtime.running.cancel(one)
     return one.shape()

@@ -1,0 +1,139 @@
+"""Daily budgets of tokens for model calls, counted over all servers of the same data."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from mindstream.clock import DAY_S, Clock
+from mindstream.errors import StorageError
+from mindstream.models.wrappers.budget import Budget
+from mindstream.server.server_state import ServerState
+from mindstream.server.tokens import ISSUED, IssuedLimits, Token, Tokens
+
+KEPT_S = 2.0
+"""Seconds for which spending may be known in this process alone, while much is left."""
+NEAR = 0.8
+"""Share of a limit from which on spending is exchanged at each request."""
+Spent: TypeAlias = tuple[int, int, float]
+"""Calls, tokens, US dollars."""
+
+
+@dataclass
+class _Account:
+    """A token's budget of a day; `stored`: what is stored of it, by all servers; `at`: when that was last exchanged."""
+
+    budget: Budget
+    stored: Spent
+    at: float
+
+
+class Budgets:
+    """A budget for each token that has limits, anew each day; what all servers spend is counted together.
+
+    What running calls reserve is stored as spent, and corrected when they end. A server that is killed leaves its
+    reservations counted for that day.
+
+    Args:
+        issued: the limits of each holder of an issuer's tokens.
+        is_shared: other processes use the same budgets, so that spending is exchanged before each call begins. One
+            call of each process may exceed a limit then; in one process none does.
+    """
+
+    def __init__(
+        self,
+        state: ServerState,
+        clock: Clock,
+        tokens: Tokens,
+        issued: IssuedLimits | None = None,
+        *,
+        is_shared: bool = True,
+    ) -> None:
+        self._state, self._clock, self._tokens = state, clock, tokens
+        self._issued, self._is_shared = issued, is_shared
+        self._accounts: dict[tuple[str, int], _Account] = {}
+
+    async def of(self, token: Token) -> Budget | None:
+        """Return a token's budget of today; None: it has no limit."""
+        if token.tokens is None and token.usd is None:
+            return None
+        key = (token.id, int(self._clock.now() // DAY_S))
+        if key not in self._accounts:
+            spent = await self._state.spend(*key, 0, 0, 0.0)
+            if key not in self._accounts:
+                budget = Budget(None, token.tokens, token.usd, *spent)
+                budget.bring_up = lambda: self._refresh(key, is_call=True)
+                self._accounts[key] = _Account(budget, spent, self._clock.elapsed())
+        await self._refresh(key)
+        return self._accounts[key].budget
+
+    async def of_id(self, id_: str) -> Budget | None:
+        """Return the budget of today of the token with this id; None: it has no limit, or there is no such token."""
+        if self._issued is not None and id_.startswith(ISSUED):
+            return await self.of(self._issued.limited(id_))
+        found = next((each for each in await self._tokens.each() if each.id == id_), None)
+        return await self.of(found) if found is not None else None
+
+    async def _refresh(self, key: tuple[str, int], *, is_call: bool = False) -> None:
+        account, now = self._accounts.get(key), self._clock.elapsed()
+        if account is None:
+            return
+        if now - account.at > KEPT_S or (self._is_shared and (is_call or account.budget.is_near(NEAR))):
+            account.at = now
+            await self._exchange(key, account)
+
+    async def _exchange(self, key: tuple[str, int], account: _Account) -> None:
+        """Add what this process spent to the stored sum, and what others spent to the budget."""
+        before, ours = account.stored, _counted(account.budget)
+        account.stored = ours  # what is spent from now on is for the next exchange
+        added = _minus(ours, before)
+        try:
+            spent = await self._state.spend(key[0], key[1], *added)
+        except BaseException:
+            account.stored = _minus(account.stored, added)
+            raise
+        others, budget = _minus(spent, ours), account.budget
+        account.stored = _minus(account.stored, _minus(ours, spent))
+        budget.spent_calls += others[0]
+        budget.spent_tokens += others[1]
+        budget.spent_usd += others[2]
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Store what is spent every KEPT_S while the block runs, and at its end: a kill loses no more."""
+        over = asyncio.Event()
+        storing = asyncio.ensure_future(self._store_until(over))
+        try:
+            yield
+        finally:
+            over.set()  # not cancelled: an exchange that is under way would count twice
+            await storing
+            await self.keep()
+
+    async def _store_until(self, over: asyncio.Event) -> None:
+        while not over.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(over.wait(), KEPT_S)
+            with contextlib.suppress(StorageError):  # it is stored the next time
+                await self.keep()
+
+    async def keep(self) -> None:
+        """Store what was spent since the last exchange, and forget the budgets of past days."""
+        today = int(self._clock.now() // DAY_S)
+        for key, account in list(self._accounts.items()):
+            if _counted(account.budget) != account.stored:
+                await self._exchange(key, account)
+            if key[1] < today - 1:
+                del self._accounts[key]
+
+
+def _counted(budget: Budget) -> Spent:
+    """Return what counts for other servers: what is spent, and what running calls have reserved."""
+    return (budget.spent_calls, budget.spent_tokens + budget.reserved_tokens, budget.spent_usd + budget.reserved_usd)
+
+
+def _minus(one: Spent, other: Spent) -> Spent:
+    return (one[0] - other[0], one[1] - other[1], one[2] - other[2])

@@ -1,0 +1,132 @@
+"""State that all servers of the same data share: idempotency keys, spending, request rates, webhook progress.
+
+It contains no user's words. Each item is a row of the store's table `kept`, which belongs to no user's stream.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from mindstream.clock import DAY_S, HOUR_S, Clock
+from mindstream.memory.store.store import KeptStore
+from mindstream.service.operations.principal import SERVER
+
+WRITE, SPENT, DELIVERED, RATE, BYTES, POSTS = "write:", "spent:", "delivered:", "rate:", "bytes:", "posts:"
+RETENTION_S = {WRITE: DAY_S, SPENT: 3 * DAY_S, RATE: HOUR_S}
+"""Seconds after which a row has no effect any more and is deleted."""
+T = TypeVar("T")
+
+
+class ServerState:
+    """The shared state; `store` returns the server's own store, once the data are open."""
+
+    def __init__(self, store: Callable[[], KeptStore], clock: Clock) -> None:
+        self._store, self._clock, self._swept = store, clock, 0.0
+
+    async def _update(self, name: str, change: Callable[[Any], tuple[Any, T]]) -> T:
+        """Change a value in one transaction.
+
+        Args:
+            change: takes the stored JSON value, None where there is none; returns the new one (None deletes the row)
+                and this method's result. It may be called again after a conflict.
+        """
+        now, results = self._clock.now(), list[T]()
+        if now - self._swept > HOUR_S:
+            self._swept = now
+            for prefix, seconds in RETENTION_S.items():
+                await self._store().drop_kept(SERVER, prefix, now - seconds)
+
+        def apply(before: str | None) -> str | None:
+            after, result = change(None if before is None else json.loads(before))
+            results.append(result)
+            return None if after is None else json.dumps(after)
+
+        await self._store().keep(SERVER, name, now, apply)
+        return results[-1]
+
+    async def begin(self, key: str, request: str) -> tuple[str, int, str] | None:
+        """Reserve an idempotency key for a request, for a day.
+
+        Returns:
+            None: it is reserved. Else what it is in use for: the request, the status (0: not done), the answer.
+        """
+        now = self._clock.now()
+
+        def reserve(held: Any) -> tuple[Any, tuple[str, int, str] | None]:
+            if held is not None and now - held[0] <= DAY_S:
+                return held, (held[1], held[2], held[3])
+            return [now, request, 0, ""], None
+
+        return await self._update(WRITE + key, reserve)
+
+    async def done(self, key: str, status: int, answer: str) -> None:
+        """Store the answer to the request of an idempotency key."""
+        await self._update(WRITE + key, lambda held: (held and [*held[:2], status, answer], None))
+
+    async def drop(self, key: str) -> None:
+        """Release an idempotency key: nothing was done."""
+        await self._update(WRITE + key, lambda _: (None, None))
+
+    async def spend(self, token: str, day: int, calls: int, tokens: int, usd: float) -> tuple[int, int, float]:
+        """Add to what a token has spent on a day; return the sum over all servers."""
+
+        def add(before: Any) -> tuple[Any, tuple[int, int, float]]:
+            was = before or (0, 0, 0.0)
+            spent = int(was[0]) + calls, int(was[1]) + tokens, float(was[2]) + usd
+            return (spent if any(spent) else None), spent
+
+        return await self._update(f"{SPENT}{token}:{day}", add)
+
+    async def draw(self, key: str, a_minute: float, most: int) -> float:
+        """Take up to `most` of a minute's requests; return how many, or (below 0) what is missing to one."""
+        now = self._clock.now()
+
+        def take(before: Any) -> tuple[Any, float]:
+            left, at = before or (a_minute, now)
+            left = min(a_minute, left + max(0.0, now - at) * a_minute / 60)
+            drawn = min(most, int(left)) if left >= 1 else left - 1
+            return [left - max(0.0, drawn), now], drawn
+
+        return await self._update(RATE + key, take)
+
+    async def weigh(self, key: str, a_day: float, taken: int) -> float:
+        """Take bytes from a token's daily allowance; return what is left, below 0 where it took more."""
+        now = self._clock.now()
+
+        def take(before: Any) -> tuple[Any, float]:
+            left, at = before or (a_day, now)
+            rest = min(a_day, left + max(0.0, now - at) * a_day / DAY_S) - taken
+            return [rest, now], rest
+
+        return await self._update(BYTES + key, take)
+
+    async def delivered(self, receiver: str) -> int | None:
+        """Return the seq up to which everything was posted to a webhook receiver; None: nothing ever was."""
+        name = DELIVERED + receiver
+        rows = await self._store().kept(SERVER, name)
+        return next((int(each.value) for each in rows if each.name == name), None)
+
+    async def deliver(self, receiver: str, seq: int) -> None:
+        """Store the seq up to which everything was posted to a receiver; it never decreases."""
+        await self._update(DELIVERED + receiver, lambda before: (max(seq, int(before or 0)), None))
+
+    async def hold(self, receiver: str, owner: str, lease_s: float) -> bool:
+        """Lease the posting to a receiver to one server.
+
+        Args:
+            lease_s: seconds from now; 0 releases it.
+
+        Returns:
+            Whether no other server holds the lease.
+        """
+        now = self._clock.now()
+
+        def take(before: Any) -> tuple[Any, bool]:
+            held_by, until = before or (owner, now)
+            if now < until and held_by != owner:
+                return before, False
+            return ([owner, now + lease_s] if lease_s else None), True
+
+        return await self._update(POSTS + receiver, take)
