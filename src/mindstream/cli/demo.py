@@ -20,11 +20,11 @@ from rich.console import Console
 from rich.text import Text
 
 from mindstream.cli.screens.life import LifeScreen
-from mindstream.cli.screens.life_lines import describe
 from mindstream.cli.screens.run import PlainScreen
 from mindstream.cli.screens.talk import PlainConsole, TextScreen
 from mindstream.cli.shell.flags import PLAIN, AsJson, command, flag, switch, word
 from mindstream.cli.shell.output import clean, complain, confirm, print_json, say, short
+from mindstream.cli.town.screen import describe
 from mindstream.clock import STARTED
 from mindstream.log.events import Heard, Logged, Piece, Said, Thought, Waiting
 from mindstream.planning.events import RunPlanned, Solved, Solving, StepBegan, StepFound

@@ -7,15 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from mindstream.cli.screens.talk import (
-    lines_of,
-    look_lines,
-    place_lines,
-    plan_lines,
-    waiting_lines,
-    who_lines,
-)
 from mindstream.cli.shell.output import complain, print_json, progress_lines, say_lines, short
+from mindstream.cli.town.embodied import lines_of, look_lines, place_lines, plan_lines, waiting_lines, who_lines
 from mindstream.cli.town.typed_deeds import HELP, Typed, addressee, read_typed
 from mindstream.errors import InputError
 from mindstream.town.embody.embodied import Embodied

@@ -13,13 +13,13 @@ from typing import Annotated
 
 import typer
 
-from mindstream.cli.screens.life_lines import describe, event_row
 from mindstream.cli.shell import output
 from mindstream.cli.shell.files import write_text
 from mindstream.cli.shell.flags import AsJson, Yes, command, flag, group, split_names, switch, word
 from mindstream.cli.shell.output import Progress, complain, print_json, print_table, progress, say, tell
 from mindstream.cli.shell.stopping import run_until_stopped
 from mindstream.cli.town.group import MODEL, ROLE, ProfileOf, Seed
+from mindstream.cli.town.screen import describe, event_row
 from mindstream.errors import InputError, ModelError
 from mindstream.log.names import shown_name
 from mindstream.memory.store.store import Commit

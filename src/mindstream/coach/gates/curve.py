@@ -14,11 +14,9 @@ from pydantic import BaseModel, ConfigDict
 
 from mindstream.clock import Moment
 from mindstream.coach.events import Decided, Judged
-from mindstream.coach.gates.gate import Decision
-from mindstream.log.events import BeliefChanged, Heard, Logged, ModelCalled, PlanChanged, Said, Thought, Waiting
+from mindstream.log.events import Heard, Logged, ModelCalled, Said, Thought, Waiting
 from mindstream.log.names import StreamKey
-from mindstream.memory.store.store import Entry, LogStore, read_log
-from mindstream.reasoners.reasoner import RunResult, Utterance
+from mindstream.memory.store.store import LogStore, read_log
 
 DEADLINES_S = (1.0, 2.0, 5.0, 10.0, 20.0)
 KINDS = [each.kind for each in (Heard, Said, Waiting, Thought, Decided, Judged, ModelCalled)]
@@ -208,31 +206,3 @@ def _report(gate: str, count: _Counts) -> GateReport:
         avoided=share(count.avoided, count.turns),
         useless_calls=share(count.useless, count.judged),
     )
-
-
-BY = "gate"
-
-
-def judge_outcome(result: RunResult, written: Sequence[Entry], utterances: Sequence[Utterance]) -> list[Entry]:
-    """Judge the utterances that a belief reasoner has thought about.
-
-    A new or changed plan, or a correction, is what an answer should have waited for (`needed`); a change of
-    belief is why it was worth thinking at all (`changed`). Where several utterances were thought about at once and
-    something came of it, only the newest is judged: it cannot be told which of them it came from.
-    """
-    needs = {
-        "plan": any(isinstance(entry.event, PlanChanged) for entry in written),
-        "correction": bool(result.follow_up),
-    }
-    changed = any(isinstance(entry.event, BeliefChanged) for entry in written)
-    why = ", ".join(name for name, found in needs.items() if found)
-    about = utterances if not why and not changed else utterances[-1:]
-    return [Entry(Judged(about=each.seq, needed=bool(why), changed=changed, why=why), BY) for each in about]
-
-
-def decision_entry(decision: Decision, gate: str, phase: str, heard: int) -> Entry:
-    """Write down what was decided of an utterance (its seq)."""
-    event = Decided(
-        answers=heard, gate=gate, waits=decision.waits, thinks=decision.thinks, why=decision.why, phase=phase
-    )
-    return Entry(event, BY)
