@@ -122,9 +122,10 @@ class Root(TyperGroup):
 
 
 def _load(module: str) -> Any:
-    """Return the command, or the group of some, that a module holds as `app`."""
-    path = module if module.startswith("mindstream_") else f"mindstream.cli.{module}"
-    return typer.main.get_command(import_module(path).app)
+    """Return the command, or the group of commands, that a module holds as `app`, or under the name after a colon."""
+    path, _, name = module.partition(":")
+    path = path if path.startswith("mindstream_") else f"mindstream.cli.{path}"
+    return typer.main.get_command(getattr(import_module(path), name or "app"))
 
 
 app = typer.Typer(**PLAIN, pretty_exceptions_enable=False, epilog=EXAMPLES, cls=Root)
