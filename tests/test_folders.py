@@ -15,9 +15,7 @@ from mindstream.log.events import Said, Unknown
 from mindstream.memory.store.salvage import UNREADABLE
 from mindstream.memory.store.validation import checked_record
 from mindstream.models.embedders.wordllama import WordLlama
-from mindstream.service.doctor.damage import faults
-from mindstream.service.doctor.mending import mend
-from mindstream.service.doctor.readable import looking_into
+from mindstream.service.doctor.repair import faults, looking_into, mend
 from mindstream.service.erasing import erase, list_kept
 from mindstream.service.export_file import Header, read_export
 from mindstream.service.memory import UserMemory

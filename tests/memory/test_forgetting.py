@@ -23,7 +23,7 @@ from mindstream.memory.curation.forgetting import Forgotten, Removal
 from mindstream.memory.store.record import Record, RecordDraft, Triple
 from mindstream.memory.store.redaction import MARK
 from mindstream.memory.store.store import Entry
-from mindstream.service.doctor.damage import faults
+from mindstream.service.doctor.repair import faults
 
 
 class Believed(BaseModel):

@@ -37,9 +37,7 @@ from mindstream.memory.store.store import Commit, Entry
 from mindstream.memory.store.sums import sum_of_event
 from mindstream.memory.store.tables import MIGRATIONS
 from mindstream.server.tokens import Tokens
-from mindstream.service.doctor.damage import faults
-from mindstream.service.doctor.mending import mend
-from mindstream.service.doctor.readable import looking_into
+from mindstream.service.doctor.repair import faults, looking_into, mend
 from mindstream.service.operations.offered import read_towns
 from mindstream.service.operations.principal import Forbidden, Principal
 from mindstream.settings import Settings

@@ -22,7 +22,7 @@ from mindstream.memory.store.postgres import tables as postgres_tables
 from mindstream.memory.store.registry import FIRST_MARKED
 from mindstream.memory.store.tables import MIGRATIONS
 from mindstream.models.embedders.wordllama import WordLlama
-from mindstream.service.doctor.mending import mend
+from mindstream.service.doctor.repair import mend
 
 ROSES = "Otto's greenhouse key is under the third flower pot."
 

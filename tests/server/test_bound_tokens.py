@@ -10,6 +10,8 @@ from typing import Any
 import httpx
 import pytest
 from hamlet import hamlet
+from mindstream_town.operations.towns import TownList
+from mindstream_town.town import Town
 from served import Served
 
 from mindstream.location import Location
@@ -18,9 +20,7 @@ from mindstream.service.operations.principal import NotFound, Principal
 from mindstream.service.operations.runtime import Runtime
 from mindstream.service.operations.shapes import CALLER
 from mindstream.service.operations.table import Operation, operations
-from mindstream.service.operations.towns import TownList
 from mindstream.settings import Settings
-from mindstream.town.town import Town
 
 TABLE = operations()
 TOWN = "/api/v1/towns/hamlet"

@@ -136,10 +136,10 @@ def test_arguments_may_be_json_in_quotes(served: Served) -> None:
 async def test_a_mistake_is_told_by_the_name_of_the_argument(served: Served) -> None:
     async with over_http(f"{served.url}/mcp/ann") as client:
         said = await refused(client, "retain", importance=5)
-        assert said == "The request does not fit: content: Field required"
+        assert said == "The request is invalid: content: Field required"
         assert "k: " in await refused(client, "recall", query="x", k="many")
         for given in ({}, {"q": "x"}, {"query": None}):  # an argument may be called as a part of a request is
-            assert await refused(client, "recall", **given) == "The request does not fit: query: Field required"
+            assert await refused(client, "recall", **given) == "The request is invalid: query: Field required"
         said = await refused(client, "recall", query={"a": 1}, k=[])
         assert "query: Input should be a valid string, found an object" in said and "found a list" in said
 
@@ -229,7 +229,7 @@ async def test_templates_say_what_can_be_read(served: Served) -> None:
             "file:///etc/passwd",
             "plan://x/1",
         ):
-            with pytest.raises(MCPError, match="There is no such thing"):
+            with pytest.raises(MCPError, match="Not found"):
                 await client.read_resource(uri)
 
 

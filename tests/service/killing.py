@@ -24,8 +24,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mindstream.service.doctor.mending import mend
-
 from mindstream import Coach, FakeModel, ManualClock, Memory, Mind, SqliteStore, Timeouts
 from mindstream.cli.shell.files import write_lines
 from mindstream.coach.packs.check import new as new_pack
@@ -44,6 +42,7 @@ from mindstream.reasoners.facts.facts import ExtractFacts
 from mindstream.service import backup, erasing, transfer
 from mindstream.service import prompts as words
 from mindstream.service.doctor import repair
+from mindstream.service.doctor.repair import mend
 from mindstream.service.export_file import Header, read_export
 from mindstream.service.memory import UserMemory
 from mindstream.settings import Settings

@@ -46,7 +46,11 @@ async def find_resource(runtime: Runtime, principal: Principal, uri: str) -> Bas
     kind, _, rest = uri.partition("://")
     name, slash, step = rest.partition("/")
     if kind == "town" and step.isascii() and step.isdigit() and len(step) <= MAX_STEP_DIGITS:
-        request = find_operation("towns.frames").request(town=name, first=int(step), last=int(step))
+        try:
+            frames = find_operation("towns.frames")
+        except KeyError:
+            raise NotFound("towns are in another distribution: pip install mindstream-town") from None
+        request = frames.request(town=name, first=int(step), last=int(step))
         return await _resource_of(runtime, principal, "towns.frames", request)
     if name and not slash and kind in ("memory", "dream", "plan"):
         if kind == "plan":

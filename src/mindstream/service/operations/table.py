@@ -24,24 +24,17 @@ from pydantic import BaseModel
 
 from mindstream.errors import InputError
 from mindstream.log.events import Logged
+from mindstream.plugins import registered
 from mindstream.service.operations.long_running import OperationShape
 from mindstream.service.operations.principal import Forbidden, Principal, Scope
 from mindstream.service.operations.runtime import Runtime
 from mindstream.service.operations.shapes import CALLER
 
-MODULES = (
-    "minds",
-    "memories.memory",
-    "memories.care",
-    "plans",
-    "life",
-    "pools",
-    "towns",
-    "towns_seen",
-    "logs",
-    "operation_status",
+MODULES = tuple(
+    f"mindstream.service.operations.{name}"
+    for name in ("minds", "memories.memory", "memories.care", "plans", "life", "pools", "logs", "operation_status")
 )
-"""The modules that declare operations, in the order in which they are listed."""
+"""The core's modules that declare operations, in the order in which they are listed; plugins add theirs."""
 
 
 Run: TypeAlias = Callable[..., Awaitable[BaseModel]]
@@ -160,8 +153,8 @@ def operation(name: str, scope: Scope, rest: str, **options: Any) -> Callable[[R
 
 def operations() -> tuple[Operation, ...]:
     """Return all operations, by package."""
-    for module in MODULES:
-        importlib.import_module(f"mindstream.service.operations.{module}")
+    for module in (*MODULES, *(each for plugin in registered() for each in plugin.operations)):
+        importlib.import_module(module)
     return tuple(_table.values())
 
 
