@@ -20,6 +20,11 @@ RESULT = "result:"
 """Begins the names of what came of operations: people's words may stand in it, and go where any are forgotten."""
 
 
+def between(prefix: str) -> tuple[str, str]:
+    """Return the bounds of the names that begin with a prefix, the second one excluded."""
+    return prefix, f"{prefix}\U0010ffff"
+
+
 def change(
     connection: Sql, stream: StreamKey, name: str, at: Moment, new: Callable[[str | None], str | None]
 ) -> str | None:
@@ -40,10 +45,10 @@ def change(
 def drop(connection: Sql, stream: StreamKey, prefix: str, before: Moment) -> None:
     """Delete what was kept before a moment."""
     sql = "DELETE FROM kept WHERE stream = ? AND name >= ? AND name < ? AND at < ?"
-    connection.execute(sql, (stream, prefix, f"{prefix}\U0010ffff", before))
+    connection.execute(sql, (stream, *between(prefix), before))
 
 
 def forget(connection: Sql, stream: StreamKey, *, results: bool) -> None:
     """Delete what is kept of a stream; `results`: what came of operations alone."""
     sql = "DELETE FROM kept WHERE stream = ?" + (" AND name >= ? AND name < ?" if results else "")
-    connection.execute(sql, (stream, RESULT, f"{RESULT}\U0010ffff") if results else (stream,))
+    connection.execute(sql, (stream, *between(RESULT)) if results else (stream,))

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from mindstream.clock import Moment
+from mindstream.memory.store.column_lookups import entries, is_plain
 from mindstream.memory.store.columns import KIND_CODES, PORTION, Columns
-from mindstream.memory.store.kept.fields import entries, is_plain
 from mindstream.memory.store.record import Kind
 from mindstream.memory.store.store import Store
 

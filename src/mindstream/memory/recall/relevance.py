@@ -1,7 +1,7 @@
 """How well each record of a stream answers a question: a sum of parts, all in units of BM25.
 
 Tuned on LoCoMo and on talks of people and with an assistant (benchmarks/talks.py); every constant lies on a
-plateau of all of them. What differs between talks is read from the stream: who says how much (memory/recall/speakers).
+plateau of all of them. What differs between talks is read from the stream: who says how much (store/column_lookups).
 """
 
 from __future__ import annotations

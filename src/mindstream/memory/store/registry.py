@@ -73,10 +73,8 @@ def take(connection: Sql, key: StreamKey, unique: str, seq: int) -> None:
         raise Conflict(f"{unique!r} is taken already in {name_of(key).kind} {name_of(key).id!r}")
 
 
-def find_taken(connection: Sql, key: StreamKey, unique: str) -> int | None:
-    """Return by which row that is taken in a stream; None: it is free."""
-    row = connection.execute("SELECT seq FROM uniques WHERE stream = ? AND name = ?", (key, unique)).fetchone()
-    return None if row is None else int(row[0])
+TAKEN = "SELECT seq FROM uniques WHERE stream = ? AND name = ?"
+"""Finds the row of the log that took a unique name in a stream."""
 
 
 def forget(connection: Sql, key: StreamKey) -> None:

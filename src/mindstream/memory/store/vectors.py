@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mindstream.memory.store.kept.file import Live
+from mindstream.memory.store.kept_columns import Live
 from mindstream.text.lexical import GrowingArray
 
 Floats = NDArray[np.float32]

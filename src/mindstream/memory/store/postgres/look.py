@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mindstream.location import Location
-from mindstream.memory.store.postgres.connection import explain_errors
-from mindstream.memory.store.postgres.entering import connected
+from mindstream.memory.store.postgres.pool import connect_to, explain_errors
 from mindstream.memory.store.postgres.tables import MIGRATIONS, TABLES
 
 FACTS = {
@@ -62,7 +61,7 @@ def look_at(where: Location) -> DatabaseLook:
     Raises:
         StorageError: it cannot be reached, or does not let the role in; the message says what to do.
     """
-    with explain_errors(str(where)), contextlib.closing(connected(where.url)) as connection:
+    with explain_errors(str(where)), contextlib.closing(connect_to(where.url)) as connection:
 
         def one(sql: str, *values: Any) -> Any:
             row = connection.execute(sql.encode(), values or None).fetchone()

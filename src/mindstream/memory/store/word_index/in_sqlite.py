@@ -12,6 +12,7 @@ import sqlite3
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,6 @@ from numpy.typing import NDArray
 
 from mindstream.log.names import StreamKey
 from mindstream.memory.store import queries
-from mindstream.memory.store.portions import OF_KIND
 from mindstream.memory.store.record import KINDS, Kind, Record, Vector
 from mindstream.memory.store.rows import COLUMNS, record_of
 from mindstream.memory.store.scan import find_by_words
@@ -78,13 +78,24 @@ TABLES = (
 )
 SEGMENTS = "SELECT id, first, last, count FROM segments WHERE stream = ? ORDER BY last"
 COVERING = "SELECT id, first, last FROM segments WHERE stream = ? AND last >= ? AND first <= ?"
-BETWEEN = (
-    " UNION ALL ".join(OF_KIND.format(kind).replace("ORDER BY", "AND number < :before ORDER BY") for kind in KINDS)
+NUMBERS = (
+    " UNION ALL ".join(
+        "SELECT * FROM (SELECT number FROM records INDEXED BY records_latest WHERE stream = :stream"
+        f" AND kind = '{kind}' AND number > :after AND number < :before ORDER BY number LIMIT :most)"
+        for kind in KINDS
+    )
     + " ORDER BY number LIMIT :most"
 )
+"""The next records of a stream: this index has those of each kind in order."""
 CHANGES = "SELECT coalesce(max(value), 0) FROM counters WHERE name = 'unindexed'"
 """How often a record that may be in a segment was changed or deleted."""
 RECORDS = f"SELECT number, {COLUMNS} FROM records WHERE number IN ({{}}) AND +stream = ?"
+
+
+def numbers_between(connection: sqlite3.Connection, stream: StreamKey, after: int, before: int, most: int) -> list[int]:
+    """Return the numbers of at most `most` records (-1: all) after a number and before another, in order."""
+    values = {"stream": stream, "after": after, "before": before, "most": most}
+    return [row[0] for row in connection.execute(NUMBERS, values)]
 
 
 def create(connection: sqlite3.Connection) -> None:
@@ -122,14 +133,14 @@ class SqliteIndexReader:
         last = self._connection.execute(sql, (stream,)).fetchone()[0] or 0
         sql = "SELECT number FROM unindexed WHERE stream = ? ORDER BY number DESC LIMIT ?"
         apart = [row[0] for row in self._connection.execute(sql, (stream, 2 * SMALLEST))]
-        newest = queries.number_newest_and_best_held(self._connection, stream, 2 * SMALLEST, KINDS)
+        newest = queries.newest_and_strongest(self._connection, stream, 2 * SMALLEST, KINDS)
         behind = [number for number in newest if number > last]
         if len(behind) < 2 * SMALLEST:
             return [*apart, *behind]
         return [*apart, *behind, *find_by_words(self._connection, stream, self._words, self._n, last)]
 
     def newest(self, stream: StreamKey, n: int, kinds: Sequence[Kind]) -> Iterable[int]:
-        return queries.number_newest_and_best_held(self._connection, stream, n, kinds)
+        return queries.newest_and_strongest(self._connection, stream, n, kinds)
 
     def created(self, numbers: Sequence[int]) -> Mapping[int, float]:
         sql = "SELECT number, created FROM records WHERE number IN ({})"
@@ -213,14 +224,10 @@ def build(connection: sqlite3.Connection, stream: StreamKey, most: int, heed: Ca
     (changes,) = connection.execute(CHANGES).fetchone()
     segments = [Segment(*row) for row in connection.execute(SEGMENTS, (stream,))]
 
-    def between(after: int, before: int, most: int) -> list[int]:
-        values = {"stream": stream, "after": after, "before": before, "most": most}
-        return [row[0] for row in connection.execute(BETWEEN, values)]
-
     several: Sequence[Segment] = ()
-    numbers = next_gap(segments, between, most)
+    numbers = next_gap(segments, partial(numbers_between, connection, stream), most)
     if not numbers and (several := to_join(segments) or _much_changed(connection, stream, segments)):
-        numbers = between(several[0].first - 1, several[-1].last + 1, -1)
+        numbers = numbers_between(connection, stream, several[0].first - 1, several[-1].last + 1, -1)
     if not numbers:
         return None
     vectors = list[Vector | None]()

@@ -17,7 +17,7 @@ from mindstream import SqliteStore
 from mindstream.errors import StorageError
 from mindstream.log import database
 from mindstream.log.events import Remembered
-from mindstream.log.reader_threads import MOST
+from mindstream.log.threads import MOST
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Commit, Entry, Erasure
 
