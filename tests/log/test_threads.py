@@ -151,10 +151,10 @@ async def test_short_reads_take_no_thread_and_long_ones_one(folder: Path, monkey
     for _ in range(50):
         await store.streams()
         await store.events(key_of("ann"))
-    assert len(store._database._readers._threads) == 0
+    assert len(store._database._readers._threads._threads) == 0
     for _ in range(5):
         assert await store._database.read(lambda connection: connection.execute(LONG).fetchone()) == (20_000,)
-    assert len(store._database._readers._threads) == 1
+    assert len(store._database._readers._threads._threads) == 1
     await store.close()
 
 

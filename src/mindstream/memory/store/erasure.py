@@ -1,8 +1,8 @@
-"""Which rows carry the words of records that are to be erased, beside the records; and how they lose them.
+"""Finds and removes the words of erased records in other rows: of the log, of work, and of derived records.
 
-The log is append-only: a row stays, with its number and its kind, and a mark stands where the words were. What stands
-on its own stays whole, even if it says the same: a record that was not drawn from the erased ones (what the user said
-in a chat, what is believed), and the row of the log that is about that record.
+The log is append-only: a row stays, with its number and its kind, and a mark replaces the words. Independent rows stay
+unchanged, even with the same words: a record that was not derived from the erased ones (a message of the user, a
+belief), and the row of the log that is about that record.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ FIELDS = "text, subject, predicate, object, keywords, data"
 
 @dataclass
 class Carriers:
-    """What was found.
+    """The rows to change.
 
     Attributes:
-        ids: the records that are to be erased.
-        words: what they say.
+        ids: the records to erase.
+        words: their texts.
         own: rows of the log that are about one of them.
         bare: rows of the log that lose all their words.
-        rewritten: records that stay and say something else then, by id.
-        log, work, records: rows that carry their words, and records drawn from them that do.
-        names: which texts lose all their words, besides.
-        drawn: all records that were drawn from them, whatever they say.
-        seq: how far the log was searched.
+        rewritten: records that stay and get another text, by id.
+        log, work, records: rows that contain their words, and derived records that do.
+        names: returns whether a text loses all its words in addition.
+        drawn: all records derived from them, with or without their words.
+        seq: the last row of the log that was searched.
     """
 
     ids: frozenset[str]
@@ -63,7 +63,7 @@ class Carriers:
     seq: int = 0
 
     def may_change(self, kind: str, payload: object, seq: int) -> bool:
-        """Tell, without reading a payload, whether a row may lose words; False is certain."""
+        """Return, without parsing a payload, whether a row may lose words; False is certain."""
         return (
             not isinstance(payload, str)
             or kind not in every_kind()
@@ -75,7 +75,7 @@ class Carriers:
         )
 
     def is_meant(self, text: str) -> bool:
-        """Tell whether a text says what one of them says, or is meant by the erasure."""
+        """Return whether a text contains words of the erased records, or is meant by the erasure."""
         return self.redact(text) != text
 
     def redact(self, text: str) -> str:
@@ -84,7 +84,7 @@ class Carriers:
 
 
 def find(connection: Sql, stream: StreamKey, erasure: Erasure, words: Iterable[str] = ()) -> Carriers:
-    """Find every row of a stream that carries words of these records, or others that are to go."""
+    """Find the rows of a stream that contain words of these records, or other words that are to go."""
     said = [*words]
     own: set[int] = set()
     for id_ in erasure.ids:
@@ -103,9 +103,9 @@ def find(connection: Sql, stream: StreamKey, erasure: Erasure, words: Iterable[s
 
 
 def find_more(connection: Sql, stream: StreamKey, carriers: Carriers) -> None:
-    """Add what was written since they were looked for."""
+    """Add rows that were written since the last search."""
     if not (carriers.own or carriers.bare or carriers.rewritten):
-        return  # none of them is there
+        return  # the records do not exist
     _find_records(connection, stream, carriers)
     for seq, kind, payload in _rows_to_search(connection, stream, carriers):
         if carriers.may_change(kind, payload, seq) and _redacted_event(kind, payload, seq, carriers) != payload:
@@ -117,9 +117,9 @@ def find_more(connection: Sql, stream: StreamKey, carriers: Carriers) -> None:
 
 
 def _rows_to_search(connection: Sql, stream: StreamKey, carriers: Carriers) -> Iterator[tuple[int, str, str]]:
-    """Yield the rows written since the log was last searched that may lose words.
+    """Yield the rows since the last search that may lose words.
 
-    Rows of kinds that hold no words but their own record's are read only where they lose these.
+    Rows of kinds that contain no words but those of their own record are read only if they lose these.
     """
     kinds = (
         "WITH RECURSIVE found(kind) AS (SELECT min(kind) FROM log WHERE mind = ? UNION ALL"
@@ -149,7 +149,7 @@ def _rows_to_search(connection: Sql, stream: StreamKey, carriers: Carriers) -> I
 
 @cache
 def _may_quote(kind: str) -> bool:
-    """Tell whether rows of a kind may hold words of records that they did not write; of an unknown one they may."""
+    """Return whether rows of a kind may contain words of other records; of an unknown kind they may."""
     shape = every_kind().get(kind)
     return shape is None or _quotes(shape)
 
@@ -166,9 +166,9 @@ def _marks(values: Iterable[object]) -> str:
 
 
 def erase(connection: Sql, stream: StreamKey, found: Carriers | None, changed: int) -> int:
-    """Delete the records that were looked for, with their words in other rows; None: all of the stream."""
+    """Delete the records, and their words in other rows; None: the whole stream."""
     if isinstance(connection, sqlite3.Connection):
-        connection.execute("PRAGMA secure_delete = ON")  # zeros where it stood
+        connection.execute("PRAGMA secure_delete = ON")  # overwrite deleted bytes with zeros
     if found is None:
         _unindex(connection, stream, None)
         ids = [row[0] for row in connection.execute("SELECT id FROM records WHERE stream = ?", (stream,))]
@@ -184,7 +184,7 @@ def erase(connection: Sql, stream: StreamKey, found: Carriers | None, changed: i
         _unindex(connection, stream, [*found.ids, *found.records, *found.rewritten])
         _rewrite(connection, stream, found, changed)
         redact(connection, stream, found, changed)
-        for seq in found.bare:  # whoever thinks about one of them just now can write nothing of it
+        for seq in found.bare:  # a run about it then loses its lease and cannot commit
             connection.execute("DELETE FROM work WHERE mind = ? AND +cause = ? AND done IS NULL", (stream, seq))
     erased = 0
     for id_ in ids:
@@ -199,19 +199,19 @@ def erase(connection: Sql, stream: StreamKey, found: Carriers | None, changed: i
 
 
 def _unindex(connection: Sql, stream: StreamKey, ids: Sequence[str] | None) -> None:
-    """Take records out of SQLite's index before their words go; None: all. PostgreSQL has a trigger for it."""
+    """Remove records from SQLite's index before their words are deleted; None: all. PostgreSQL has a trigger for it."""
     if isinstance(connection, sqlite3.Connection):
         remove_from_word_index(connection, stream, ids)
 
 
 def mark_erased(connection: Sql, changed: int) -> None:
-    """Until they are written anew, the files hold bytes of what was erased."""
+    """Note that the files contain bytes of erased rows, until these are overwritten."""
     if not connection.execute("UPDATE counters SET value = ? WHERE name = 'erased'", (changed,)).rowcount:
         connection.execute("INSERT INTO counters (name, value) VALUES ('erased', ?)", (changed,))
 
 
 def redact(connection: Sql, stream: StreamKey, carriers: Carriers, changed: int) -> None:
-    """Put a mark in place of the words, in the transaction that erases the records."""
+    """Replace the words by a mark, in the transaction that erases the records."""
     words = carriers.words
     for seq in sorted(carriers.log):
         mind, at, by, kind, payload, system = connection.execute(
@@ -228,7 +228,7 @@ def redact(connection: Sql, stream: StreamKey, carriers: Carriers, changed: int)
         if row:
             new_fields = _redacted_record(row[1:], words)
             same = same_words(new_fields[0]) if row[0] in UNIQUE else None
-            connection.execute(  # its vector told what it said
+            connection.execute(  # the vector reveals the erased words
                 "UPDATE records SET text = ?, subject = ?, predicate = ?, object = ?, keywords = ?, data = ?, same = ?,"
                 " vector = NULL, vector_sum = NULL, embedder = '', changed = ? WHERE id = ? AND stream = ?",
                 (*new_fields, same, changed, id_, stream),
@@ -237,7 +237,7 @@ def redact(connection: Sql, stream: StreamKey, carriers: Carriers, changed: int)
 
 
 def _find_records(connection: Sql, stream: StreamKey, carriers: Carriers) -> None:
-    """Add the records that were drawn from the erased ones, and from those, and carry their words."""
+    """Add the records derived from the erased ones, directly or indirectly, that contain their words."""
     sql = (
         "SELECT records.id FROM lineage CROSS JOIN records"
         " WHERE lineage.source IN ({}) AND records.number = lineage.number AND records.stream = ?"
@@ -253,7 +253,7 @@ def _find_records(connection: Sql, stream: StreamKey, carriers: Carriers) -> Non
 
 
 def _rewrite(connection: Sql, stream: StreamKey, carriers: Carriers, changed: int) -> None:
-    """Give versions of beliefs and plans the text and the data that they are to have, and their rows of the log."""
+    """Set the new text and data of versions of beliefs and plans, and of their rows of the log."""
     for id_, record in carriers.rewritten.items():
         connection.execute(
             "UPDATE records SET text = ?, data = ?, vector = NULL, vector_sum = NULL, embedder = '', changed = ?"
@@ -282,7 +282,7 @@ def _sum_anew(connection: Sql, id_: str) -> None:
 
 def _redacted_event(kind: str, payload: str, seq: int, carriers: Carriers) -> str:
     held: dict[str, Any] = _parsed(payload, dict)
-    if not held:  # damaged: whatever it is, the words go
+    if not held:  # damaged: remove the words from the raw text
         text = printable(payload)
         new_text = MARK if seq in carriers.bare else carriers.words.redact(text)
         return payload if new_text == text else new_text
@@ -294,14 +294,14 @@ def _redacted_event(kind: str, payload: str, seq: int, carriers: Carriers) -> st
 
 
 def has_words(event: Event) -> bool:
-    """Tell whether a row of the log says anything that it could lose (`Erasure.rows`)."""
+    """Return whether a row of the log contains any words that it could lose (`Erasure.rows`)."""
     kind, payload = event.entry()
     nothing = Carriers(frozenset(), ErasedWords(()), frozenset(), frozenset([0]), {}, erases_no_name)
     return _redacted_event(kind, payload, 0, nothing) != payload
 
 
 def _fields(kind: str, payload: str) -> Mapping[str, Declared]:
-    """Return what the fields of a row hold; nothing is known of one that cannot be read."""
+    """Return the declarations of a row's fields; {} for an unreadable one."""
     read = read_event(kind, payload)
     return {} if isinstance(read, Unknown) else declared(type(read))
 
@@ -332,14 +332,14 @@ def _redacted_models(value: Any, model: type[BaseModel], seq: int, whole: bool, 
 
 
 def _bare(value: Any) -> Any:
-    """Return what stands where nothing may stay of a value, of the same shape."""
+    """Return the empty value that replaces a value, of the same type."""
     return (
         {} if isinstance(value, dict) else [] if isinstance(value, list) else MARK if isinstance(value, str) else value
     )
 
 
 def _parsed(text: str, shape: type[T]) -> T:
-    """Return what JSON holds; nothing where it is damaged, or of another shape."""
+    """Return the value of JSON; an empty one if it is damaged, or of another type."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

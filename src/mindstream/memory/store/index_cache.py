@@ -96,7 +96,7 @@ class IndexCache:
             await self._end(tasks[stream] for tasks in (self._behind, self._keeping) if stream in tasks)
 
     async def close(self) -> None:
-        """End all background work: unfinished files are deleted, unfinished columns are continued by the next access."""
+        """End all background work: unfinished files are deleted, unfinished columns are continued later."""
         await self._end([*self._behind.values(), *self._keeping.values()])
 
     async def _end(self, tasks: Iterable[asyncio.Task[None]]) -> None:
@@ -174,7 +174,7 @@ class IndexCache:
         return Columns(stream, self._embedder, self._width, self._whole)
 
     def _anew(self, stream: StreamKey) -> Columns:
-        """Begin with empty columns: the old ones, and other caches of this process, contain traces of erased records."""
+        """Begin with empty columns: the old ones, and other caches here, contain traces of erased records."""
         caches.empty(stream)
         columns = self._held[stream] = self._empty(stream)
         return columns

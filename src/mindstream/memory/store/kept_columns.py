@@ -211,7 +211,7 @@ def delete_kept(folder: Path | None, stream: StreamKey | None = None) -> None:
 
 
 def kept_beside(folder: Path | None) -> dict[Path, tuple[str, int]]:
-    """Return the files that this machine keeps for all tenants: the stream of each, and the last erasure it knows of."""
+    """Return the files that this machine keeps for all tenants: each one's stream, and the last erasure it knows of."""
     found: dict[Path, tuple[str, int]] = {}
     for path in folder.parent.glob("*/*.columns") if folder is not None else ():
         with contextlib.suppress(DamagedFileError, OSError, KeyError):

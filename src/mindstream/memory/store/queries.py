@@ -48,14 +48,14 @@ def newest_changes(connection: Sql, stream: StreamKey) -> tuple[int, int]:
     return int(found[0]), int(found[1])
 
 
-def cut_portion(rows: Iterable[Sequence[Any]], left: int) -> tuple[list[Sequence[Any]], int]:
+def cut_portion(rows: Iterable[tuple[Any, ...]], left: int) -> tuple[list[tuple[Any, ...]], int]:
     """Return the rows of a portion, cut when their texts are too long, and the number after which to continue.
 
     Args:
         rows: of records: FIELDS and the number.
         left: the number after which to continue if nothing is cut; 0: the portion is the last one.
     """
-    kept, size = list[Sequence[Any]](), 0
+    kept, size = list[tuple[Any, ...]](), 0
     for row in rows:
         if size >= PORTION_SIZE:
             return kept, kept[-1][-1]

@@ -1,4 +1,4 @@
-"""A record as it stands in the table."""
+"""The rows of the table of records."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ INSERT = (
     f"INSERT INTO records ({COLUMNS}, changed, same, words_sum, vector_sum) VALUES ({','.join('?' * 31)})"
     " ON CONFLICT DO NOTHING"
 )
-"""It writes no record whose id, or whose version of a slot, is there already."""
+"""It writes no record whose id, or whose version of a slot, exists."""
 
 
 def row_of(record: Record, seq: int) -> tuple[Any, ...]:
-    """Return a record as it stands in the table: the values of COLUMNS."""
+    """Return a record's row: the values of COLUMNS."""
     about = record.about
     return (
         record.id, record.stream, record.kind, record.text, record.created, record.accessed, record.by, record.episode,
@@ -53,7 +53,7 @@ def _json(value: Any) -> str | None:
 
 
 def record_of(row: tuple[Any, ...]) -> Record:
-    """Return the record that stands in the table; what is odd in it is mended as it is read."""
+    """Return the record of a row; damaged values are replaced."""
     try:
         record = _read(row)
         return record if is_sound(record) else salvage(row)

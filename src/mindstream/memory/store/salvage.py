@@ -1,7 +1,7 @@
-"""Reading a record from a row in which something stands that was never written so: its words are not lost for it.
+"""Reads a record from a row with damaged or invalid values, without losing its words.
 
-Each field that does not fit gets what can be said safely: a kind that nobody knows is a document, a time that no
-calendar can write is that of the record's writing, a vector that cannot be compared is none.
+Each invalid field gets a safe value: an unknown kind becomes a document, an impossible time that of the record's
+writing, an invalid vector none.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ UNREADABLE = "(what stood here cannot be read any more)"
 
 
 def salvage(row: tuple[Any, ...]) -> Record:
-    """Return what a row of the records holds, as far as it can be read; the columns are those of rows.COLUMNS."""
+    """Return what can be read of a row; its columns are rows.COLUMNS."""
     (
         id_, stream, kind, text, created, accessed, by, episode, importance, level, lasting, valid_from, valid_until,
         superseded_by, forgotten, subject, predicate, object_, keywords, evidence, depth, slot, version, data, seq,
@@ -72,7 +72,7 @@ def salvage(row: tuple[Any, ...]) -> Record:
 
 
 def is_sound(record: Record) -> bool:
-    """Tell whether a record that was read is one that could have been written (see record.checked_record).
+    """Return whether a record is valid (see validation.checked_record).
 
     Raises:
         TypeError: it is not.
@@ -97,18 +97,18 @@ def is_sound(record: Record) -> bool:
 
 
 def moment(value: Any, earliest: Moment = 0.0) -> Moment | None:
-    """Return a time that a calendar can write; None where it is none."""
+    """Return a time that a calendar can write; None: it is invalid."""
     return float(value) if _is_number(value) and earliest <= value <= LATEST else None
 
 
 def name(value: object) -> str:
-    """Return a name that can be printed, however it stands there."""
+    """Return a printable name."""
     text = printable(value)
     return (" ".join(CONTROL.sub(" ", text).split()) if CONTROL.search(text) else text)[:MAX_NAME]
 
 
 def fields(text: object) -> dict[str, Any]:
-    """Return a record's data; what is no JSON is kept as a text under `unreadable`."""
+    """Return a record's data; invalid JSON is kept as a text under `unreadable`."""
     if text is None:
         return {}
     found = _json(text)
@@ -116,7 +116,7 @@ def fields(text: object) -> dict[str, Any]:
 
 
 def finite(content: object) -> Vector | None:
-    """Return a vector that can be compared; None where it is none."""
+    """Return a valid vector; None: it is invalid."""
     if not isinstance(content, bytes) or not content or len(content) % 2:
         return None
     vector = np.frombuffer(content, np.float16)
@@ -124,7 +124,7 @@ def finite(content: object) -> Vector | None:
 
 
 def _ids(found: Sequence[object], own: object) -> tuple[str, ...]:
-    """Return those that can be the ids of other records."""
+    """Return the valid ids of other records."""
     texts = (each for each in found if isinstance(each, str) and 0 < len(each) <= 64 and each.isprintable())
     return tuple(each for each in texts if each != own)
 

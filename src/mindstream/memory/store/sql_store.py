@@ -121,7 +121,7 @@ class SqlStore(Store):
 
     def _changed(
         self, connection: Any, stream: StreamKey, since: int, after: int, most: int | None
-    ) -> tuple[Sequence[Sequence[Any]], int]:
+    ) -> tuple[Sequence[tuple[Any, ...]], int]:
         """Return changed rows (COLUMNS and the number), and the number after which to continue (see `cut_portion`)."""
         raise NotImplementedError
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from mindstream.errors import StorageError
 from mindstream.log.database import FILE, Database, connect
@@ -90,7 +91,7 @@ class SqliteStore(SqlStore):
 
     def _changed(
         self, connection: sqlite3.Connection, stream: StreamKey, since: int, after: int, most: int | None
-    ) -> tuple[Sequence[Sequence[object]], int]:
+    ) -> tuple[Sequence[tuple[Any, ...]], int]:
         sql = f"SELECT {COLUMNS}, number FROM records WHERE {{}} AND changed > ? ORDER BY number"
         if most is None:
             return connection.execute(sql.format("stream = ?"), (stream, since)).fetchall(), 0
@@ -99,7 +100,7 @@ class SqliteStore(SqlStore):
         if not is_short or len(numbers) > most:
             numbers = in_sqlite.numbers_between(connection, stream, after, 2**62, most)
             left = numbers[-1] if len(numbers) >= most else 0
-        rows: Iterable[Sequence[object]] = connection.execute(
+        rows: Iterable[tuple[Any, ...]] = connection.execute(
             sql.format(f"number IN ({','.join(map(str, numbers))})"), (since,)
         )
         return queries.cut_portion(rows, left)

@@ -1,4 +1,4 @@
-"""Sums over what never changes in a row: the doctor knows by them whether it still stands as it was written."""
+"""Checksums of the values of a row that never change: by them the doctor finds damage."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 
 def sum_of_event(mind: str, at: float, by: str, kind: str, payload: str, system: int = 0) -> int:
-    """Return the sum of a row of the log."""
+    """Return the checksum of a row of the log."""
     row = (mind, float(at), by, kind, payload)
     return _sum((*row, system) if system else row)
 
 
 def sum_of_record(row: tuple[Any, ...]) -> int:
-    """Return the sum of a record's row (rows.COLUMNS) but for how it is held, and its vector: they may change."""
+    """Return the checksum of a record's row (rows.COLUMNS) without its strength and its vector, which may change."""
     id_, stream, kind, text, created, _accessed, by, episode = row[:8]
     valid_from, (depth, slot, version, data, seq) = row[11], row[20:25]
     words = (
@@ -30,7 +30,7 @@ def sum_of_record(row: tuple[Any, ...]) -> int:
 
 
 def sum_of_vector(vector: bytes | None) -> int | None:
-    """Return the sum of a vector."""
+    """Return the checksum of a vector."""
     return None if vector is None else zlib.crc32(vector)
 
 

@@ -1,4 +1,4 @@
-"""The door of a memory: what may be written, checked by name; `retain`, commits and imports all come through it."""
+"""Validation of everything that is written to a memory: `retain`, commits and imports all use it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ MAX_TEXT, MAX_UTTERANCE = 100_000, 32_000
 """Maximum length of a record's text, and of one message to a mind, a life or a town, in characters (Unicode code
 points, as Python and JSON Schema count them). The REST and MCP schemas take their `maxLength` from here."""
 MAX_NAME, MAX_KEYWORDS, MAX_EVIDENCE = 500, 1_000, 100_000
-"""So many characters of a name, a keyword or what it is about; so many keywords; so many records it is drawn from."""
+"""Maximum length of a name, a keyword or a part of a triple; maximum number of keywords, and of evidence."""
 MAX_VALUES, MAX_NESTING = 20_000, 40
-"""So many values a record's data may hold, so deep in one another."""
+"""Maximum number of values in a record's data, and of levels of nesting."""
 MAX_LEVEL, MAX_DEPTH, MAX_VERSION = 32_000, 1_000_000, 2**53
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -57,12 +57,12 @@ def _clean(text: str) -> str:
 
 
 def shortened(text: str, longest: int) -> str:
-    """Return a text of at most so many characters; where it is longer its end is cut off, and that can be seen."""
+    """Return a text of at most `longest` characters; a cut end is visible."""
     return text if len(text) <= longest else f"{text[: longest - 2].rstrip()} …"
 
 
 def fitted_text(text: str) -> str:
-    """Return a text that mindstream or a framework generated as `checked_text` does, but shorten it if it is too long.
+    """Return a generated text as `checked_text` does, but shorten it if it is too long.
 
     Raises:
         InputError: nothing is left.
@@ -71,17 +71,17 @@ def fitted_text(text: str) -> str:
 
 
 def checked_importance(importance: float | None) -> float | None:
-    """Return an importance between 1 and 10, or None; else raise InputError."""
+    """Return an importance between 1 and 10, or None; otherwise raise InputError."""
     if importance is not None and not (_is_number(importance) and 1 <= importance <= 10):
         raise InputError(f"importance goes from 1 to 10, not {_shown(importance)}")
     return importance
 
 
 def checked_record(record: Record) -> Record:
-    """Return a record fit to be kept, without control characters: whatever is written comes through this door.
+    """Return a valid record, without control characters.
 
     Raises:
-        InputError: a field cannot be kept; naming it.
+        InputError: a field is invalid; the message names it.
     """
     if not (isinstance(record.id, str) and _ID.fullmatch(record.id)):
         raise InputError(f"id: 6 to 64 letters, digits, _ and - are wanted, not {_shown(record.id)}")
@@ -97,7 +97,7 @@ def legible_record(record: Record) -> Record:
     """Return a record whose text, keywords and triple are in NFC, and whose names have no control characters.
 
     Raises:
-        InputError: one of them cannot be kept; naming it.
+        InputError: one of them is invalid; the message names it.
     """
     text, by, episode = checked_text(record.text), _name(record.by, "by"), _name(record.episode, "episode")
     keywords = tuple(nfc(_name(each, "keywords")) for each in record.keywords) if record.keywords else record.keywords
@@ -108,14 +108,14 @@ def legible_record(record: Record) -> Record:
 
 
 def checked_moment(at: Moment, what: str, earliest: Moment = 0.0) -> Moment:
-    """Return a time that a calendar can write, else raise InputError."""
+    """Return a time that a calendar can write; otherwise raise InputError."""
     if not (_is_number(at) and earliest <= at <= LATEST):
         raise InputError(f"{what}: {out_of_range(at, 1970 if earliest >= 0 else 1)}")
     return at
 
 
 def check_interval(begins: Moment | None, ends: Moment | None) -> None:
-    """Raise InputError where a record would end before or as it begins: `valid_from` is included, `valid_until` not."""
+    """Raise InputError if a record would end before or as it begins: `valid_from` is included, `valid_until` not."""
     if begins is not None and ends is not None and ends <= begins:
         raise InputError(
             f"valid_until: a time after valid_from ({format_iso(begins)}) is wanted, not {format_iso(ends)}; the end is"
@@ -128,7 +128,7 @@ def _check_times(record: Record) -> None:
     checked_moment(record.accessed, "accessed")
     if record.forgotten is not None:
         checked_moment(record.forgotten, "forgotten")
-    if record.valid_from is not None:  # what it says may have held long before it was written
+    if record.valid_from is not None:  # it may have been true long before it was written
         checked_moment(record.valid_from, "valid_from", EARLIEST)
     if record.valid_until is not None:
         checked_moment(record.valid_until, "valid_until", EARLIEST)
@@ -164,8 +164,8 @@ def _check_links(record: Record) -> None:
 
 
 def _check_data(record: Record) -> None:
-    """Raise InputError where data is no JSON, or more of it than can be handled."""
-    if not isinstance(record.data, dict | Mapping):  # the first is told faster
+    """Raise InputError if data is not JSON, or too much of it."""
+    if not isinstance(record.data, dict | Mapping):  # the check for dict is faster
         raise InputError(f"data: fields by name are wanted, not {_shown(record.data)}")
     level, values = list[object]([record.data]), 0
     for _ in range(MAX_NESTING):
@@ -196,19 +196,19 @@ def _check_text(text: object) -> None:
 
 
 def check_vector(row: Vector | None) -> None:
-    """Raise InputError where a vector cannot be compared with others."""
+    """Raise InputError if a vector cannot be compared with others."""
     if row is not None and not (row.dtype == np.float16 and row.ndim == 1 and len(row) and is_finite(row)):
         raise InputError("vector: one row of finite float16 is wanted")
 
 
 def is_finite(row: Vector) -> bool:
-    """Tell whether all numbers of a vector are finite."""
+    """Return whether all numbers of a vector are finite."""
     numbers = row.astype(np.float32)
     return math.isfinite(numbers.dot(numbers))
 
 
 def check_whole(number: object, what: str, least: int, most: int) -> None:
-    """Raise InputError where a number is not a whole one between two others, both included."""
+    """Raise InputError if a number is not a whole one in this range, both ends included."""
     if not (isinstance(number, int) and not isinstance(number, bool) and least <= number <= most):
         raise InputError(f"{what}: a whole number from {least} to {most:,} is wanted, not {_shown(number)}")
 
@@ -233,7 +233,7 @@ def _about(about: Triple) -> Triple:
 
 
 def _shown(value: object) -> str:
-    """Write a value as shortly as a message can bear."""
+    """Return a value as a message shows it."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):  # a number of thousands of digits, a list of lists of lists
@@ -242,10 +242,10 @@ def _shown(value: object) -> str:
 
 
 def checked_commit(commit: Commit) -> Commit:
-    """Return a commit fit to be written; every store asks before it writes.
+    """Return a valid commit; every store calls this before it writes.
 
     Raises:
-        InputError: something in it could not be read again, or belongs to another stream.
+        InputError: a value is invalid, or belongs to another stream.
     """
     checked_moment(commit.at, "at")
     if commit.fence and not commit.fence.work:
@@ -271,7 +271,7 @@ def _check_revision(revision: Revision) -> None:
     if odd := set(revision.emptied) - {"forgotten", "valid_until", "superseded_by"}:
         raise InputError(f"forgotten, valid_until and superseded_by can be emptied, and not {sorted(odd)}")
     if revision.level is not None:
-        check_whole(revision.level, "level", -1, MAX_LEVEL + 1)  # one more than comes in: it may have been returned
+        check_whole(revision.level, "level", -1, MAX_LEVEL + 1)  # one more than for a new record: a recall may raise it
     for name, earliest in (("accessed", 0.0), ("forgotten", 0.0), ("valid_until", EARLIEST)):
         if (at := getattr(revision, name)) is not None:
             checked_moment(at, name, earliest)

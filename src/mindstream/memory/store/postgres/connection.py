@@ -75,8 +75,8 @@ def _join(url: str, migrations: Sequence[Migration], clock: SharedClock) -> _Sha
             open_database_of(url, NO_TENANT, migrations, clock).close()
         if found is None:
             place = str(Location.of(url))
-            pools = (ConnectionPool(place, partial(_connect, url, stale_s)) for stale_s in (0, STALE_S))
-            found = _shared[url] = _Shared(*pools)
+            reading, writing = (ConnectionPool(place, partial(_connect, url, stale_s)) for stale_s in (0, STALE_S))
+            found = _shared[url] = _Shared(reading, writing)
         found.migrated = len(migrations)
         found.users += 1
         return found

@@ -140,7 +140,7 @@ class PostgresStore(SqlStore):
 
     def _changed(
         self, connection: Rows, stream: StreamKey, since: int, after: int, most: int | None
-    ) -> tuple[Sequence[Sequence[Any]], int]:
+    ) -> tuple[Sequence[tuple[Any, ...]], int]:
         found = connection.execute(NEXT, (stream, since, after, None if most is None else most + 1)).fetchall()
         if most is None:
             return found, 0
