@@ -1,4 +1,4 @@
-"""The store in a PostgreSQL database; it keeps the promises of memory/store/store (mindstream.conformance)."""
+"""The store in a PostgreSQL database; it keeps the promises of memory/store/store (see conformance)."""
 
 from __future__ import annotations
 
