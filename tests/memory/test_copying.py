@@ -101,7 +101,7 @@ async def test_a_copy_is_refused_where_something_is_and_leaves_nothing_where_it_
             copy_data(source, url)  # nothing stood in its way
             monkeypatch.setattr(copying, "_summed", lambda side, table: copying.Copied(table, 0, 0))
             source = url
-        with pytest.raises(StorageError, match="not what was read"):
+        with pytest.raises(StorageError, match="differs from the source"):
             copy_data(source, target)
     monkeypatch.undo()
     with pytest.raises(InputError, match=r"postgresql://mind@.* is not empty"):

@@ -124,7 +124,7 @@ class Database:
         `look` must fetch all rows of a statement before it uses them.
 
         Args:
-            together: all statements of `look` read as of one moment; otherwise each reads what is committed then.
+            together: all statements of `look` read as of one moment; otherwise each reads the data committed then.
         """
         self._require_open()
         is_read, result = self._read_here(look, together, sys.maxsize)
@@ -230,7 +230,7 @@ def overwrite_deleted(connection: sqlite3.Connection, path: Path) -> None:
         busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if busy:
             raise StorageError(
-                f"what was deleted is gone from {path}, but another program was reading it for over {BUSY_S:.0f}"
+                f"the rows are deleted from {path}, but another program was reading it for over {BUSY_S:.0f}"
                 f" seconds: old words stay in {path.name}-wal; close that program and try again"
             )
         connection.execute("BEGIN IMMEDIATE")

@@ -25,11 +25,11 @@ T = TypeVar("T")
 class Holds(Enum):
     """The content of a text field."""
 
-    OWN = "the words of the record that the row wrote: they go with it, and else they stay whole"
-    QUOTES = "words that may be somebody's: those of an erased record are taken out of them; JSON in a text is read"
+    OWN = "the words of the record that the row wrote: they are erased with it, and otherwise unchanged"
+    QUOTES = "words that may be of any user: those of an erased record are removed from them; JSON in a text is parsed"
     NO_WORDS = "none: ids, names of models and tools, kinds, digests"
-    PERSON = "whose something is: a name, alone or after other words"
-    RECORD = "the id of a record, of whose words the row tells: with it, the row loses all of them"
+    PERSON = "the name of a person, alone or after other words"
+    RECORD = "the id of the record that the row is about: with it, the row loses all words"
 
 
 Own = Annotated[T, Holds.OWN]

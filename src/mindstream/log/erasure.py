@@ -1,4 +1,4 @@
-"""Finishes erasures of users, even if the process dies in the middle of one; deletes the files beside the database.
+"""Finishes erasures of users, even if the process dies in the middle of one; deletes the files next to the database.
 
 Before the first deletion a small file records the user and the last row of the log; it is deleted when everything is
 done. A process holds a lock on it while it erases, and the lock ends with the process. So the next process that opens
@@ -100,9 +100,8 @@ def finish_all(folder: Path, user: StreamKey) -> None:
     """Finish all interrupted erasures in this folder, and the overwriting of deleted bytes.
 
     Raises:
-        StorageError: that of `user` cannot be finished, or another program is doing it. (Those of others are
-            tried again
-            when the folder is opened next.)
+        StorageError: that of `user` cannot be finished, or another program is doing it. Those of others are tried again
+            when the folder is opened next.
     """
     for place in sorted(folder.glob(INTENTS)):
         try:
@@ -138,13 +137,13 @@ def overwrite_where_due(
     look_ms: float = BUSY_S * 1000,
     outdated: Callable[[sqlite3.Connection], list[Path]] | None = None,
 ) -> bool:
-    """Overwrite the bytes of erased rows where they are not gone yet; return whether that was so.
+    """Overwrite the bytes of erased rows if that is due; return whether it was.
 
     Args:
-        outdated: returns the kept columns that hold something of them; None: all may.
+        outdated: returns the kept columns that contain something erased; None: delete all.
 
     Raises:
-        StorageError: another program reads on, or is in the way.
+        StorageError: another program keeps reading, or blocks it.
     """
     with connect_beside(folder) as connection:
         connection.execute(f"PRAGMA busy_timeout = {look_ms:.0f}")
@@ -184,7 +183,7 @@ def finish(folder: Path, intent: Intent) -> None:
 
 
 def files_of(folder: Path, user: StreamKey) -> list[Path]:
-    """Return the files beside the database that contain something of a user.
+    """Return the files next to the database that contain something of a user.
 
     Typed history; and, of all users: what gates learned, columns, and copies from before a repair.
     """
@@ -259,7 +258,7 @@ def _lock(descriptor: int) -> None:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise StorageError("another program is erasing that user just now; wait until it is done") from None
+            raise StorageError("another program is erasing that user; wait until it is done") from None
 
 
 def _read(descriptor: int) -> Intent | None:
@@ -297,7 +296,7 @@ def _settle(folder: Path) -> None:
             os.close(descriptor)
 
 
-# Typed history of the terminal: a file beside the database, from which entries can be removed.
+# Typed history of the terminal: a file next to the database, from which entries can be removed.
 
 
 ENTRY = re.compile(r"^(?=# )", re.MULTILINE)
@@ -330,7 +329,7 @@ def erase_typed(folder: Path, user: StreamKey, is_meant: Callable[[str], bool], 
     except OSError as error:
         with contextlib.suppress(OSError):
             beside.unlink(missing_ok=True)
-        raise StorageError(f"{path} cannot be written anew: {error.strerror}; do that, then forget again") from None
+        raise StorageError(f"{path} cannot be rewritten: {error.strerror}; do that, then forget again") from None
 
 
 def _typed_at(entry: str) -> float:

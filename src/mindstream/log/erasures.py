@@ -81,7 +81,7 @@ def after(connection: Sql, number: int) -> tuple[str, list[Erased]]:
 
 @dataclass(slots=True)
 class Reading:
-    """A task that reads a user's words and writes what it derives from them.
+    """A task that reads a user's words and writes data derived from them.
 
     Attributes:
         upto: the number of the last erasure when it began to read, or of its own erasure.
@@ -151,7 +151,7 @@ def check(connection: Sql, stream: str, opened: int | None, words_read: int | No
     if (upto := last(connection)) <= min(known) or (lost := lost_since(connection, stream, min(known))) is None:
         return upto
     if lost:
-        raise ErasedMeanwhile("all that was kept of this mind was erased meanwhile: open it anew")
+        raise ErasedMeanwhile("all data of this mind was erased: open it again")
     if words_read is not None and lost_since(connection, stream, words_read) is not None:
-        raise ErasedMeanwhile("words of this mind were forgotten after they were read here: read it again", whole=False)
+        raise ErasedMeanwhile("words of this mind were erased after they were read here: read it again", whole=False)
     return upto

@@ -90,7 +90,7 @@ def _named(mode: int) -> str:
 
 
 GATES = "gate-*.npz"
-"""Files in which gates of older versions stored what they had learned from users' words."""
+"""Files in which gates of older versions stored data derived from users' words."""
 UNFINISHED_GATES = ".gate-*.tmp"
 COPIES = "mended-*"
 """Folders with copies from before a repair; they contain users' words."""
@@ -134,13 +134,13 @@ def explain_errors(path: Path) -> Iterator[None]:
         yield
     except MindstreamError:
         raise
-    except OverflowError as error:  # what is counted here has reached the highest number that SQLite can hold
+    except OverflowError as error:  # a counter has reached the highest number of SQLite
         raise StorageError(f"{path}: a number in it is beyond all that can be counted; {MEND}") from error
     except UnicodeDecodeError as error:  # in SQLite's own words about the damage
         raise StorageError(f"{path}: the file is damaged; {MEND}, or put a copy back in its place") from error
     except sqlite3.Error as error:
         code = (error.sqlite_errorname if hasattr(error, "sqlite_errorname") else "") or ""
-        text = "".join(each if each.isprintable() else "?" for each in str(error))  # it may repeat what is damaged
+        text = "".join(each if each.isprintable() else "?" for each in str(error))  # it may quote damaged data
         if is_busy(error):
             advice = f"another program has held it for over {BUSY_S:.0f} seconds; close that program and try again"
         elif code.startswith("SQLITE_NOTADB"):

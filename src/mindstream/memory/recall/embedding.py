@@ -133,14 +133,14 @@ class Embedding:
         return vectors
 
     async def soon(self, texts: Sequence[str]) -> Floats | None:
-        """Embed a question; None where the embedder does not answer in time, or is known not to."""
+        """Embed a question; None: the embedder does not answer in time, or did not before."""
         rows = None if self.is_silent else await self._within(SOON_S, texts)
         if rows is None:
             self.is_slow = self.is_silent = True
         return rows
 
     async def patiently(self, texts: Sequence[str]) -> Floats | None:
-        """Embed, however long it takes, and learn how long others would have to wait; None where it fails."""
+        """Embed with a long timeout, and measure whether others would have to wait; None: it fails."""
         began = REAL.elapsed()
         rows = await self._within(LONG_S, texts)
         took = REAL.elapsed() - began - EACH_S * len(texts) if rows is not None else LONG_S
@@ -158,7 +158,6 @@ class Embedding:
         return np.stack([known[text] for text in texts])
 
     async def _asked(self, patience_s: float, texts: Sequence[str]) -> Floats | None:
-        """Ask the embedder itself."""
         patience_s = LONG_S if self._in_process else patience_s
         try:
             async with asyncio.timeout(patience_s):
@@ -168,7 +167,7 @@ class Embedding:
                 while len(self._recent) > RECENT:
                     del self._recent[next(iter(self._recent))]
             return rows
-        except TimeoutError as late:  # an endpoint that failed is asked again meanwhile
+        except TimeoutError as late:  # the provider was retrying a failed call
             failed = next((str(each) for each in causes(late) if isinstance(each, ModelUnavailable)), "")
             self.is_silent = self.is_silent or bool(failed)
             self.failure = failed or f"it said nothing for {patience_s:.1f} s"

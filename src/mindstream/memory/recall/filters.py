@@ -47,7 +47,9 @@ ALL = Filters()
 def allowed_mask(columns: Columns, filters: Filters, now: Moment, alike: Mapping[str, Sequence[int]]) -> Mask:
     """Mark the records that pass; `alike`: the rows whose large values match `where` (`compare_large`)."""
     at = now if filters.as_of is None else filters.as_of
-    mask: Mask = columns.forgotten.values > -np.inf if filters.over else columns.held_at(at)  # all but what was erased
+    mask: Mask = (
+        columns.forgotten.values > -np.inf if filters.over else columns.held_at(at)
+    )  # all except erased records
     if filters.as_of is not None:
         mask &= (columns.created.values <= at) & (columns.valid_from.values <= at)
     if filters.kinds is not None:

@@ -19,7 +19,7 @@ from mindstream.text.dates import DateSpan, spans, without_dates
 from mindstream.text.words import STOP, both_ends, first_and_last, plain_words, terms
 
 MOST_TERMS = 400
-"""Maximum number of words that are looked up, the first and the last ones of the question."""
+"""Maximum number of words used, the first and the last ones of the question."""
 CAPITAL = re.compile(r"\b[A-Z][a-z]{2,}")
 MOST_CAPITALS = 20
 """Maximum number of capitalised words that are compared with names."""
@@ -119,8 +119,8 @@ SHORT, LONG = 3, 5
 """Minimum number of letters of a short form, and of a misspelt name."""
 OFTEN = 5
 BY_ONE, EPISODES = 0.9, 0.5
-"""A word is what one of two speakers calls the other if it occurs at least so often, this share of it is said by one
-of them, and it occurs in this share of that speaker's episodes."""
+"""Criteria for a word that one of two speakers calls the other: minimum number of uses, share of them by one speaker,
+and share of that speaker's episodes."""
 
 
 def find_bearer(word: str, columns: Columns, begins_sentence: bool = False) -> int:
@@ -168,7 +168,7 @@ def _find_called(term: str, holds: NDArray[np.int64], columns: Columns) -> int:
 
 
 WISH = re.compile(r"\b(?:can|could|would|will|do)\s+you\b", re.IGNORECASE)
-"""After these words, "you" requests something now and does not ask what was said."""
+"""In such a phrase, "you" requests something now; it does not refer to an earlier message."""
 WORD = re.compile(r"[a-z]+|[我你您]们?", re.IGNORECASE)
 ASKER = frozenset({"i", "me", "my", "mine", "myself", "我"})
 ASKED = frozenset({"you", "your", "yours", "yourself", "你", "您"})

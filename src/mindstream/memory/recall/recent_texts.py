@@ -1,4 +1,4 @@
-"""The records that recall returned recently: when a model writes their words back, nothing new was said.
+"""The records that recall returned recently: when a model repeats their words, they are not stored again.
 
 Without this check a memory fills with its own echo: one that kept the recalled text contained 97.8 % junk after a month
 (mem0, issue 4573).

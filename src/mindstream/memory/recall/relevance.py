@@ -26,7 +26,7 @@ ALSO = 1000
 OTHERS = 100
 """Number of records added to the size of a stream, so that words keep their weight in a short one."""
 TERMS_AT_ONCE = 16
-"""Number of words that are looked up at once; most questions have fewer."""
+"""Number of words that are processed at once; most questions have fewer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

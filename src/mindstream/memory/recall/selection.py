@@ -27,7 +27,7 @@ FOLLOWED = ("kind", "by", "group", "asks", "created")
 """Columns that scoring reads, except those of neighbours; each is collected at its first use."""
 
 BESIDE = ThreadPoolExecutor(1, "vectors")
-"""Compares vectors while words are looked up: numpy releases the interpreter lock."""
+"""Compares vectors in parallel with the search for words: numpy releases the interpreter lock."""
 
 
 class LookedUp(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import index
-from typing import Any, SupportsIndex, overload
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from mindstream.text.lexical import Postings
 
 Array = NDArray[Any]
 LONGEST = 100
-"""Maximum length of a text that is looked up here; longer ones, and nested values, are compared in the store."""
+"""Maximum length of a text in these lookups; longer ones, and nested values, are compared in the store."""
 IS, IS_SOMETHING, IS_LARGE = "\0=", "\0+", "\0#"
 TAKES_PART = 0.1
 """Share of the messages from which on a speaker takes part in the conversation and sets its measure."""
@@ -24,8 +24,8 @@ DOUBTED = 5
 """Weight, in messages, of the average length of all messages in the estimate of a speaker's usual length."""
 
 
-class RecordIds(Sequence[str]):
-    """The ids of a stream's records, in the order of writing: arrays from a file, and a list of the others.
+class RecordIds:
+    """The ids of a stream's records, in the order of writing: an array from a file, and a list of the others.
 
     Attributes:
         position: the row of each id that was not erased.
@@ -39,25 +39,14 @@ class RecordIds(Sequence[str]):
     def __len__(self) -> int:
         return len(self._kept) + len(self._new)
 
-    @overload
-    def __getitem__(self, at: SupportsIndex) -> str: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[str]: ...
-    def __getitem__(self, at: SupportsIndex | slice) -> str | list[str]:
-        if isinstance(at, slice):
-            return [self[each] for each in range(*at.indices(len(self)))]
-        place, kept = index(at), len(self._kept)
-        place += len(self) if place < 0 else 0
-        return self._new[place - kept] if place >= kept else bytes(self._kept[place]).decode()
+    def __getitem__(self, at: SupportsIndex) -> str:
+        row, kept = index(at), len(self._kept)
+        row += len(self) if row < 0 else 0
+        return self._new[row - kept] if row >= kept else bytes(self._kept[row]).decode()
 
     def __iter__(self) -> Iterator[str]:
         yield from (bytes(id_).decode() for id_ in self._kept)
         yield from self._new
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, RecordIds | list) and list(self) == list(other)
-
-    __hash__ = None  # type: ignore[assignment]
 
     def append(self, id_: str) -> int:
         """Add an id; return its row."""
@@ -153,7 +142,7 @@ class Fields:
         return ~mask if value is None else mask
 
     def rows(self, name: str, value: str) -> list[int] | None:
-        """Return the rows that have this text there; None: it is too long to be looked up."""
+        """Return the rows that have this text there; None: it is too long for a lookup."""
         return self.postings.of(_key(name, value)).tolist() if is_plain(value) else None
 
     def large(self, name: str) -> list[int]:
@@ -180,7 +169,7 @@ def entries(record: Record) -> Iterator[tuple[str, JsonValue]]:
 
 
 def is_plain(value: JsonValue) -> bool:
-    """Return whether a value is looked up in the columns."""
+    """Return whether these lookups contain a value."""
     return len(value) <= LONGEST if isinstance(value, str) else not isinstance(value, list | dict)
 
 

@@ -15,9 +15,9 @@ from mindstream.log.events import DocumentsRead, Unknown, every_kind, read_event
 from mindstream.log.names import StreamKey, tenant_of
 from mindstream.log.sql import Sql
 from mindstream.memory.store import erasure
+from mindstream.memory.store.queries import marks
 from mindstream.memory.store.redaction import MARK
 from mindstream.memory.store.store import Erasure
-from mindstream.memory.store.sums import sum_of_event
 
 
 @dataclass(slots=True)
@@ -28,7 +28,7 @@ class Left:
         rows: rows of the log that the person wrote, or that name the person.
         ids: the person's records, and ids of rejected contributions.
         words: the texts of all of it.
-        whole: no other user uses the stream: all of it is erased.
+        whole: no other user uses the stream: the whole stream is erased.
     """
 
     stream: StreamKey
@@ -70,7 +70,7 @@ def find(connection: Sql, person: str, own: StreamKey) -> list[Left]:
             left = found.setdefault(stream, Left(stream))
             left.ids.add(id_)
             left.words.append(text)
-            left.rows |= {seq} if _is_by(connection, seq, person) else set()
+            left.rows |= {seq} if erasure.read_row(connection, seq)[1] == person else set()
     whole = [
         Left(stream, whole=True)
         for stream, readers in readers_of(connection).items()
@@ -104,7 +104,8 @@ def erase(connection: Sql, person: str, left: Left, changed: int) -> None:
 def delete_copies(connection: Sql) -> None:
     """Delete the rows that are copies of rows of all streams."""
     kinds = [kind for kind, shape in every_kind().items() if shape.of_all]
-    connection.execute(f"DELETE FROM log WHERE kind IN ({','.join('?' * len(kinds))})", kinds)
+    if kinds:  # PostgreSQL refuses an empty list
+        connection.execute(f"DELETE FROM log WHERE kind IN ({marks(kinds)})", kinds)
 
 
 def forget_reader(connection: Sql, person: str, own: StreamKey) -> None:
@@ -121,27 +122,18 @@ def _naming_streams(connection: Sql) -> set[str]:
         for kind, shape in every_kind().items()
         if any(Holds.PERSON in each.holds for each in declared(shape).values())
     ]
-    marks = ",".join("?" * len(kinds))
-    return {row[0] for row in connection.execute(f"SELECT DISTINCT mind FROM log WHERE kind IN ({marks})", kinds)}
-
-
-def _is_by(connection: Sql, seq: int, person: str) -> bool:
-    row = connection.execute("SELECT by FROM log WHERE seq = ?", (seq,)).fetchone()
-    return row is not None and row[0] == person
+    sql = f"SELECT DISTINCT mind FROM log WHERE kind IN ({marks(kinds)})"
+    return {row[0] for row in connection.execute(sql, kinds)} if kinds else set()
 
 
 def _take_name(connection: Sql, seq: int, person: str) -> None:
-    mind, at, by, kind, payload, system = connection.execute(
-        "SELECT mind, at, by, kind, payload, system FROM log WHERE seq = ?", (seq,)
-    ).fetchone()
+    _, by, kind, payload = erasure.read_row(connection, seq)
     held, fields = _read(kind, payload)
     new = {
         name: _without(person, value) if Holds.PERSON in _holds(fields, name) else value for name, value in held.items()
     }
-    by = MARK if by == person else by
     payload = payload if new == held else json.dumps(new, ensure_ascii=False)
-    total = sum_of_event(mind, at, by, kind, payload, system)
-    connection.execute("UPDATE log SET by = ?, payload = ?, sum = ? WHERE seq = ?", (by, payload, total, seq))
+    erasure.rewrite_row(connection, seq, MARK if by == person else by, payload)
 
 
 def _read(kind: str, payload: str) -> tuple[dict[str, Any], Mapping[str, Declared]]:

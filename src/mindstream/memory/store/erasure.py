@@ -22,7 +22,7 @@ from mindstream.log.events import Event, Unknown, every_kind, printable, read_ev
 from mindstream.log.names import StreamKey
 from mindstream.log.sql import Sql
 from mindstream.memory.store import registry
-from mindstream.memory.store.queries import among
+from mindstream.memory.store.queries import among, marks
 from mindstream.memory.store.record import UNIQUE, Record, same_words
 from mindstream.memory.store.redaction import MARK, ErasedWords, rewrite_texts
 from mindstream.memory.store.rows import COLUMNS
@@ -129,7 +129,7 @@ def _rows_to_search(connection: Sql, stream: StreamKey, carriers: Carriers) -> I
     searched = [kind for (kind,) in connection.execute(kinds, (stream, stream)) if _may_quote(kind)]
     sql = "SELECT seq, kind, payload FROM log WHERE mind = ? AND kind IN ({}) AND seq > ?"
     if searched:
-        yield from connection.execute(sql.format(_marks(searched)), (stream, *searched, carriers.seq))
+        yield from connection.execute(sql.format(marks(searched)), (stream, *searched, carriers.seq))
     own = sorted(carriers.own | carriers.bare)
     for row in among(
         connection, "SELECT seq, kind, payload, mind FROM log WHERE seq IN ({}) AND seq > ?", own, carriers.seq
@@ -141,7 +141,7 @@ def _rows_to_search(connection: Sql, stream: StreamKey, carriers: Carriers) -> I
         "WITH RECURSIVE found(mind) AS (SELECT min(mind) FROM log UNION ALL SELECT (SELECT min(mind) FROM log"
         " WHERE mind > found.mind) FROM found WHERE found.mind IS NOT NULL)"
         " SELECT log.seq, log.kind, log.payload FROM found JOIN log ON log.mind = found.mind"
-        f" WHERE log.kind IN ({_marks(shared)}) AND log.mind <> ? AND log.seq > ?"
+        f" WHERE log.kind IN ({marks(shared)}) AND log.mind <> ? AND log.seq > ?"
     )
     if shared:
         yield from connection.execute(minds, (*shared, stream, carriers.seq))
@@ -159,10 +159,6 @@ def _quotes(shape: type[BaseModel]) -> bool:
         each.is_searched or Holds.RECORD in each.holds or (each.model is not None and _quotes(each.model))
         for each in declared(shape).values()
     )
-
-
-def _marks(values: Iterable[object]) -> str:
-    return ",".join("?" for _ in values)
 
 
 def erase(connection: Sql, stream: StreamKey, found: Carriers | None, changed: int) -> int:
@@ -214,12 +210,8 @@ def redact(connection: Sql, stream: StreamKey, carriers: Carriers, changed: int)
     """Replace the words by a mark, in the transaction that erases the records."""
     words = carriers.words
     for seq in sorted(carriers.log):
-        mind, at, by, kind, payload, system = connection.execute(
-            "SELECT mind, at, by, kind, payload, system FROM log WHERE seq = ?", (seq,)
-        ).fetchone()
-        new = _redacted_event(kind, payload, seq, carriers)
-        total = sum_of_event(mind, at, by, kind, new, system)
-        connection.execute("UPDATE log SET payload = ?, sum = ? WHERE seq = ?", (new, total, seq))
+        _, by, kind, payload = read_row(connection, seq)
+        rewrite_row(connection, seq, by, _redacted_event(kind, payload, seq, carriers))
     for number in sorted(carriers.work):
         (error,) = connection.execute("SELECT error FROM work WHERE id = ?", (number,)).fetchone()
         connection.execute("UPDATE work SET error = ? WHERE id = ?", (words.redact(error), number))
@@ -234,6 +226,21 @@ def redact(connection: Sql, stream: StreamKey, carriers: Carriers, changed: int)
                 (*new_fields, same, changed, id_, stream),
             )
             _sum_anew(connection, id_)
+
+
+def read_row(connection: Sql, seq: int) -> tuple[str, str, str, str]:
+    """Return mind, `by`, kind and payload of a row of the log; empty ones if it does not exist."""
+    row = connection.execute("SELECT mind, by, kind, payload FROM log WHERE seq = ?", (seq,)).fetchone()
+    return row or ("", "", "", "")
+
+
+def rewrite_row(connection: Sql, seq: int, by: str, payload: str) -> None:
+    """Change `by` and payload of a row of the log, with its checksum."""
+    mind, at, kind, system = connection.execute(
+        "SELECT mind, at, kind, system FROM log WHERE seq = ?", (seq,)
+    ).fetchone()
+    values = (by, payload, sum_of_event(mind, at, by, kind, payload, system), seq)
+    connection.execute("UPDATE log SET by = ?, payload = ?, sum = ? WHERE seq = ?", values)
 
 
 def _find_records(connection: Sql, stream: StreamKey, carriers: Carriers) -> None:
@@ -261,17 +268,12 @@ def _rewrite(connection: Sql, stream: StreamKey, carriers: Carriers, changed: in
             (record.text, json.dumps(dict(record.data), ensure_ascii=False), changed, id_, stream),
         )
         _sum_anew(connection, id_)
-        row = connection.execute(
-            "SELECT mind, at, by, kind, payload, system FROM log WHERE seq = ?", (record.seq,)
-        ).fetchone()
-        held: dict[str, Any] = _parsed(row[4], dict) if row else {}
-        if held and row[0] == stream:
-            says = {"patch": record.data.get("patch", {})} if row[3] == "belief_changed" else {"text": record.text}
-            mind, at, by, kind, payload, system = row
+        mind, by, kind, payload = read_row(connection, record.seq)
+        held: dict[str, Any] = _parsed(payload, dict)
+        if held and mind == stream:
+            says = {"patch": record.data.get("patch", {})} if kind == "belief_changed" else {"text": record.text}
             is_own = all(Holds.OWN in _fields(kind, payload).get(name, UNKNOWN).holds for name in says)
-            new = json.dumps(held | says, ensure_ascii=False) if is_own else payload
-            total = sum_of_event(mind, at, by, kind, new, system)
-            connection.execute("UPDATE log SET payload = ?, sum = ? WHERE seq = ?", (new, total, record.seq))
+            rewrite_row(connection, record.seq, by, json.dumps(held | says, ensure_ascii=False) if is_own else payload)
 
 
 def _sum_anew(connection: Sql, id_: str) -> None:

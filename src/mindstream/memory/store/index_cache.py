@@ -238,7 +238,7 @@ class IndexCache:
         stream: StreamKey,
         work: Callable[[StreamKey], Coroutine[Any, Any, None]],
     ) -> None:
-        """Start background work; if the store fails meanwhile, the next access does it."""
+        """Start background work; if the store fails, the next access does it."""
 
         async def run() -> None:
             with contextlib.suppress(MindstreamError, OSError):

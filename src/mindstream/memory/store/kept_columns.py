@@ -1,4 +1,4 @@
-"""Columns of long streams in files beside the store, so that a process need not read every record at its start.
+"""Columns of long streams in files next to the store, so that a process need not read every record at its start.
 
 A file holds arrays: a header that says where each begins, checksums, and room behind each array to grow into. It is
 mapped, not read: the system loads pages when they are used and drops them when memory is scarce. What a process writes
@@ -147,7 +147,7 @@ def writing(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, Array | Li
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[Any]:
-    """Open a file that no other process writes meanwhile; delete it at the end, if it is still in this place.
+    """Open a file that no other process writes; delete it at the end, if it is still in this place.
 
     Raises:
         OSError: another process writes it.

@@ -1,8 +1,8 @@
-"""Finds what is forgotten together with records: what was derived from them alone, and the rows of the log about it.
+"""Finds what is forgotten together with records: records derived from them alone, and rows of the log.
 
 An answer is derived from the utterance that it answers; a thought of the log from the utterances that it is about, and
 so are the tool calls of its run. A correction is derived from the evidence of the record that it corrects.
-All of it is found by indexes (tables `lineage` and `log_lineage`), without reading the rest of the stream.
+The search uses indexes (tables `lineage` and `log_lineage`), without reading the rest of the stream.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class _Lineage:
         return (str(asked),) if asked else ()
 
     def below(self, ids: Iterable[str]) -> dict[str, list[str]]:
-        """Return what was directly derived from each of some records."""
+        """Return the records that were directly derived from each of some records."""
         missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in self._below]
         self._below.update({id_: [] for id_ in missing})
         sql = (

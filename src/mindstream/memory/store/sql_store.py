@@ -49,7 +49,7 @@ FEW = 20
 MAX_IN_PLACE = 256
 """Maximum number of records that an erasure removes in place from columns in memory; for more they are rebuilt."""
 NEWEST = 20
-"""Number of records of each kind whose embedder is looked up."""
+"""Number of records of each kind whose embedder is read."""
 WALKED = 256
 """Number of records that a walk reads at a time."""
 OPEN = "\n"
@@ -66,7 +66,7 @@ class SqlDatabase(Protocol):
         """Run `look` on the committed data as of one moment; `once`: it executes a single statement."""
 
     async def glance(self, look: Callable[[Any], T]) -> T:
-        """Read a few rows by an index; each statement of `look` reads what is committed then."""
+        """Read a few rows by an index; each statement of `look` reads the data committed then."""
 
     def snapshot(self) -> AbstractAsyncContextManager[Snapshot]:
         """Open a connection on which the database does not change until the block ends."""
@@ -129,7 +129,7 @@ class SqlStore(Store):
         raise NotImplementedError
 
     def _erase_beside(self, stream: StreamKey, found: Carriers) -> None:
-        """Remove the words of erased records from files beside the database."""
+        """Remove the words of erased records from files next to the database."""
         raise NotImplementedError
 
     async def _rows(self, sql: str, values: Sequence[Any] = (), *, few: bool = False) -> list[Any]:
@@ -404,7 +404,7 @@ class SqlStore(Store):
     ) -> list[BackgroundWork]:
         """Remove erased records from columns in memory; return the objects that did so."""
         touched = {*found.records, *found.rewritten} - found.ids
-        if not before or not touched <= before.keys():  # too many, or one was written meanwhile
+        if not before or not touched <= before.keys():  # too many, or one is new
             return []
         after = await self.records(stream, sorted(touched))
         gone = [before[id_] for id_ in found.ids if id_ in before]

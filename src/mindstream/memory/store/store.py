@@ -164,7 +164,7 @@ class Closure:
 
     Attributes:
         asked: those records, and earlier wordings of them; gone: also all that was derived from them alone.
-        below: what was derived from `gone`, and from other records, too.
+        below: records derived from `gone`, and from other records, too.
         rows: rows of the log that lose all words.
         answered: the mind's own messages that are derived from `asked`.
         order: the numbers of the records in `gone` or `below`, in the order of writing.
@@ -470,9 +470,9 @@ class MaintenanceStore(Protocol):
         """Delete records (ids) permanently and return how many; None: the whole stream with its log and work.
 
         Their words are also removed from rows of the log, and from records derived from them: a mark replaces them (see
-        memory/store/erasure for the exceptions). All of it is one transaction; the bytes are gone after `compact`.
+        memory/store/erasure for the exceptions). It is one transaction; the bytes are gone after `compact`.
         An `Erasure`
-        removes more, also from files beside the log.
+        removes more, also from files next to the log.
         """
 
     async def compact(self) -> None:

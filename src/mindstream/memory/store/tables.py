@@ -128,7 +128,7 @@ def _m010_retention_policy(connection: sqlite3.Connection) -> None:
 
 
 def _m011_lineage(connection: sqlite3.Connection) -> None:
-    """Index what was derived from a record or a row of the log, and records without a vector.
+    """Index the descendants of records and of rows of the log, and records without a vector.
 
     Triggers keep `lineage` and `log_lineage` up to date with every insert and delete, in the same transaction.
     """

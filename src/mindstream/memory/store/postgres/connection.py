@@ -142,7 +142,7 @@ class PostgresDatabase:
         return await asyncio.to_thread(self.run, look, AT_ONCE if once else OF_ONE_MOMENT)
 
     async def glance(self, look: Callable[[Rows], T]) -> T:
-        """Run `look`, which reads a few rows by an index; each statement reads what is committed then."""
+        """Run `look`, which reads a few rows by an index; each statement reads the data committed then."""
         return await asyncio.to_thread(self.run, look, AT_ONCE)
 
     def run(self, look: Callable[[Rows], T], first: bytes = OF_ONE_MOMENT, within_s: float = WAIT_S) -> T:

@@ -1,7 +1,7 @@
 """Copies a data folder's file into a PostgreSQL database, or back, with counts and checksums on both sides.
 
 The target is written in one transaction: an interrupted copy leaves nothing and is started again. Rows keep their
-numbers, so that readers can continue "after" one. Files beside a folder's database (typed history, results of
+numbers, so that readers can continue "after" one. Files next to a folder's database (typed history, results of
 operations) are not copied.
 """
 
@@ -63,7 +63,7 @@ def copy(source: Location, target: Location) -> list[Copied]:
 
     Raises:
         InputError: neither of them is a database, or both are; or the target is not empty.
-        StorageError: one of them cannot be used, or what was written is not what was read.
+        StorageError: one of them cannot be used, or the copy differs from the source.
     """
     if (source.folder is None) == (target.folder is None):
         raise InputError("one of the two has to be a folder, and the other postgresql://user@host:port/db")
@@ -76,7 +76,7 @@ def copy(source: Location, target: Location) -> list[Copied]:
         written = [_summed(new, table) for table in COPIED]
         if written != read:
             odd = ", ".join(one.table for one, other in zip(read, written, strict=True) if one != other)
-            raise StorageError(f"what was written is not what was read ({odd}); nothing of it is kept")
+            raise StorageError(f"the copy differs from the source ({odd}); nothing of it is kept")
     return read
 
 

@@ -271,7 +271,7 @@ STEP_12 = (
 
 
 def _m012_lineage(connection: Connection) -> None:
-    """Index what was derived from a record or a row of the log, and records without a vector."""
+    """Index the descendants of records and of rows of the log, and records without a vector."""
     _for_all_tenants(connection, ("records", "log"), STEP_12)
     _isolate_by_tenant(connection, LINEAGE)
 

@@ -133,7 +133,7 @@ class CommitWriter(GroupWriter):
             connection.execute(FIRST)
 
     def _commit(self, connection: Connection, notified: Iterable[str]) -> None:
-        """Commit; if the connection breaks meanwhile, find out whether it was committed.
+        """Commit; if the connection breaks, find out whether it was committed.
 
         Raises:
             psycopg.Error: it was not.
