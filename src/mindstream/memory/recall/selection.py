@@ -23,7 +23,7 @@ Mask = NDArray[np.bool_]
 LONG = 20_000
 """Number of records up to which a stream is scored as a whole."""
 BY_WORDS, NEAR, NEWEST, DATED = 1_000, 1_000, 100, 400
-FOLLOWED = ("kind", "by", "group", "asks", "created")
+FOLLOWED = ("kind", "by", "group", "asks", "ends_asking", "created")
 """Columns that scoring reads, except those of neighbours; each is collected at its first use."""
 
 BESIDE = ThreadPoolExecutor(1, "vectors")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import index
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,13 @@ class RecordIds:
     def __len__(self) -> int:
         return len(self._kept) + len(self._new)
 
-    def __getitem__(self, at: SupportsIndex) -> str:
+    @overload
+    def __getitem__(self, at: SupportsIndex) -> str: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[str]: ...
+    def __getitem__(self, at: SupportsIndex | slice) -> str | list[str]:
+        if isinstance(at, slice):
+            return [self[each] for each in range(*at.indices(len(self)))]
         row, kept = index(at), len(self._kept)
         row += len(self) if row < 0 else 0
         return self._new[row - kept] if row >= kept else bytes(self._kept[row]).decode()

@@ -51,7 +51,7 @@ class Columns:
         named: for each word that begins a name, the names.
         kind: the code of KIND_CODES.
         group: the episode, for episodic kinds only; -1: none. `before`, `after`: the neighbours in it; -1: none.
-        asks: the last 80 characters contain a question.
+        asks: the last 80 characters contain a question; ends_asking: the text ends with one.
         importance: NaN: not rated. valid_from, valid_until, forgotten: infinite: open.
         open: neither `valid_until` nor `forgotten` is set.
         group_of, last: for each episode its group, and for each group the row of its last record; -1: none.
@@ -85,7 +85,7 @@ class Columns:
         self.episodes: dict[str, int] = {}
         self.kind, self.level = GrowingArray(np.int8), GrowingArray(np.int16)
         self.by, self.episode, self.group, self.before, self.after = _growing(np.int32, 5)
-        self.asks, self.lasting, self.open, self.compared = _growing(np.bool_, 4)
+        self.asks, self.ends_asking, self.lasting, self.open, self.compared = _growing(np.bool_, 5)
         self.importance = GrowingArray(np.float32)
         self.created, self.accessed, self.valid_from, self.valid_until, self.forgotten = _growing(np.float64, 5)
         self.group_of, self.last = _growing(np.int32, 2)
@@ -261,7 +261,7 @@ class Columns:
 
     def _reword(self, at: int, record: Record) -> None:
         self._revise(at, record)
-        self.asks.values[at] = is_asking(record.text)
+        self.asks.values[at], self.ends_asking.values[at] = _asking(record.text)
         self.compared.values[at] = self._comparable(record) is not None
         for keyword in _keywords(record):
             self.keywords.add(keyword, at)
@@ -321,7 +321,9 @@ class Columns:
         self.group.append(group)
         self.before.append(before)
         self.after.append(-1)
-        self.asks.append(is_asking(record.text))
+        asks, ends_asking = _asking(record.text)
+        self.asks.append(asks)
+        self.ends_asking.append(ends_asking)
         self.created.append(record.created)
         for revised in (self.level, self.lasting, self.importance, self.accessed, self.open):
             revised.append(0)
@@ -446,8 +448,13 @@ def _without(
 
 def is_asking(text: str) -> bool:
     """Return whether the last characters of a text contain a question."""
+    return _asking(text)[0]
+
+
+def _asking(text: str) -> tuple[bool, bool]:
+    """Return whether the last characters of a text contain a question, and whether they end with one."""
     ending = text[-ASKS_WITHIN:].rstrip()
-    return "?" in ending or "？" in ending
+    return "?" in ending or "？" in ending, ending.endswith(("?", "？"))
 
 
 def _terms(record: Record) -> list[str]:
