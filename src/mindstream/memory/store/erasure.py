@@ -25,9 +25,8 @@ from mindstream.memory.store import registry
 from mindstream.memory.store.queries import among, marks
 from mindstream.memory.store.record import UNIQUE, Record, same_words
 from mindstream.memory.store.redaction import MARK, ErasedWords, rewrite_texts
-from mindstream.memory.store.rows import COLUMNS
+from mindstream.memory.store.rows import COLUMNS, sum_of_event, sum_of_record
 from mindstream.memory.store.store import Erasure, erases_no_name
-from mindstream.memory.store.sums import sum_of_event, sum_of_record
 from mindstream.memory.store.word_index.in_sqlite import remove_from_word_index
 
 T = TypeVar("T")

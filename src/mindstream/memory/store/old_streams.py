@@ -8,8 +8,7 @@ from collections.abc import Callable
 from mindstream.errors import InputError
 from mindstream.log.names import MARK, StreamKind, StreamName, name_of
 from mindstream.memory.store.registry import first_of, register_old, unknown_keys
-from mindstream.memory.store.rows import COLUMNS
-from mindstream.memory.store.sums import sum_of_event, sum_of_record
+from mindstream.memory.store.rows import COLUMNS, sum_of_event, sum_of_record
 
 KEYED = {"work": "mind", "checkpoints": "stream", "erased": "stream"}
 """The columns with the key of a stream that are in no checksum, by table."""

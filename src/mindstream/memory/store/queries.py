@@ -9,8 +9,7 @@ from mindstream.log.events import Logged, Unknown, printable, read_event
 from mindstream.log.names import StreamKey
 from mindstream.log.sql import Sql
 from mindstream.memory.store.record import Kind
-from mindstream.memory.store.rows import FIELDS
-from mindstream.memory.store.salvage import moment
+from mindstream.memory.store.rows import FIELDS, moment
 
 MAX_VALUES = 500
 """Maximum number of values in one `IN` condition."""

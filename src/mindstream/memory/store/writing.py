@@ -13,9 +13,8 @@ from mindstream.log.sql import Sql
 from mindstream.memory.fading import StrengthState
 from mindstream.memory.store import checkpoints, registry
 from mindstream.memory.store.record import UNIQUE, Record, same_words_once
-from mindstream.memory.store.rows import COLUMNS, INSERT, insertion, record_of
+from mindstream.memory.store.rows import COLUMNS, INSERT, insertion, record_of, sum_of_event, sum_of_vector
 from mindstream.memory.store.store import Commit, Entry, Revision
-from mindstream.memory.store.sums import sum_of_event, sum_of_vector
 
 REVISED = tuple(f.name for f in fields(Revision) if f.name not in ("id", "was", "holds", "emptied"))
 HOLDS = "(valid_until IS NULL OR valid_until > ?) AND forgotten IS NULL"
