@@ -12,7 +12,7 @@ from keys import key_of
 
 from mindstream import Coach, Memory, Mind, SqliteStore, SystemClock
 from mindstream.log.events import Said, Unknown
-from mindstream.memory.store.salvage import UNREADABLE
+from mindstream.memory.store.rows import UNREADABLE
 from mindstream.memory.store.validation import checked_record
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service.doctor.damage import faults

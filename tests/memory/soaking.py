@@ -48,7 +48,7 @@ class Soaking:
         while time.monotonic() < self.end:
             began = time.monotonic()
             await self.stream.recall(f"what about {WORDS[self.n % 10]}?", k=5)
-            new = (await self.stream.columns()).ids[upto:]
+            new = list((await self.stream.columns()).ids)[upto:]
             ended = time.monotonic()
             self.seen.update(dict.fromkeys(new, (ended, missed)))
             upto, missed = upto + len(new), began

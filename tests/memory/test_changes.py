@@ -96,7 +96,7 @@ async def test_nothing_is_read_while_nobody_writes_and_all_that_another_program_
         if statement != "PRAGMA data_version":
             statements.append(statement)
 
-    for connection in (store._database._readers._first, store._database._watch):
+    for connection in (store._database._readers._idle[0], store._database._watch):
         connection.set_trace_callback(read)
     assert [each.record.id for each in await here.recall("the mat", touch=False)] == [record.id]
     assert statements == []

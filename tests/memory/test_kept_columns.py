@@ -18,7 +18,7 @@ from mindstream.memory.recall.recall import Recaller
 from mindstream.memory.store import index_cache
 from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.index_cache import IndexCache
-from mindstream.memory.store.kept.file import ROOM
+from mindstream.memory.store.kept_columns import ROOM
 from mindstream.service.privacy.erase import erase_person
 from mindstream.text.lexical import GrowingArray
 

@@ -32,9 +32,8 @@ from mindstream.log.names import (
 )
 from mindstream.memory.opening import open_store
 from mindstream.memory.store.record import Kind, Record, new_id
-from mindstream.memory.store.rows import INSERT, insertion
+from mindstream.memory.store.rows import INSERT, insertion, sum_of_event
 from mindstream.memory.store.store import Commit, Entry
-from mindstream.memory.store.sums import sum_of_event
 from mindstream.memory.store.tables import MIGRATIONS
 from mindstream.server.tokens import Tokens
 from mindstream.service.doctor.damage import faults

@@ -29,7 +29,7 @@ from mindstream.models.embedders.wordllama import WordLlama
 psycopg = pytest.importorskip("psycopg", reason="PostgreSQL is not tried: psycopg is not installed")
 
 from mindstream.memory.store.postgres import postgres  # noqa: E402
-from mindstream.memory.store.postgres.lending import MOST, NOBODY  # noqa: E402
+from mindstream.memory.store.postgres.pool import MOST, NO_TENANT  # noqa: E402
 from mindstream.memory.store.postgres.postgres import PostgresStore  # noqa: E402
 from mindstream.memory.store.postgres.tables import MIGRATIONS, TABLES  # noqa: E402
 
@@ -83,7 +83,7 @@ async def test_tenants_share_connections_and_none_is_shown_anothers_rows(url: st
     assert all(store._database._lent is lent for store in stores)
     for lending in (lent.reading, lent.writing):
         assert 1 <= len(lending._idle) <= 2 * MOST
-        with lending.lend(NOBODY) as connection:
+        with lending.lend(NO_TENANT) as connection:
             assert connection.execute("SELECT count(*) FROM records").fetchone() == (0,)
     for store in stores:
         await store.close()
@@ -110,7 +110,7 @@ async def test_whoever_is_no_tenant_sees_nothing(url: str) -> None:
 
 
 def test_a_role_that_passes_by_the_walls_is_refused() -> None:
-    with pytest.raises(StorageError, match="'postgres' passes by row-level security"):
+    with pytest.raises(StorageError, match="'postgres' bypasses row-level security"):
         PostgresStore(postgres_server.admin_url())
 
 
@@ -276,7 +276,7 @@ def test_a_database_that_cannot_hold_all_letters_is_refused(url: str) -> None:
     postgres_server.ask(
         f"CREATE DATABASE {name} OWNER {postgres_server.ROLE} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0"
     )
-    with pytest.raises(StorageError, match="is in LATIN1"):
+    with pytest.raises(StorageError, match="encoding is LATIN1"):
         PostgresStore(url.replace("/postgres?", f"/{name}?"))
 
 

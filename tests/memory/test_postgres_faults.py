@@ -21,8 +21,8 @@ from mindstream.memory.store.store import Commit, Entry
 psycopg = pytest.importorskip("psycopg", reason="PostgreSQL is not tried: psycopg is not installed")
 
 from mindstream.memory.store.postgres import connection as connections  # noqa: E402
-from mindstream.memory.store.postgres.listening import Listening  # noqa: E402
 from mindstream.memory.store.postgres.postgres import PostgresStore  # noqa: E402
+from mindstream.memory.store.postgres.writer import Listening  # noqa: E402
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ async def test_a_first_commit_that_is_still_ending_is_waited_for(url: str) -> No
         writer._batch = 1
         with psycopg.connect(url) as ending:
             ending.execute("INSERT INTO writers (id, batch) VALUES (%s, 1)", (writer._id,))
-            told = asyncio.ensure_future(asyncio.to_thread(writer._was_kept))
+            told = asyncio.ensure_future(asyncio.to_thread(writer._was_committed))
             while not told.done() and not int(postgres_server.ask(WAITING)):  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
             ending.commit()
@@ -202,7 +202,7 @@ async def test_who_heeds_is_told_of_what_others_write(url: str) -> None:
 async def test_a_listener_that_is_about_to_end_leaves_it_to_the_one_begun_meanwhile(url: str) -> None:
     """Whoever heeds begins a new thread while the connection of the old one closes: both would go on."""
     listening, newer = Listening(url), threading.Thread(target=threading.Event().wait, daemon=True)
-    listening._heeding, listening._thread = {"digest": {lambda: None}}, newer
+    listening._subscribers, listening._thread = {"digest": {lambda: None}}, newer
     older = threading.Thread(target=listening._listen)
     older.start()
     await asyncio.to_thread(older.join)

@@ -75,7 +75,7 @@ async def like_new(columns: Columns, store: SqliteStore) -> None:
     """Compare columns with ones that are filled at once."""
     fresh = await IndexCache(store, "plain", 8).columns(key_of("ann"))
     live = [id_ for id_ in columns.ids if id_ in columns.position]
-    assert live == fresh.ids
+    assert live == list(fresh.ids)
     if not columns.traces:
         assert np.array_equal(columns.before.values, fresh.before.values)
         assert np.array_equal(columns.level.values, fresh.level.values)

@@ -14,7 +14,7 @@ from mindstream import ManualClock, Memory, caches
 from mindstream.log.names import StreamName
 from mindstream.memory import privacy_watch
 from mindstream.memory.privacy_watch import LOOK_S, ErasureWatch, watching
-from mindstream.memory.store.kept import columns_file
+from mindstream.memory.store import kept_columns
 from mindstream.service.operations.house import House
 from mindstream.service.operations.hub import Line
 from mindstream.service.operations.who import LOCAL_PEOPLE
@@ -81,7 +81,7 @@ async def test_one_look_lets_go_of_what_another_process_erased(
 async def test_a_file_that_cannot_be_deleted_ends_no_watch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     open_one, held, failed = opener("sqlite", folder), Held(), list[str]()
     monkeypatch.setattr(caches, "was_erased_here", lambda *_: False)  # the second store is another process's
-    delete = columns_file.delete_erased
+    delete = kept_columns.delete_erased
 
     def fail(*_: object) -> None:
         failed.append("once")

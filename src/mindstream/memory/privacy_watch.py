@@ -16,7 +16,7 @@ from mindstream import caches
 from mindstream.errors import StorageError
 from mindstream.log.erasures import ERASURES, Erased, digest_of
 from mindstream.log.names import StreamKey
-from mindstream.memory.store.kept.columns_file import delete_erased, kept_beside
+from mindstream.memory.store.kept_columns import delete_erased, kept_beside
 
 LOOK_S = 1.0
 """Maximum time, in seconds, until a process drops what another one erased, apart from a step that is running."""

@@ -20,9 +20,7 @@ from mindstream.log.database import APPLICATION_ID
 from mindstream.log.events import Unknown, every_kind, read_event
 from mindstream.log.names import name_of
 from mindstream.memory.store.record import UNIQUE, Record, same_words_once
-from mindstream.memory.store.rows import FIELDS, row_of
-from mindstream.memory.store.salvage import moment
-from mindstream.memory.store.sums import sum_of_event, sum_of_record, sum_of_vector
+from mindstream.memory.store.rows import FIELDS, moment, row_of, sum_of_event, sum_of_record, sum_of_vector
 from mindstream.memory.store.tables import MIGRATIONS
 from mindstream.memory.store.validation import checked_record
 from mindstream.service.doctor.readable import CHANGED, SAME, TABLES, VECTOR_SUM, WORDS_SUM, Row, Tables

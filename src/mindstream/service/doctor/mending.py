@@ -25,9 +25,7 @@ from mindstream.log.files import BESIDE, check_plain, explain_errors, is_busy, p
 from mindstream.log.names import name_of
 from mindstream.memory.store import old_streams, registry
 from mindstream.memory.store.record import SLOTTED, Record
-from mindstream.memory.store.rows import FIELDS, INSERT, insertion, row_of
-from mindstream.memory.store.salvage import moment
-from mindstream.memory.store.sums import sum_of_event, sum_of_record
+from mindstream.memory.store.rows import FIELDS, INSERT, insertion, moment, row_of, sum_of_event, sum_of_record
 from mindstream.memory.store.tables import MIGRATIONS
 from mindstream.memory.store.validation import checked_record
 from mindstream.service.doctor.damage import LAST, chains, is_name, is_work, standing, widths

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mindstream.memory.store import registry
-from mindstream.memory.store.rows import FIELDS
-from mindstream.memory.store.salvage import salvage
+from mindstream.memory.store.rows import FIELDS, salvage
 
 Row = tuple[Any, ...]
 

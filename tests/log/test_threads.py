@@ -17,7 +17,7 @@ from mindstream import SqliteStore
 from mindstream.errors import StorageError
 from mindstream.log import database
 from mindstream.log.events import Remembered
-from mindstream.log.reader_threads import MOST
+from mindstream.log.threads import MOST
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Commit, Entry, Erasure
 
@@ -145,16 +145,18 @@ async def test_long_reads_hold_up_neither_short_ones_nor_writes_and_are_of_one_m
     await store.close()
 
 
-async def test_short_reads_take_no_thread_and_long_ones_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_short_reads_take_no_thread_and_long_ones_one_connection(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(database, "SLOW_S", LONGEST_S)  # on a busy machine any read may take long
     store = await filled(folder)
     for _ in range(50):
         await store.streams()
         await store.events(key_of("ann"))
-    assert len(store._database._readers._threads) == 0
+    assert len(store._database._readers._threads._threads) == 0
     for _ in range(5):
         assert await store._database.read(lambda connection: connection.execute(LONG).fetchone()) == (20_000,)
-    assert len(store._database._readers._threads) == 1
+    assert len(store._database._readers._idle) == 1
     await store.close()
 
 
