@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from mindstream.memory.store.sqlite import SqliteStore
     from mindstream.memory.store.store import Entry, Store
     from mindstream.minds.mind import Mind, TalkEvent
-    from mindstream.minds.responder import Attention, Host, Responder, ResponderFactory, Timeouts, answer_with
+    from mindstream.minds.responder import Handling, Host, Responder, ResponderFactory, Timeouts, answer_with
     from mindstream.models.ask import act, ask, speak
     from mindstream.models.embedders.embedder import Embedder
     from mindstream.models.fake import FakeModel
@@ -83,7 +83,8 @@ _HOMES = {
     "SqliteStore": "memory.store.sqlite",
     "Entry": "memory.store.store", "Store": "memory.store.store",
     "Mind": "minds.mind", "TalkEvent": "minds.mind",
-    "Attention": "minds.responder", "Host": "minds.responder", "Responder": "minds.responder",
+    "Attention": "minds.responder", "Handling": "minds.responder", "Host": "minds.responder",
+    "Responder": "minds.responder",
     "ResponderFactory": "minds.responder", "answer_with": "minds.responder",
     "Timeouts": "minds.responder",
     "act": "models.ask", "ask": "models.ask", "speak": "models.ask",
@@ -107,7 +108,6 @@ _HOMES = {
 }  # fmt: skip
 
 __all__ = [
-    "Attention",
     "BeliefChanged",
     "BeliefPatch",
     "Budget",
@@ -120,6 +120,7 @@ __all__ = [
     "Entry",
     "FakeModel",
     "FollowUp",
+    "Handling",
     "Heard",
     "HeldElsewhere",
     "Host",

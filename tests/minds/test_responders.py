@@ -19,7 +19,7 @@ from mindstream.coach.packs.load import load
 from mindstream.log.events import BeliefChanged, Failed, FollowUp, Heard, Logged, Piece, Said
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Entry
-from mindstream.minds.responder import Attention, Host, NullResponder, ResponderFactory, answer_with
+from mindstream.minds.responder import Handling, Host, NullResponder, ResponderFactory, answer_with
 from mindstream.reasoners.reasoner import BeliefPatch, Reasoner
 
 
@@ -37,8 +37,8 @@ class Echo:
     async def begin(self) -> None:
         pass
 
-    async def attend(self, text: str, *, one_answer: bool) -> Attention:
-        return Attention(partial(self.answer, text), phase="echoing", hold=True)
+    async def attend(self, text: str, *, one_answer: bool) -> Handling:
+        return Handling(partial(self.answer, text), phase="echoing", hold=True)
 
     async def answer(self, text: str, heard: Logged) -> AsyncGenerator[Logged]:
         yield heard
@@ -136,7 +136,7 @@ class Hesitant(NullResponder):
         super().__init__(host)
         self.asked, self.let = asyncio.Event(), asyncio.Event()
 
-    async def attend(self, text: str, *, one_answer: bool) -> Attention:
+    async def attend(self, text: str, *, one_answer: bool) -> Handling:
         if text == "second":
             self.asked.set()
             await self.let.wait()

@@ -1,4 +1,4 @@
-"""What a Talker has said is committed, with what belongs to it."""
+"""Commits an answer together with the alarms, the decision and the work that belong to it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from dataclasses import dataclass, field, replace
 
-from mindstream.coach.alarms import Verdict
+from mindstream.coach.alarms import NOTHING, Verdict
 from mindstream.coach.gates.curve import decision_entry
 from mindstream.coach.gates.gate import Decision, Gatekeeper, Situation
 from mindstream.coach.handover import Handover
@@ -14,35 +14,39 @@ from mindstream.coach.talker import AGENT, Talker
 from mindstream.errors import ErasedMeanwhile, LeaseLost, ModelResting, StorageError
 from mindstream.foreign_code import describe
 from mindstream.log.events import Failed, Logged, Said, Waiting
-from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.redaction import MARK
 from mindstream.memory.store.store import Entry, WorkDone
 from mindstream.models.providers.thoughts import answer_in
 from mindstream.reasoners.background import Background
+from mindstream.reasoners.conversation import build_chat_record
 
 UNAVAILABLE = "unavailable"
-"""Named as the model of an answer that says that there is none: a model was asked and failed."""
+"""Model name of an answer that only says that no model could answer."""
+WRITES = 3
+"""Maximum attempts to commit an answer that was shown."""
 
 
 @dataclass
 class Answer:
-    """What is being said to an utterance.
+    """An answer in progress.
 
     Attributes:
+        heard: the log row of the utterance.
         model: who found the words.
-        decision: what was decided of the utterance, by the gate or, as it began, by the Talker (`handover`).
+        decision: the gate's decision or, once the answer begins, the Talker's (`handover`).
         one_answer: nothing can follow it.
-        words: all that was shown.
-        kept: what of it is remembered.
-        verdict: what an alarm adds to it; None before that was judged.
-        erasures: the number of the last erasure when the Talker began to read for it.
-        written: it was tried to keep it. decided: what was decided stands in the log.
-        speaking: words of it are coming, so that silence need not be filled.
-        turn: the work that it is, which ends with it; None: it is none.
-        reading: the Talker's model has been asked and has said nothing yet.
+        words: everything that was shown.
+        kept: the part that is remembered; an excuse is not.
+        verdict: the alarm's part of the answer; `judged`: it was determined.
+        erasures: number of the last erasure when the Talker began to read.
+        written: a commit was attempted. decided: the log has the decision.
+        speaking: words are coming, so silence need not be filled.
+        reading: the Talker's model was asked and has said nothing yet.
+        turn: id of the work item that ends with this answer; None: there is none.
     """
 
     heard: int
+    situation: Situation
     model: str
     decision: Decision
     one_answer: bool = False
@@ -50,7 +54,8 @@ class Answer:
     late: bool = False
     words: str = ""
     kept: str = ""
-    verdict: Verdict | None = None
+    verdict: Verdict = NOTHING
+    judged: bool = False
     decided: bool = False
     speaking: bool = False
     reading: bool = False
@@ -61,68 +66,62 @@ class Answer:
 
     @property
     def hands_over(self) -> bool:
-        """The Talker has said that it waits, and has not waited yet."""
+        """Whether the Talker decided to wait and has not waited yet."""
         return self.decision.hands_over and not self.waited and self.handover.way == "wait"
 
 
-class Aside(str):
-    """Words that are shown and not remembered: that a model could not be reached says nothing of the user."""
-
-
-WRITES = 3
-"""So often an answer that was shown is tried to be kept."""
-
-
 class AnswerLog:
-    """Commits what a talker has said, with what belongs to it."""
+    """Commits answers of a Talker, and that they wait or fail."""
 
     def __init__(self, talker: Talker, gate: Gatekeeper, reasoners: Background) -> None:
         self._stream, self._session, self._slot = talker.stream, talker.session, talker.pack.name
         self._gate, self._reasoners = gate, reasoners
         self._has_thought = False
-        """The utterance before was thought about; the first of a talk always is."""
+        """Whether the utterance before is thought about; the first one of a conversation always is."""
 
-    async def keep(self, answer: Answer, situation: Situation) -> Logged:
-        """Commit what was said, and remember it; where nothing in it needs thought, the work on it ends with that.
+    async def keep(self, answer: Answer) -> Logged:
+        """Commit and remember an answer; end the Reasoner's work on the utterance if it needs no thought.
 
         Raises:
-            StorageError: it cannot be kept.
+            StorageError: it cannot be committed.
         """
-        first = answer.verdict.first if answer.verdict else ""
+        first = answer.verdict.first
         answer.written, kept = True, _without_late_thoughts(answer.kept, first)
-        new = RecordDraft(text=kept, kind="chat", by=AGENT, episode=self._session, data={"by_user": False})
-        records = await self._stream.build_records([new]) if kept else []
-        needless = await self._needless(answer, situation)
+        records = [await build_chat_record(self._stream, kept, AGENT, self._session)] if kept else []
+        needless = await self._needless(answer)
         if answer.turn is None:  # an alarm takes no turn
             found = await self._reasoners.turns.find(answer.heard)
             answer.turn = found[0] if found else None
-        finish = self._ends(answer, needless)
+        owner = self._reasoners.turns.owner(answer.heard)
+        finish = own = None if answer.turn is None else WorkDone((answer.turn,), owner, begun=False)
+        if needless is not None and (own is None or own.owner == needless.owner):
+            finish = needless if own is None else replace(own, work=(*own.work, *needless.work))
         event = Said(
             text=_without_late_thoughts(answer.words, first),
             answers=answer.heard,
-            belief_version=self._belief_version(),
+            belief_version=answer.situation.version,
             model=answer.model,
             waited=answer.waited,
             late=answer.late,
             alone=answer.one_answer,
             record=records[0].id if records else "",
         )
-        raised = answer.verdict.events(self._session, answer.heard) if answer.verdict else []
+        raised = [Entry(each, AGENT) for each in answer.verdict.events(self._session, answer.heard)]
         said = Entry(event, AGENT, tuple(records))
-        for attempt in range(1, WRITES + 2):  # once more where words were erased meanwhile
-            entries = [said, *(Entry(each, AGENT) for each in raised), *self._decision(answer, situation, needless)]
+        for attempt in range(1, WRITES + 2):  # once more if words were erased in the meantime
             try:
+                entries = (said, *raised, *self._decision(answer, needless))
                 logged = (await self._stream.commit(*entries, finish=finish, words_read=answer.erasures))[0]
             except ErasedMeanwhile as erased:
                 if erased.whole:
                     raise
-                # it may tell what was forgotten while it was said: what stays is that there was an answer
+                # the answer may repeat erased words: only the fact that there was an answer stays
                 said = Entry(event.model_copy(update={"text": MARK, "record": ""}), AGENT)
                 raised, answer.erasures = [], None
             except StorageError as error:
-                if attempt >= WRITES or (isinstance(error, LeaseLost) and finish == self._turn_of(answer)):
+                if attempt >= WRITES or (isinstance(error, LeaseLost) and finish == own):
                     raise
-                needless, finish = None, self._turn_of(answer)  # another process may be at it: then it is thought about
+                needless, finish = None, own  # another process may be thinking about it: leave that work open
                 await asyncio.sleep(0.1 * attempt)
             else:
                 answer.decided = True
@@ -130,79 +129,58 @@ class AnswerLog:
                 return logged
         raise AssertionError("unreachable")
 
-    async def wait(self, answer: Answer, situation: Situation, filler: str) -> Logged:
-        """Commit that the answer waits, or takes its time, and what is said meanwhile."""
-        event = Waiting(text=filler, slots=(self._slot,), answers=answer.heard, belief_version=self._belief_version())
-        decided = self._decision(answer, situation) if answer.waited else []
+    async def wait(self, answer: Answer, filler: str) -> Logged:
+        """Commit that the answer waits or takes longer, with the words shown in the meantime."""
+        event = Waiting(text=filler, slots=(self._slot,), answers=answer.heard, belief_version=answer.situation.version)
+        decided = self._decision(answer) if answer.waited else []
         logged = (await self._stream.commit(Entry(event, AGENT), *decided))[0]
         answer.decided = answer.decided or bool(decided)
         return logged
 
     async def fail(self, failure: BaseException) -> None:
-        """Commit that something failed, or show it where that cannot be; that a model rests is no news."""
+        """Log a failure, or only show it if the store fails. A model known to be unavailable is not logged again."""
         if isinstance(failure, ModelResting):
             return
         event = Failed(text=describe(failure), where="talker")
         try:
             await self._stream.commit(Entry(event, AGENT))
-        except Exception:  # noqa: BLE001 (a failure that cannot be logged is shown)
+        except Exception:  # noqa: BLE001 (the store fails as well)
             self._stream.show(event, AGENT)
 
-    def _ends(self, answer: Answer, needless: WorkDone | None) -> WorkDone | None:
-        """Return what work ends with an answer: itself, and what need not be thought about."""
-        turn = self._turn_of(answer)
-        if turn is None or needless is None or turn.owner != needless.owner:
-            return turn or needless
-        return replace(turn, work=(*turn.work, *needless.work))
+    async def _needless(self, answer: Answer) -> WorkDone | None:
+        """Return the end of the belief reasoner's work on an utterance that needs no thought of its own.
 
-    def _turn_of(self, answer: Answer) -> WorkDone | None:
-        owner = self._reasoners.turns.owner(answer.heard)
-        return None if answer.turn is None else WorkDone((answer.turn,), owner, begun=False)
-
-    async def _needless(self, answer: Answer, situation: Situation) -> WorkDone | None:
-        """Return the end of the belief reasoner's work on an utterance that it need not think about by itself.
-
-        That is one that the Talker answers alone; of others that do not wait, each one after one that was thought
-        about: it is seen with the next.
+        That is an utterance that the Talker answers alone. It is also every second one of those that do not wait:
+        the Reasoner sees it with the next. An alarm or a hint of danger is always thought about.
         """
-        rests = self._rests(answer) and not (answer.verdict and answer.verdict.alarm)
-        rests = rests and not self._gate.hints(situation.text)
+        decision, way = answer.decision, answer.handover.way
+        rests = decision.hands_over and decision.thinks and not answer.waited and answer.model != UNAVAILABLE
+        rests = rests and (way == "alone" or (way == "think" and self._has_thought))
+        rests = rests and not answer.verdict.alarm and not self._gate.hints(answer.situation.text)
         self._has_thought = not rests
-        if not rests:
-            return None
-        with contextlib.suppress(StorageError):
-            work = [each for each in await self._reasoners.work() if each.cause == answer.heard and not each.running]
-            ours = tuple(each.id for each in work if each.slot == self._slot)
-            return WorkDone(ours, self._reasoners.owner, begun=False) if ours else None
+        if rests:
+            with contextlib.suppress(StorageError):
+                work = [each for each in await self._reasoners.work() if each.cause == answer.heard]
+                ours = tuple(each.id for each in work if each.slot == self._slot and not each.running)
+                return WorkDone(ours, self._reasoners.owner, begun=False) if ours else None
         return None
 
-    def _rests(self, answer: Answer) -> bool:
-        decision = answer.decision
-        if not decision.hands_over or not decision.thinks or answer.waited or answer.model == UNAVAILABLE:
-            return False
-        return answer.handover.way == "alone" or (answer.handover.way == "think" and self._has_thought)
-
-    def _decision(self, answer: Answer, situation: Situation, needless: WorkDone | None = None) -> list[Entry]:
-        """Return what was decided, once: it is logged with the first commit that answers."""
+    def _decision(self, answer: Answer, needless: WorkDone | None = None) -> list[Entry]:
+        """Return the decision, to be logged once, with the first commit that answers."""
         decision = answer.decision
         if answer.decided:
             return []
         if decision.hands_over:
             way = "wait" if answer.waited else answer.handover.way
             decision = replace(decision, thinks=decision.thinks and needless is None, why=f"{decision.why}: {way}")
-        return [decision_entry(decision, self._gate.name, situation.phase.name, answer.heard)]
-
-    def _belief_version(self) -> int:
-        """Return the version of the belief that was read last, which is what an answer is spoken from."""
-        record = self._stream.last_version(self._slot)
-        return (record.version or 0) if record else 0
+        return [decision_entry(decision, self._gate.name, answer.situation.phase.name, answer.heard)]
 
 
 def _without_late_thoughts(text: str, first: str) -> str:
-    """Return the words that were said, without thoughts that were shown before their closing mark came.
+    """Return the words without thoughts that were shown because their closing mark came late.
 
     Args:
-        first: the words of an alarm that come before those of the model.
+        first: an alarm's words, which precede those of the model.
     """
     if not first or not text.startswith(first):
         return answer_in(text).strip()

@@ -1,8 +1,8 @@
-"""The background runner: beside a conversation, never lost, never twice, and ended by nothing that a run does.
+"""The background runner: runs reasoners next to a conversation, with leases so that no work is lost or done twice.
 
-Each slot has one loop: claim what is open, think, and write the conclusion in one commit with the end of the work. The
-lease is held on to while it thinks; if the process dies, it runs out, and whoever is there next takes the work up.
-Whatever a run raises is that run's failure: it is logged, tried a bounded number of times, and then set aside.
+Each slot has one loop: claim open work, think, and commit the conclusion together with the end of the work. The lease
+is renewed during the run; if the process dies, the lease expires and another process claims the work. A failing run is
+logged, retried a bounded number of times, and then dead-lettered.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from mindstream.reasoners.runner import Runner
 from mindstream.reasoners.turns import Turns
 
 QUIET = 4
-"""A slot of which nothing is open looks up by itself half as often each time, at most so many times."""
+"""Maximum number of times that the poll interval of an idle slot is doubled."""
 
 
 class Background(Runner):
-    """Runs reasoners beside a conversation.
+    """Runs reasoners next to a conversation.
 
     Args:
         session: the conversation.
-        thinks: they run here; else what they have to do is let go of, for another process (`mindstream work`).
+        thinks: run the reasoners here; otherwise their work is released for another process (`mindstream work`).
     """
 
     def __init__(self, *args: Any, session: str = "", thinks: bool = True, **more: Any) -> None:
@@ -46,7 +46,7 @@ class Background(Runner):
 
     @contextlib.contextmanager
     def hearing(self) -> Iterator[None]:
-        """Claim nothing while the block runs: what is being written down is to be held first."""
+        """Claim nothing while the block runs: the utterance being committed must be held first."""
         self._hearing += 1
         try:
             yield
@@ -54,19 +54,19 @@ class Background(Runner):
             self._hearing -= 1
 
     def hold(self, heard: int) -> None:
-        """Leave an utterance alone until it is released: the Talker is about to answer it."""
+        """Do not think about an utterance until it is released, because the Talker answers it first."""
         self._held.add(heard)
         self.turns.claimed.add(heard)
 
     def claims(self, turn: Occurrence, besides: Sequence[str] = (), *, answered: bool = False) -> NewWork:
-        """Return the work that an utterance causes; `answered`: that it is to be answered is work, too."""
+        """Return the work that an utterance causes; `answered`: its answer is work, too."""
         work = super().claims(turn, besides)
         if answered:
             return replace(work, slots=(*work.slots, self.turns.slot))
         return work if self._thinks else replace(work, lease=0.0)
 
     def release(self, heard: int) -> None:
-        """Think about it now: about what was heard and, where the Talker has not waited, about what it said."""
+        """Think about an utterance now, and about its answer if the Talker has spoken already."""
         was_held = heard in self._held
         self._held.discard(heard)
         self.wake()
@@ -77,7 +77,8 @@ class Background(Runner):
             task.add_done_callback(self._letting_go.discard)
 
     async def _let_go(self, heard: int) -> None:
-        """Let others think about it; where it is not being waited for, nobody answers it any more."""
+        """Release the work on an utterance for other processes; its answer ends unless it is waiting for its turn
+        here."""
         ended = () if self.turns.is_on(heard) else (self.turns.slot,)
         if ended:
             self.turns.claimed.discard(heard)
@@ -85,7 +86,7 @@ class Background(Runner):
             await self.memory.store.let_go(self.memory.key, heard, self.owner, ended)
 
     def wake(self) -> None:
-        """Look for work now, also where a model could not be had a while ago."""
+        """Look for work now, even if a model was unavailable a moment ago."""
         for slot in self._slots.values():
             if slot.outages:
                 slot.due = None
@@ -94,7 +95,7 @@ class Background(Runner):
             slot.woken.set()
 
     async def run(self) -> None:
-        """Work until cancelled; then let go of what was not finished."""
+        """Work until cancelled, then release unfinished work."""
         try:
             async with asyncio.TaskGroup() as group:
                 for slot in self._slots.values():
@@ -111,15 +112,18 @@ class Background(Runner):
     async def settled(
         self, upto: int | None = None, slots: Sequence[str] | None = None, ids: Sequence[int] | None = None
     ) -> None:
-        """Return when nothing is open up to that utterance, or of that work; or when nothing can come of waiting.
+        """Return when no work is open (up to an utterance, of some slots, or of these ids), or when waiting is
+        pointless.
 
-        Nothing can where the store cannot be used, a model cannot be had, or the mind is closed. It always comes: a run
-        has a time limit, and what fails again and again is set aside. What silence or an hour calls for is waited for
-        where it is named.
+        Waiting is pointless if the store fails repeatedly, a model is unavailable, or the mind is closed. It always
+        returns:
+        runs have a timeout, and work that keeps failing is dead-lettered. Work that silence or an hour causes is only
+        waited
+        for if named by id.
         """
 
         async def is_open() -> bool:
-            with contextlib.suppress(StorageError):  # whether that is so for long, the slots will find out
+            with contextlib.suppress(StorageError):  # a slot's loop reports a lasting failure
                 work = [each for each in await self.work() if slots is None or each.slot in slots]
                 work = [each for each in work if not self._slots[each.slot].is_waiting_out]
                 if ids is not None:
@@ -136,7 +140,7 @@ class Background(Runner):
             async with self._moved:
                 while not self._over and await is_open() and not is_stuck():
                     with contextlib.suppress(TimeoutError):
-                        async with asyncio.timeout(self._lease_s / 20):  # another process may be at it
+                        async with asyncio.timeout(self._lease_s / 20):  # another process may do the work
                             await self._moved.wait()
 
     def _written_elsewhere(self) -> None:
@@ -160,8 +164,8 @@ class Background(Runner):
             except asyncio.CancelledError:
                 if (task := asyncio.current_task()) is None or task.cancelling():
                     raise
-                await self._get_stuck(slot, "the store broke off by itself")
-            except Exception as error:  # noqa: BLE001 (nothing ends the runner: it rests and tries again)
+                await self._get_stuck(slot, "the store cancelled the call")
+            except Exception as error:  # noqa: BLE001 (nothing ends the runner: it retries after a pause)
                 await self._get_stuck(slot, describe(error))
 
     async def _get_stuck(self, slot: Slot, why: str) -> None:
@@ -171,7 +175,7 @@ class Background(Runner):
         await asyncio.sleep(min(self._retry_s * slot.stuck, self._lease_s / 3))
 
     async def _call_others(self, slot: Slot) -> None:
-        """Leave to others what silence or an hour calls for, and say when it is time."""
+        """Open the work that silence or an hour causes, for other processes."""
         trigger = slot.reasoner.trigger
         while trigger.idle_s is not None or (trigger.at is not None and not trigger.each):
             slot.woken.clear()
@@ -182,7 +186,7 @@ class Background(Runner):
             trigger = slot.reasoner.trigger
 
     async def _rest(self, slot: Slot) -> None:
-        """Wait for a wake; look up now and then, for leases of the dead run out; use silence, or an hour."""
+        """Wait until woken or until the poll interval is over; then open the work that silence or an hour causes."""
         trigger, now_s = slot.reasoner.trigger, asyncio.get_running_loop().time()
         at = None if slot.hour == trigger.at and not trigger.each else trigger.at
         rest_s = self._lease_s / 3 * 2**slot.quiet
@@ -202,7 +206,7 @@ class Background(Runner):
                 await self._use_silence(slot, trigger.on, trigger.idle_s)
 
     async def _use_silence(self, slot: Slot, on: Sequence[str], idle_s: float) -> None:
-        """Open what silence calls for, if nothing was heard for so long by any process; else look again then."""
+        """Open the work that silence causes if no process heard anything for that long; otherwise check again later."""
         now_s, was_silent_at = asyncio.get_running_loop().time(), slot.silent_at
         if was_silent_at is None or now_s < was_silent_at:
             return
@@ -211,7 +215,7 @@ class Background(Runner):
         left_s = newest.at + idle_s - self.memory.clock.now() if newest else 0.0
         if newest and left_s <= 0:
             await self._open(slot, silence_after(newest.seq))
-        if slot.silent_at == was_silent_at:  # else something was heard meanwhile
+        if slot.silent_at == was_silent_at:  # else an utterance was heard in between
             slot.silent_at = now_s + left_s if left_s > 0 else None
 
     async def _open(self, slot: Slot, occasion: int) -> None:
@@ -219,22 +223,22 @@ class Background(Runner):
         await self.memory.commit(wake=NewWork((slot.name,), self.owner, lease, occasion))
 
     async def _claim(self, slot: Slot) -> list[Work]:
-        """Take up what is open; where something has failed before, one by one, so that it stands in nobody's way."""
+        """Claim open work; after a failure one item at a time, so that it blocks no other."""
         slot.quiet = 0 if slot.woken.is_set() else min(slot.quiet + 1, QUIET)
-        slot.woken.clear()  # whoever wakes it from here on wants it looked up again
+        slot.woken.clear()  # a wake from here on causes another look
         if self._hearing or slot.is_resting:
             return []
         slot.due = None
         before = min(self._held, default=None)
         left, now = await self._unheld(slot), self.memory.clock.now()
-        slot.quiet = 0 if left else slot.quiet  # what another holds may be let go of
+        slot.quiet = 0 if left else slot.quiet  # another process may release the work that it holds
         ours = [work for work in left if work.is_open_to(self.owner, now)]
-        if self._hearing or before != min(self._held, default=None):  # while it was looked up
+        if self._hearing or before != min(self._held, default=None):  # an utterance came during the look
             return []
         return await self._take(slot, self._one_by_one(ours) or before) if ours else []
 
     async def _unheld(self, slot: Slot) -> list[Work]:
-        """Return a slot's open work; what is about to be answered, and all after it, waits for the answer."""
+        """Return a slot's open work, except for the utterance that is about to be answered and all later ones."""
         before = min(self._held, default=None)
         return [
             work for work in await self.work() if work.slot == slot.name and (before is None or work.cause < before)
@@ -242,7 +246,7 @@ class Background(Runner):
 
     def _newer(self, slot: Slot, run: Run) -> Newer:
         async def newer() -> Sequence[Utterance]:
-            """Steer the run: take up what was heard since and is not held for its answer."""
+            """Steer the run: claim the utterances heard since, except those held for their answers."""
             known, now = set(run.ids), self.memory.clock.now
             if self._hearing or not any(
                 w.is_open_to(self.owner, now()) and w.id not in known for w in await self._unheld(slot)

@@ -1,10 +1,10 @@
-"""How a reasoner's run goes, whoever runs it: an occasion, a thought, and one commit that ends the work; or a failure.
+"""Runs reasoners: context, thinking, and one commit that ends the work, or a failure.
 
-Whatever a run raises is that run's failure: it is logged, tried a bounded number of times, and then set aside. A model
-that cannot be had is nobody's failure: the work rests, for as long as that takes, and the log says so once.
+A run that raises is logged, retried a bounded number of times, and then dead-lettered. If its model is unavailable, the
+work rests until the model is back, and that is logged once.
 
-Whoever thinks sees within a second that the work is theirs no more, and can write nothing of it. Whoever speaks is
-asked to break off, and keeps what was said so far.
+A process that loses its work notices within a second and can write nothing of it. A process that answers is asked to
+stop, and keeps the words said so far.
 """
 
 from __future__ import annotations
@@ -49,30 +49,31 @@ from mindstream.tools.tool import Tool
 from mindstream.tracing import genai, span
 
 LOG = logging.getLogger("mindstream.reasoners")
-"""Is told of each run that fails; where nobody has set up logging, Python writes that to standard error."""
+"""Logger of failed runs; without logging configuration, Python writes warnings to standard error."""
 
 
 async def silent(*_: object) -> Sequence[Entry]:
-    """Add nothing to what a conclusion writes."""
+    """Add nothing to a conclusion."""
     return ()
 
 
-FORGOTTEN = "words that it had read were forgotten meanwhile"
+FORGOTTEN = "words that it had read were erased in the meantime"
 
 
 class Runner:
     """Runs reasoners, each in its slot.
 
     Args:
-        floor: held while somebody speaks; conclusions are written when it is free, so that a belief never changes in
-            the middle of an answer and nobody speaks over another.
-        tools: what runs may call, beside the reasoners' own.
+        floor: held during an answer. Conclusions are written when it is free: a belief never changes during an
+            answer, and
+            no follow-up interrupts one.
+        tools: tools for the runs, in addition to the reasoners' own.
         lease_s: how long work stays with a process that does not renew it.
-        retry_s: how long work rests after the first run that failed; after the next, four times as long.
-        owner: the name under which it holds work; "": one of its own.
+        retry_s: pause after the first failed run; each further pause is four times as long.
+        owner: the name of the holder of its work; "": a new one.
 
     Raises:
-        InputError: two reasoners have one slot, or one is none; a lease that is too long.
+        InputError: a slot is used twice, a reasoner is invalid, or the lease is too long.
     """
 
     def __init__(
@@ -99,10 +100,10 @@ class Runner:
         self._looking: asyncio.Task[list[Work]] | None = None
 
     def add(self, *reasoners: Reasoner) -> None:
-        """Let more reasoners work; before `run`.
+        """Add reasoners; before `run`.
 
         Raises:
-            InputError: two of them have one slot, or one is none.
+            InputError: a slot is used twice, or a reasoner is invalid.
         """
         for reasoner in map(checked_reasoner, reasoners):
             if reasoner.slot in self._slots:
@@ -111,20 +112,20 @@ class Runner:
 
     @property
     def slots(self) -> tuple[str, ...]:
-        """Name the slots that an utterance wakes."""
+        """The names of the slots."""
         return tuple(self._slots)
 
     def claims(self, turn: Occurrence, besides: Sequence[str] = ()) -> NewWork:
-        """Return the work that an utterance causes, some slots left out, leased to this process."""
+        """Return the work that an occurrence causes, leased to this process; `besides`: slots that are left out."""
         fired = [name for name, slot in self._slots.items() if slot.reasoner.trigger.fires(turn)]
         slots = tuple(name for name in fired if name not in besides)
         return NewWork(slots, self.owner, self._lease())
 
     async def work(self) -> list[Work]:
-        """List what is open for this mind, oldest first; slots that are woken together look once."""
+        """List the mind's open work, oldest first; slots that are woken together share one query."""
 
         async def look() -> list[Work]:
-            self._looking = None  # whoever asks from here on may know of more
+            self._looking = None  # later callers may know of newer work
             return [work for work in await self.memory.store.open_work(self.memory.key) if work.slot in self._slots]
 
         if self._looking is None:
@@ -132,12 +133,12 @@ class Runner:
         return list(await asyncio.shield(self._looking))
 
     def cancel(self, slot: str | None = None) -> int:
-        """Stop the runs that go on (of one slot, or all); return how many. What they were about counts as done."""
+        """Stop the runs of a slot, or all; return their number. Their work counts as done."""
         runs = [each.run for name, each in self._slots.items() if slot in (None, name)]
         return sum(run.thinking.stop() for run in runs if run and run.thinking)
 
     async def _think(self, slot: Slot, run: Run) -> None:
-        """Think about it, and write what comes of it: a conclusion, a failure, or the end of trying."""
+        """Think, and commit the conclusion, the failure or the end of retries."""
         slot.run = run
         outer = erasures.READING.set(None)
         try:
@@ -153,13 +154,13 @@ class Runner:
             await self._finish_cancelled(slot, run)
         except Overdue:
             await self._fail(slot, run, f"{slot.name}: no conclusion within {slot.reasoner.timeout_s:.0f} seconds")
-        except Exception as error:  # noqa: BLE001 (whatever it is, it is the failure of this run and no more)
+        except Exception as error:  # noqa: BLE001 (any error is a failure of this run only)
             cause = error.cause if isinstance(error, ForeignFailure) else error
             if isinstance(cause, ErasedMeanwhile):
                 await self._read_again(run, cause)
             elif isinstance(cause, OUTAGES):
                 await self._wait_out(slot, run, cause)
-            elif not isinstance(cause, LeaseLost):  # else another process took it over; it is theirs to finish
+            elif not isinstance(cause, LeaseLost):  # otherwise another process has the work
                 reason = f"{slot.name}: {error if isinstance(error, ForeignFailure) else describe(error)}"
                 await self._fail(slot, run, reason, cause)
         finally:
@@ -167,13 +168,13 @@ class Runner:
             slot.run = None
 
     async def _read_again(self, run: Run, erased: ErasedMeanwhile) -> None:
-        """Put work back of which words were forgotten meanwhile: it is thought about anew, without them."""
+        """Release work whose words were erased in part, so that it is done again without them."""
         if run.work and not erased.whole:
-            with contextlib.suppress(LeaseLost, ErasedMeanwhile):  # it went with the words
+            with contextlib.suppress(LeaseLost, ErasedMeanwhile):  # it was erased with the words
                 await self.memory.commit(put_back=WorkReleased(run.ids, self.owner, FORGOTTEN, counts=False))
 
     async def _tell(self, entries: Sequence[Entry], run: Run, put_back: WorkReleased | None) -> None:
-        """Log a failure and put the work back; where words were forgotten meanwhile, the work alone."""
+        """Log a failure and release the work; if words were erased, only release the work."""
         try:
             await self.memory.commit(*entries, put_back=put_back)
         except ErasedMeanwhile as erased:
@@ -184,7 +185,7 @@ class Runner:
         return await build_context(self.memory, slot.name, rows, self._newer(slot, run), self._tools)
 
     def _newer(self, slot: Slot, run: Run) -> Newer:  # noqa: ARG002
-        """Return how a run that goes on learns of what came since."""
+        """Return the function by which a run in progress receives newer utterances."""
         return nothing_newer
 
     async def _conclusion(self, slot: Slot, run: Run, context: RunContext) -> RunResult:
@@ -192,7 +193,7 @@ class Runner:
             thinking = run.thinking = ForeignTask(lambda: slot.reasoner.think(context))
 
             def look(work: Sequence[Work]) -> None:
-                """Stop where another process has ended the work, or taken it over: nothing could be written of it."""
+                """Stop if another process ended or took over the work: the result could not be committed."""
                 if not set(run.ids) <= {each.id for each in work if each.owner == self.owner}:
                     thinking.stop()
 
@@ -201,7 +202,7 @@ class Runner:
 
     async def _conclude(self, run: Run, context: RunContext, run_result: RunResult) -> None:
         finish = WorkDone(run.ids, self.owner) if run.work else None
-        if not run.about and not run_result.thought:  # it woke by itself, and there was nothing
+        if not run.about and not run_result.thought:  # it woke by itself and found nothing
             if finish:
                 await self.memory.commit(finish=finish)
             return
@@ -209,8 +210,8 @@ class Runner:
             await conclude(context, run_result, self._speak_up, run.about, finish)
 
     async def _wait_out(self, slot: Slot, run: Run, outage: ModelError) -> None:
-        """Put the work back as it was, to rest until the model can be had again; say so once an outage."""
-        is_known = slot.outages > 0 or isinstance(outage, ModelResting)  # said when it was found out
+        """Release the work unchanged, to rest until the model is available; log that once per outage."""
+        is_known = slot.outages > 0 or isinstance(outage, ModelResting)  # already logged
         reason = f"{slot.name}: {describe(outage)}"
         slot.outages += 1
         wished_s = outage.rest_s if isinstance(outage, ModelResting) else 0.0
@@ -224,7 +225,7 @@ class Runner:
             await self._tell(news, run, put_back)
 
     async def _fail(self, slot: Slot, run: Run, reason: str, cause: BaseException | None = None) -> None:
-        """Put the work back, to be tried again; what has failed often enough is set aside."""
+        """Release the work for another attempt; dead-letter work that has failed too often."""
         LOG.warning("%s", reason, exc_info=cause)
         slot.outages = 0
         tired = [work for work in run.work if work.failures + 1 >= TRIES]
@@ -253,9 +254,9 @@ class Runner:
             await self.memory.commit(Entry(thought, slot.name), finish=finish)
 
     def _one_by_one(self, ours: Sequence[Work]) -> int | None:
-        """Return before which cause work is to be taken up: where something has failed, one by one.
+        """Return the cause before which work is claimed; None: claim all.
 
-        So it stands in nobody's way. None: all of it at once.
+        After a failure, work is claimed one item at a time, so that a failing one does not block the others.
         """
         has_failed = len(ours) > 1 and any(w.failures or w.attempts > TRIES for w in ours)
         return sorted(work.cause for work in ours)[1] if has_failed else None
@@ -278,11 +279,11 @@ async def stop_elsewhere(
     slot: str | None = None,
     answers: bool = True,
 ) -> int:
-    """Stop what is held under other names than ours; return how many runs and answers. It counts as thought about.
+    """Stop runs and answers held by other owners than ours; return their number. Their work counts as done.
 
     Args:
-        session: what is about that conversation alone; slot: what that reasoner thinks alone.
-        answers: answers are stopped, too.
+        session: only work about that conversation; slot: only that reasoner's work.
+        answers: stop answers as well.
     """
     now, stopped = clock.now(), 0
     held = [
@@ -294,7 +295,7 @@ async def stop_elsewhere(
     ]
     for (name, owner), found in groupby(sorted(held, key=lambda work: (work.slot, work.owner)), _holder):
         works = list(found)
-        with contextlib.suppress(LeaseLost):  # it has ended meanwhile
+        with contextlib.suppress(LeaseLost):  # it has ended
             stopped += await _stop(store, Commit(mind=mind, at=now), name, owner, works)
     return stopped
 
@@ -318,7 +319,7 @@ async def _stop(store: Store, commit: Commit, slot: str, owner: str, works: Sequ
 
 
 async def _is_of_talk(store: Store, mind: StreamKey, work: Work, session: str | None) -> bool:
-    """Tell whether it is about what was said; other work of a mind, as a life, is stopped by its own means."""
+    """Return whether work is about an utterance or a correction; other work (a life's) has its own commands."""
     if work.cause < 0:
         return session is None
     found = await store.events(mind, work.cause - 1, limit=1)

@@ -1,4 +1,4 @@
-"""How a thought is written, whoever runs it: in one commit with the end of its work, against what is believed then."""
+"""Commits a reasoner's result together with the end of its work, merged into the latest beliefs."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from mindstream.memory.store.store import Entry, WorkDone
 from mindstream.reasoners.reasoner import RunContext, RunResult, Writing
 
 WRITES = 100
-"""So often a conclusion is written anew because another writer was first."""
+"""Maximum number of attempts when other writers come first."""
 WRITING_S = 30.0
-"""How long a conclusion may take to make what is to be written."""
+"""Timeout for building what is to be written, in seconds."""
 
 SpeakUp: TypeAlias = Callable[[RunContext, RunResult, Sequence[Entry]], Awaitable[Sequence[Entry]]]
-"""Adds to what a conclusion writes: whether the mind says more, unasked, and what became of a gate's decision."""
+"""Adds entries to a conclusion: a follow-up, or the judgement of a gate's decision."""
 
 
 async def conclude(
     context: RunContext, run_result: RunResult, speak_up: SpeakUp, about: tuple[int, ...], finish: WorkDone | None
 ) -> list[Logged]:
-    """Write what a reasoner has come to about these rows of the log; return what was logged.
+    """Commit a reasoner's result about these log rows; return the rows written.
 
     Raises:
-        LeaseLost: another process has taken the work over.
-        StorageError, ForeignFailure, Overdue: it could not be made, or not be written.
+        LeaseLost: another process has taken over the work.
+        StorageError, ForeignFailure, Overdue: it could not be built or written.
     """
 
     async def writing() -> Writing:
@@ -52,12 +52,12 @@ async def conclude(
         except LeaseLost:
             raise
         except Conflict:
-            await asyncio.sleep(0)  # another writer was first: write against what it wrote
+            await asyncio.sleep(0)  # another writer was first: merge with its version
     return await _written(context, thought, await ForeignTask(writing).result(WRITING_S), finish)
 
 
 async def make_writing(context: RunContext, result: RunResult) -> Writing:
-    """Make what is to be written of a result against what is believed now; nothing is committed."""
+    """Return the entries and revisions of a result, based on the current beliefs; nothing is committed."""
     entries, slot = list[Entry](), context.slot
     if result.records:
         drafts = [draft if draft.by else replace(draft, by=slot) for draft in result.records]
@@ -72,7 +72,7 @@ async def make_writing(context: RunContext, result: RunResult) -> Writing:
 
 
 def _tainted(entry: Entry) -> Entry:
-    """Return what is to be written, marked as drawn from what strangers wrote."""
+    """Return an entry whose records are marked as based on third-party content."""
     marked = (replace(record, data={**record.data, TAINTED: True}) for record in entry.records)
     return replace(entry, records=tuple(marked))
 

@@ -22,13 +22,12 @@ from mindstream.coach.belief.interim_belief import InterimBelief, WithBelief
 from mindstream.coach.belief.library import resource_tool, step_tool
 from mindstream.coach.belief.plan import CoachingPlan, read_coaching_plan
 from mindstream.coach.belief.think import Think, Thinking, notes_of
-from mindstream.coach.briefing import briefing_of
 from mindstream.coach.calibration import calibration_of
 from mindstream.coach.events import Alarmed
 from mindstream.coach.packs.pack import Pack, zone_in
 from mindstream.coach.packs.safety import find_hint, look_over
 from mindstream.errors import ModelError
-from mindstream.log.events import PlanChanged, Remembered
+from mindstream.log.events import PlanChanged, Remembered, Thought
 from mindstream.memory.belief import Belief, merged
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.relevance import LOW_CERTAINTY
@@ -37,7 +36,7 @@ from mindstream.memory.store.store import Entry, Revision
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
 from mindstream.reasoners.conversation import Note, lines, lines_of_talks, note
-from mindstream.reasoners.reasoner import EVERY_TURN, RunContext, RunResult, Trigger, Writing
+from mindstream.reasoners.reasoner import EVERY_TURN, Briefing, RunContext, RunResult, Trigger, Writing
 from mindstream.text.context import Part, fit
 from mindstream.text.words import language_of
 from mindstream.tools.loop import run_tool_loop
@@ -110,7 +109,7 @@ class BeliefReasoner:
             version=belief.version,
             plan=plan,
             kept=str(calibration_of(plan.steps)),
-            briefing=await briefing_of(stream, self.slot),
+            briefing=await read_briefing(stream, self.slot),
             recalled=await _recalled(context, talk),
             conversation=lines_of_talks(talk, context.session, stream.clock.now()),
             utterances=utterances,
@@ -245,3 +244,18 @@ async def plan_of(stream: Memory, pack: Pack) -> CoachingPlan:
 def plan_from(record: Record | None) -> CoachingPlan:
     """Return the plan that a version of its slot holds; empty where there is none."""
     return read_coaching_plan(record.data.get("plan")) if record else CoachingPlan()
+
+
+LOOKED_BACK = 100
+"""Number of log rows that are searched for the last thought of a slot."""
+
+
+async def read_briefing(stream: Memory, slot: str) -> Briefing:
+    """Return the briefing of the slot's last thought; an empty one if there is none."""
+    last = await stream.store.last(stream.key, Thought.kind)
+    rows = [] if last is None else [last]
+    if last and not (isinstance(last.event, Thought) and last.event.slot == slot):
+        rows = await stream.store.events(stream.key, max(0, last.seq - LOOKED_BACK), [Thought.kind])
+    own = (row.event for row in reversed(rows) if isinstance(row.event, Thought) and row.event.slot == slot)
+    thought = next(own, None)
+    return Briefing(thought.stands, thought.ask, thought.offer, thought.care) if thought else Briefing()
