@@ -58,8 +58,7 @@ from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.models.wrappers.mend import Mend
 from mindstream.models.wrappers.meter import Meter
 from mindstream.models.wrappers.repair import Repair
-from mindstream.planning.planner import Planner
-from mindstream.planning.solve import Strategy
+from mindstream.planning.planner import Planner, Strategy
 from mindstream.service.demos import load_demo
 from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.events import ExemplarJudged, ExemplarOffered, RubricFrozen

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from mindstream.models.wrappers.budget import Budget
     from mindstream.planning.plan import Plan, PlannedStep
     from mindstream.planning.planner import Planner
-    from mindstream.planning.solution import Solution
+    from mindstream.planning.run import Solution
     from mindstream.reasoners.reasoner import BeliefPatch, Reasoner, RunContext, RunResult, Trigger
     from mindstream.sharing.member import Member
     from mindstream.sharing.pool import Pool
@@ -96,7 +96,7 @@ _HOMES = {
     "Budget": "models.wrappers.budget",
     "Plan": "planning.plan", "PlannedStep": "planning.plan",
     "Planner": "planning.planner",
-    "Solution": "planning.solution",
+    "Solution": "planning.run",
     "BeliefPatch": "reasoners.reasoner", "Reasoner": "reasoners.reasoner", "RunContext": "reasoners.reasoner",
     "RunResult": "reasoners.reasoner",
     "Trigger": "reasoners.reasoner",

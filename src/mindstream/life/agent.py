@@ -1,7 +1,7 @@
-"""The roles of a life in the tool loop (tools/loop): what a model replies and what a call gives is done once for ever.
+"""The roles of a life in the tool loop (tools/loop): each model reply and each call is done once.
 
-Each step has an id that says where it stands (`12.3.1` is the first call that step 3 of turn 12 wished); what stands in
-the log under it is given back, and not asked for or done again.
+Each step has an id that says where it is (`12.3.1` is the first call requested by step 3 of turn 12); a step that the
+log has under its id is not done again.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from mindstream.tools.given_addresses import addresses_of
 from mindstream.tools.loop import run_loop
 
 Toolbox = Callable[[], Mapping[str, LifeTool]]
-"""The tools of a role, by name; they may become more while it works."""
+"""The tools of a role by name; it may grow during the work."""
 LAST = {"en": "No more tools can be called. Answer now.", "zh": "不能再调用工具了，请现在回答。"}
 
 
 @dataclass
 class StepModel:
-    """A model whose n-th reply stands in the log as step `id`.n.
+    """A model whose n-th reply is the log's step `id`.n.
 
     Args:
         reply_once: asks for a step's reply, or reads it.
@@ -52,11 +52,11 @@ class StepModel:
 
 @dataclass
 class StepCalls:
-    """Makes the calls that a role wishes, one after the other, each once; whatever goes wrong in one is told.
+    """Makes a role's calls one after the other, each once; failures are results.
 
     Attributes:
-        times_running: counts a call: how often it was made running, this time included.
-        tainted: words of strangers stand in what the role has read.
+        times_running: counts a call: how often it was made in a row, including this time.
+        tainted: whether the role has read third-party content.
         given: addresses that may be fetched then (tools/given_addresses).
     """
 
@@ -120,12 +120,12 @@ async def work(
     language: str,
     given: frozenset[str] = frozenset(),
 ) -> Observation:
-    """Let M1 or M0 work until it answers; only that comes back. `most`: so often the model is asked.
+    """Let M1 or M0 work until it answers; only the answer is returned. `most`: maximum number of model calls.
 
     `given`: addresses that may be fetched after third-party content was read.
 
     Raises:
-        BudgetSpent: nothing is left for another call of a model.
+        BudgetSpent: the budget allows no further model call.
     """
     calls = StepCalls(steps, role, toolbox, tainted, given=given)
     asked = StepModel(model.name, id_, lambda step, request: steps.reply(step, role, model, request))

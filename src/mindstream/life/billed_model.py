@@ -1,4 +1,4 @@
-"""A model that is asked beside the turns, by tools (a planner, `llm`) or about a beat: on the bill of the life."""
+"""A model that tools (a planner, `llm`) or orders call outside of turns, billed to the life."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mindstream.models.shorten import request_tokens
 
 
 class BilledModel:
-    """A model whose calls count as the life's own; they are no steps of a turn.
+    """A model whose calls count against the life's budget; they are no steps of a turn.
 
     Attributes:
         steps: of the life that pays; None until it is open.
@@ -25,7 +25,7 @@ class BilledModel:
         self._model = model
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        """Raise BudgetSpent where nothing is left."""
+        """Raise BudgetSpent if the budget allows no call."""
         steps, usage = self.steps, Usage(0, 0)
         if steps is None:
             raise RuntimeError("a billed model was asked before its life was open")

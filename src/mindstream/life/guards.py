@@ -1,4 +1,4 @@
-"""Guards of the loop: the same call again and again is named to the model and then refused; fan-out is limited."""
+"""Guards of the tool loop: repeated calls are pointed out to the model, then refused; calls per reply are limited."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from mindstream.models.model import Call
 
 AT_ONCE = 8
-"""So many calls of one reply are made."""
+"""Maximum number of calls of one reply."""
 NAMED, REFUSED = 3, 4
-"""The same call so often running is named to the model; once more, and it is refused."""
+"""Number of equal calls in a row that is pointed out to the model, and the number that is refused."""
 
 
 @dataclass
 class Repeats:
-    """How often the newest call was made running."""
+    """Counts equal calls in a row."""
 
     last: tuple[str, str] = ("", "")
     times: int = 0
 
     def take(self, call: Call) -> int:
-        """Count a call; return how often it was made running, this time included."""
+        """Count a call; return how often it was made in a row, including this time."""
         key = (call.tool, call.arguments)
         self.times = self.times + 1 if key == self.last else 1
         self.last = key
@@ -28,11 +28,11 @@ class Repeats:
 
 
 def refusal(number: int, times: int) -> str:
-    """Return why a call is not made, "" where it is.
+    """Return why a call is refused, "" if it is not.
 
     Args:
         number: its place in the reply, from 1.
-        times: how often it was made running.
+        times: how often it was made in a row.
     """
     if number > AT_ONCE:
         return f"Not made: at most {AT_ONCE} calls a reply."
@@ -42,7 +42,7 @@ def refusal(number: int, times: int) -> str:
 
 
 def named(text: str, times: int) -> str:
-    """Return what a call gave, with a word on it where it was made again and again."""
+    """Return a call's result, with a remark if the call was repeated."""
     if times < NAMED:
         return text
     return f"{text}\n(You have made this same call {times} times running. Do something else, or finish.)"

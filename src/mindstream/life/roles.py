@@ -1,4 +1,4 @@
-"""M1 and M0 as tools: M2 has a task carried out, M1 has a question thought about; only the results come back up."""
+"""M1 and M0 as tools: M2 has a task carried out, M1 has a question thought about; only the results come back."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from mindstream.text.links import links
 from mindstream.tools.call import Observation
 
 STEPS = {"M1": 12, "M0": 4}
-"""So often M1 and M0 are asked in one call."""
+"""Maximum number of model calls of M1 and M0 in one call."""
 EXEMPLAR_S, OFFER_S = 10.0, 120.0
-"""So long M1 waits for exemplars, and for what is offered to be graded."""
+"""Seconds that M1 waits for exemplars, and for offered ones to be graded."""
 OPENED, CLOSED = "<|thinking_start|>", "<|thinking_end|>"
 
 
 @dataclass
 class Roles:
-    """M1 and M0, ready to be called.
+    """M1 and M0 as tools.
 
     Attributes:
-        exemplars: who finds how like tasks were carried out, for M1.
-        offers: what M1 gave back is offered to them.
-        returned: how many memories R gives.
-        dream_tools: what M1 may call while it dreams, by name; none: a dream is one call.
+        exemplars: finds how similar tasks were carried out, for M1.
+        offers: offer M1's results to that source.
+        returned: number of memories that R returns.
+        dream_tools: names of the tools that M1 may call while it dreams; none: a dream is one call.
     """
 
     steps: Steps
@@ -51,11 +51,11 @@ class Roles:
     dream_tools: Sequence[str] = ()
 
     def m1_tool(self) -> OwnTool:
-        """Make M1(task, context): it may call R, U, M0, and the tools from outside that its task needs."""
+        """Return M1(task, context): it may call R, U, M0, and the external tools that its task needs."""
         return OwnTool(spec_of("M1", self.language), self._carry_out)
 
     def m0_tool(self) -> OwnTool:
-        """Make M0(question, context): it may call R and U."""
+        """Return M0(question, context): it may call R and U."""
         return OwnTool(spec_of("M0", self.language), self._think)
 
     async def _carry_out(self, given: Arguments, where: Where) -> Done:
@@ -86,17 +86,17 @@ class Roles:
             language=self.language,
             given=self._given(() if where.tainted else (task, given.context)),
         )
-        if not (found.failed or found.foreign or was_begun):  # else nobody knows which exemplars M1 was shown
+        if not (found.failed or found.foreign or was_begun):  # otherwise it is unknown which exemplars M1 was shown
             missed = await self._offer(task, found.text, shown) or missed
         return Done(found, events=(Failed(text=missed, where="exemplars"),) if missed else ())
 
     def _given(self, texts: Sequence[str]) -> frozenset[str]:
-        """Return the addresses that the user gave, and those of `texts`."""
+        """Return the addresses that the user gave, and those in `texts`."""
         state = self.steps.state
         return links([state.goal, *state.orders, *state.answers.values(), *texts])
 
     async def _offer(self, task: str, result: str, shown: Sequence[Example]) -> str:
-        """Offer what came of a task to whoever gives exemplars; return why that could not be, "" where it could."""
+        """Offer a result to the source of exemplars; return why that failed, "" if it did not."""
         if (source := self.exemplars) is None or not self.offers:
             return ""
         try:
@@ -106,7 +106,7 @@ class Roles:
         return ""
 
     def dreaming(self, where: Where) -> Compose:
-        """Return M1(task, context) as who makes the dream of a call of S, with the tools that it has leave for."""
+        """Return M1(task, context) as the maker of a dream for a call of S, with its permitted tools."""
         model = self.models.of("M1")
 
         async def compose(rater: Model, forgotten: Sequence[Record]) -> Dreamt:
@@ -130,7 +130,7 @@ class Roles:
                 )
             except BudgetSpent as error:
                 raise ReplyInvalid(str(error)) from None
-            await self.steps.flush()  # before what is written for its sake
+            await self.steps.flush()  # before the dream is written
             if found.failed:
                 raise ModelUnavailable(found.text)
             return Dreamt(found.text, model.name, found.foreign)
@@ -161,7 +161,7 @@ class Roles:
         return Done(found if found.failed else replace(found, text=f"{OPENED}{found.text}{CLOSED}"))
 
     def _find_tools(self, attached: dict[str, LifeTool]) -> OwnTool:
-        """Make find_tools(need), which attaches more tools to the work that goes on."""
+        """Return find_tools(need), which attaches more tools to the work in progress."""
 
         async def look(given: Arguments, where: Where) -> Done:  # noqa: ARG001
             found = await self.outside.find(given.need)

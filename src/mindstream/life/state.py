@@ -50,11 +50,11 @@ class Turn(BaseModel):
     because: str = ""
     messages: list[Message] = Field(default_factory=list)
     tainted: bool = False
-    """Words of strangers stand in it."""
+    """Whether it contains third-party content."""
 
 
 class News(BaseModel):
-    """Something that others did: the row of the log where it stands, a line, and whether the user did it."""
+    """An event caused by others: its log row, a line about it, and whether the user caused it."""
 
     row: int
     line: str
@@ -62,14 +62,14 @@ class News(BaseModel):
 
 
 class Fold(BaseModel):
-    """What became of older turns."""
+    """A summary of older turns."""
 
     text: str
     tainted: bool = False
 
 
 class Opened(BaseModel):
-    """How it stood when the newest turn began, the same at each of its steps; and what was told of others in it."""
+    """The ledger when the newest turn began, for all of its steps; and the news told during the turn."""
 
     at: Moment = 0.0
     tasks: list[Task] = Field(default_factory=list)
@@ -77,7 +77,7 @@ class Opened(BaseModel):
 
 
 class LifeSpent(BaseModel):
-    """What a life has spent so far: all in all, and on the day of the last call."""
+    """What a life has spent: in total, and on the day of the last call."""
 
     calls: int = 0
     tokens: int = 0
@@ -86,7 +86,7 @@ class LifeSpent(BaseModel):
     usd_today: float = 0.0
     tokens_today: int = 0
     words_today: int = 0
-    """Words that it said unasked."""
+    """Number of unsolicited words."""
 
 
 KINDS = (
@@ -95,38 +95,37 @@ KINDS = (
     "observed", "heard",
 )  # fmt: skip
 FROM_OUTSIDE = ("heard", "answered", "leave_given", "noticed", "commanded", "task_changed", "life_began")
-"""What others write, at any time, for a life to take in."""
+"""Events that others write at any time."""
 A_PAGE = 1_000
 RESULT, WORDS, ARGUMENT, QUESTION = 4_000, 1_500, 600, 300
-"""How much of a call's result, of a reply's words, of an argument and of a question stays in M2's context, in
-characters."""
+"""Characters of a result, of a reply's words, of an argument and of a question that stay in M2's context."""
 SAID, ANSWERED = "The user said: ", "The user answered later what you asked, "
 LEAVE = "The call "
-"""How what the user says begins, where M2 is told of it; and what became of a call that waited for leave."""
+"""Beginnings of lines in which M2 is told the user's words, and the decision about a call that needed approval."""
 SESSION = "life"
-"""What is said in this session is said to the life itself, whatever it hears else."""
+"""The session whose utterances are addressed to the life itself, whatever it hears otherwise."""
 LATE = 5
-"""So many questions that nobody waits for any longer can be answered yet."""
+"""Number of expired questions that can still be answered."""
 SUMMARIES = 4
-"""So many folds stay in M2's prompt; older ones are found by R."""
+"""Number of folds in M2's prompt; older ones are found by R."""
 
 
 class LifeState(BaseModel):
-    """What a life is made of.
+    """The state of a life.
 
     Attributes:
         ordered: when its standing orders were given.
         turn: the number of the newest turn; `in_turn`: it has not ended.
-        turns: what stands in M2's context.
-        folds: the newest folds, the oldest first.
-        asked, replies, called, results: the steps of the turn that goes on, by id.
-        unread: what others did and the model has not been told.
-        seen: the row of the log up to which that was read.
+        turns: the turns in M2's context.
+        folds: the newest summaries, the oldest first.
+        asked, replies, called, results: the steps of the present turn, by id.
+        unread: news that the model has not been told.
+        seen: the last log row that news were read from.
         beats: when each standing order was last due.
         looked: when M2 last looked for work of its own; `idle`: why it found none, and nothing was done since;
-            `idle_until`: until when it then wished to rest.
-        questions: what the user is asked now; `late`: what nobody waits for any longer, the newest first.
-        halted: why nothing is done until somebody acts; "" where it lives.
+            `idle_until`: when it wants to look again.
+        questions: open questions to the user; `late`: expired ones, the newest first.
+        halted: why it does nothing until a person acts; "": it runs.
     """
 
     goal: str = ""
@@ -158,15 +157,15 @@ class LifeState(BaseModel):
     leave: dict[str, bool] = Field(default_factory=dict)
     spent: LifeSpent = Field(default_factory=LifeSpent)
     hears: bool = Field(default=True, exclude=True)
-    """What its user says in a talk is said to it; False: to somebody else of this mind, a coach."""
+    """Whether its user's utterances in conversations are addressed to it; False: a coach of this mind answers them."""
     quiet_turns: int = 0
-    """So many turns in a row have called nothing."""
+    """Number of turns in a row without a call."""
     failed: str = ""
-    """Why the newest turn failed: what woke it is still to be answered."""
+    """Why the newest turn failed: its reason still needs an answer."""
     halted: str = ""
 
     def times_running(self, id_: str) -> int:
-        """Return how often M2 made this call running, by what stands in its context; what woke it anew ends a run."""
+        """Return how often M2 made this call in a row, according to its context; a new reason for a turn ends a row."""
         calls: list[tuple[str, str, str]] = []
         for turn in self.turns:
             if turn.because != "task":
@@ -180,11 +179,11 @@ class LifeState(BaseModel):
 
     @property
     def tainted(self) -> bool:
-        """Words of strangers stand in M2's context."""
+        """Whether M2's context contains third-party content."""
         return any(turn.tainted for turn in self.turns) or any(fold.tainted for fold in self.folds)
 
     def apply(self, event: Event, at: Moment, seq: int = 0) -> None:
-        """Take in one row; `seq`: where it stands in the log, where that is known."""
+        """Apply a log row; `seq`: its number, if it is known."""
         match event:
             case LifeBegan():
                 self.goal, self.language = event.goal, event.language
@@ -268,7 +267,7 @@ class LifeState(BaseModel):
 
     def _end_turn(self, event: TurnEnded) -> None:
         self.in_turn, self.failed = False, event.error
-        is_at_work = self.results or self.turns[-1].because != "task"  # a user is answered in words
+        is_at_work = self.results or self.turns[-1].because != "task"  # users are answered in words
         self.quiet_turns = 0 if is_at_work else self.quiet_turns + 1
         for steps in (self.asked, self.replies, self.called, self.results):
             steps.clear()
@@ -278,7 +277,7 @@ class LifeState(BaseModel):
         self.unread = [news for news in self.unread if news.row > upto]
 
     def _take_in(self, event: Event, at: Moment, seq: int) -> None:
-        """Take in what a person or the world did."""
+        """Apply an event caused by a person or the world."""
         match event:
             case Heard() if (self.hears or event.session == SESSION) and event.text != MARK:
                 self._tell(seq, f"{SAID}{event.text}")
@@ -318,12 +317,12 @@ class LifeState(BaseModel):
 
 
 def is_of_m2(id_: str) -> bool:
-    """Tell whether a step is one of M2's own, by its id."""
+    """Return whether a step is one of M2's own, by its id."""
     return id_.count(".") == 1
 
 
 def shown_arguments(arguments: str) -> str:
-    """Return a call's arguments as they stay in the context: JSON still, with long texts cut."""
+    """Return a call's arguments for the context: still JSON, with long texts cut."""
     if len(arguments) <= ARGUMENT:
         return arguments
     try:
@@ -340,7 +339,7 @@ def shown_arguments(arguments: str) -> str:
 
 
 async def read_state_at(stream: Memory, seq: int) -> LifeState:
-    """Read the life of a mind as it stood after a row of the log."""
+    """Read the state of a life after a log row."""
     state, after = LifeState(), 0
     while rows := await stream.store.events(stream.key, after, KINDS, A_PAGE):
         after = rows[-1].seq
@@ -351,7 +350,7 @@ async def read_state_at(stream: Memory, seq: int) -> LifeState:
 
 
 async def read_state(stream: Memory, *, hears: bool = True) -> LifeState:
-    """Read the life of a mind from its log; one without a goal where it has none. `hears`: see LifeState."""
+    """Read the state of a life from its log; without a goal if it has none. `hears`: see LifeState."""
     last = await stream.store.last(stream.key, "folded")
     state, after = LifeState(hears=hears), 0
     if last is not None and isinstance(last.event, Folded) and last.event.state:
@@ -378,12 +377,12 @@ def _apply_rows(state: LifeState, rows: list[Logged]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LifeBudget:
-    """Limits over the whole life, exceeded by one call at most; None: no limit.
+    """Limits of a life, exceeded by at most one call; None: no limit.
 
     Attributes:
-        calls, tokens, usd: of models; a call whose price is not known adds nothing to the money.
+        calls, tokens, usd: of models; a call without a known price adds nothing to the money.
         usd_per_day, tokens_per_day: on one day (UTC).
-        words_per_day: words that it may say unasked on one day (the tool I).
+        words_per_day: unsolicited words on one day (the tool I).
     """
 
     calls: int | None = None
@@ -394,17 +393,17 @@ class LifeBudget:
     words_per_day: int | None = None
 
     def check(self, spent: LifeSpent, now: Moment) -> None:
-        """Raise BudgetSpent where nothing is left for a call of a model."""
+        """Raise BudgetSpent if no further model call is allowed."""
         for what, allowed, so_far in (*self._of_life(spent), *self._of_day(spent, now)):
             if allowed is not None and so_far >= allowed:
                 raise BudgetSpent(f"{so_far:g} of the {allowed:g} {what} that were allowed are spent")
 
     def is_over(self, spent: LifeSpent) -> bool:
-        """Tell whether no day will give it more: a limit of the whole life is reached."""
+        """Return whether a limit of the whole life is reached, so that no further day will help."""
         return any(allowed is not None and so_far >= allowed for _, allowed, so_far in self._of_life(spent))
 
     def room_today(self, spent: LifeSpent, now: Moment) -> str:
-        """Say what is left for today, in words; "" where no limit of the day is set."""
+        """Return what is left for today, in words; "" if there is no daily limit."""
         left = ((what, allowed, so_far) for what, allowed, so_far in self._of_day(spent, now) if allowed is not None)
         return ", ".join(f"{allowed - so_far:g} {what.removesuffix(' a day')}" for what, allowed, so_far in left)
 
@@ -421,7 +420,7 @@ class LifeBudget:
         return ("US dollars a day", self.usd_per_day, usd), ("tokens a day", self.tokens_per_day, tokens)
 
     def may_speak(self, spent: LifeSpent, words: int, now: Moment) -> bool:
-        """Tell whether so many words may be said unasked now."""
+        """Return whether this many words may be said unsolicited now."""
         day = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d")
         said = spent.words_today if spent.day == day else 0
         return self.words_per_day is None or said + words <= self.words_per_day

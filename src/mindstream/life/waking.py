@@ -1,4 +1,4 @@
-"""What wakes a life, and when: its user, a task that can be worked on, a time, a standing order; else it rests."""
+"""What wakes a life: its user, a task that can be worked on, a standing order; otherwise it rests."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from mindstream.life.schedule import ActiveHours, Order, read_order
 from mindstream.life.state import LifeState
 
 MISSED = 10_000
-"""So many periods that were slept through are counted on; then the order begins anew."""
+"""Maximum number of missed periods that are counted; then the order begins anew."""
 
 
 @dataclass(frozen=True, slots=True)
 class DueOrder:
-    """A standing order that came due: its number, from 1, and when it last should have been followed."""
+    """A due standing order: its number, from 1, and its last due moment."""
 
     number: int
     order: Order
@@ -31,7 +31,7 @@ class Rhythm:
 
     Attributes:
         hours: only then, unless its user speaks; None: always.
-        beat_s: where nothing can be done, it looks for work of its own so often at most (life/looking); None: never.
+        beat_s: minimum interval of looking for work of its own, when nothing can be done; None: never.
     """
 
     hours: ActiveHours | None = None
@@ -42,7 +42,7 @@ class Rhythm:
         return self.hours is None or self.hours.is_active(now)
 
     def due_orders(self, state: LifeState, now: Moment) -> list[DueOrder]:
-        """Return the standing orders whose time has come; periods that were missed count as one."""
+        """Return the standing orders that are due; missed periods count once."""
         found = []
         for number, order in known_orders(state.orders):
             due = self._last_due(order, state.beats.get(number, state.ordered), now)
@@ -51,7 +51,7 @@ class Rhythm:
         return found
 
     def next_wake(self, state: LifeState, now: Moment) -> Moment | None:
-        """Return when there will be something to do by itself; None: not before somebody acts."""
+        """Return when there will be something to do; None: not before a person acts."""
         if state.halted:
             return None
         times = [
@@ -70,10 +70,11 @@ class Rhythm:
         return self.hours.next_active(at) if self.hours else at
 
     def next_look(self, state: LifeState) -> Moment | None:
-        """Return when it may next look for work of its own; None: it never does.
+        """Return when it may next look for work of its own; None: never.
 
-        After a look that found nothing the next beat costs nothing, and without a word of M2's on when to look again so
-        does the rest of the day, unless something was done meanwhile.
+        After a look that found nothing, it skips one interval, and the rest of the day unless M2 said when to look
+        again or
+        anything was done since.
         """
         if self.beat_s is None:
             return None
@@ -95,14 +96,15 @@ class Rhythm:
 
 
 def known_orders(orders: Sequence[str]) -> Iterator[tuple[int, Order]]:
-    """Yield standing orders by their numbers, from 1, without those that are not understood."""
+    """Yield valid standing orders with their numbers, from 1."""
     for number, text in enumerate(orders, 1):
         with suppress(InputError):
             yield number, read_order(text)
 
 
 def unknown_orders(orders: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Yield the numbers of the others, which an earlier version may have understood, and how they are to be written."""
+    """Yield invalid standing orders (an earlier version may have allowed them) with their numbers and how to write
+    them."""
     for number, text in enumerate(orders, 1):
         try:
             read_order(text)

@@ -1,7 +1,7 @@
-"""What a step's tool is called with: JSON in which what other steps found may stand anywhere, by reference.
+"""Arguments of planned steps: JSON in which references to other steps' evidence may occur anywhere.
 
 A reference is structure: `{"$ref": "E1", "path": ["price", 0]}`, or a piece of a text,
-`{"$text": ["What is the capital of ", {"$ref": "E1"}, "?"]}`. What is filled in is never searched for references again.
+`{"$text": ["What is the capital of ", {"$ref": "E1"}, "?"]}`. Inserted evidence is never searched for references.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Keys: TypeAlias = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What another step found, or a part of it: the keys and indexes of `path` lead into its JSON."""
+    """A reference to a step's evidence; the keys and indexes of `path` lead to a part of its JSON."""
 
     step: str
     path: Keys = ()
@@ -41,7 +41,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text in which references stand; pieces of text beside each other are one, and none is empty."""
+    """A text with references; adjacent text pieces are joined, and none is empty."""
 
     pieces: tuple[str | Reference, ...]
 
@@ -55,7 +55,7 @@ class Text:
         object.__setattr__(self, "pieces", tuple(joined))
 
     def as_json(self) -> JsonValue:
-        """Return the pieces as JSON; a plain text where no reference is among them."""
+        """Return the pieces as JSON; a plain text if there is no reference."""
         if not any(isinstance(piece, Reference) for piece in self.pieces):
             return "".join(str(piece) for piece in self.pieces)
         return {TEXT: [piece if isinstance(piece, str) else piece.as_json() for piece in self.pieces]}
@@ -65,7 +65,7 @@ class Text:
 
 
 def parse_part(value: JsonValue) -> Reference | Text | None:
-    """Return the reference, or the text of pieces, that a JSON value is; None where it is neither."""
+    """Return the reference or text that a JSON value represents; None if it is neither."""
     if not isinstance(value, dict) or not (REF in value or TEXT in value):
         return None
     if len(value) == 1 and isinstance(given := value.get(TEXT), list):
@@ -88,7 +88,7 @@ def _parse_reference(value: JsonValue) -> Reference | None:
 
 
 def fill(value: JsonValue, part: Callable[[Reference | Text], JsonValue]) -> JsonValue:
-    """Return a copy in which `part` stands for each reference and text of pieces; what it gives is left as it is."""
+    """Return a copy with `part` applied to each reference and text; its results are not searched again."""
     if isinstance(value, dict):
         found = parse_part(value)
         if found is not None:
@@ -98,7 +98,7 @@ def fill(value: JsonValue, part: Callable[[Reference | Text], JsonValue]) -> Jso
 
 
 def find_parts(value: JsonValue, at: Keys = ()) -> Iterator[tuple[Keys, Reference | Text]]:
-    """Yield each reference and text of pieces with the keys and indexes that lead to it."""
+    """Yield each reference and text with the keys and indexes that lead to it."""
     if not isinstance(value, dict | list):
         return
     if (found := parse_part(value)) is not None:
@@ -110,19 +110,19 @@ def find_parts(value: JsonValue, at: Keys = ()) -> Iterator[tuple[Keys, Referenc
 
 
 def find_references(value: JsonValue) -> Iterator[Reference]:
-    """Yield the references in a value, in the order in which they stand."""
+    """Yield the references in a value, in their order."""
     for _, part in find_parts(value):
         yield from [part] if isinstance(part, Reference) else (p for p in part.pieces if isinstance(p, Reference))
 
 
 def bind(arguments: Mapping[str, JsonValue], evidence: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Fill in what the steps that are referred to have found.
+    """Return arguments with evidence in place of references.
 
-    A reference that stands alone becomes the evidence as it is; in a text it becomes text, of several lines on lines of
-    its own.
+    A reference by itself becomes the evidence unchanged; in a text it becomes text, on separate lines if it has
+    several.
 
     Raises:
-        InputError: there is no evidence of a step, or a path leads to nothing in it.
+        InputError: a step has no evidence, or a path leads nowhere.
     """
 
     def found(part: Reference | Text) -> JsonValue:
@@ -136,7 +136,7 @@ def bind(arguments: Mapping[str, JsonValue], evidence: Mapping[str, JsonValue]) 
 
 
 def _as_piece(value: JsonValue) -> str:
-    """Write evidence as a piece of a text; what has several lines stands on lines of its own."""
+    """Return evidence as a piece of a text; if it has several lines, it gets lines of its own."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return f"\n{text.strip()}\n" if "\n" in text.strip() else text
 

@@ -24,7 +24,7 @@ from mindstream.models.model import Model
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.models.wrappers.budget import Budget
-from mindstream.planning.as_tool import planner_tool
+from mindstream.planning.planner import planner_tool
 from mindstream.service.opening import answering, unpriced
 from mindstream.service.pools import open_member
 from mindstream.service.solving import open_tools

@@ -23,7 +23,7 @@ from mindstream.models.rules import Rules
 from mindstream.planning.evaluation.failing import read_failures
 from mindstream.planning.evaluation.report import PairFound, WayFound
 from mindstream.planning.exemplars import NONE
-from mindstream.planning.solve import Strategy
+from mindstream.planning.planner import Strategy
 from mindstream.service.evaluation import plans as service
 from mindstream.service.evaluation.plans import Evaluated, Expected, Wish
 from mindstream.service.town import is_free

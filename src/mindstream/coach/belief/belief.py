@@ -2,9 +2,9 @@
 
 Source: Christakopoulou 2024, 3.2.2 and 4.2.
 
-One run does it all: the mini-reasoner of the phase that is believed thinks, with tools, and comes to the next belief
-(its phase, too), the plan, and a briefing for the Talker. Where that begins a phase that plans, and plans nothing, the
-new one's thinks once more. It reads what the Talker heard and said.
+One run does it all: the mini-reasoner of the believed phase thinks, with tools, and returns the next belief (with its
+phase), the plan, and a briefing for the Talker. If it enters a phase that plans, and plans nothing, the new phase's
+mini-reasoner thinks as well. It reads the utterances and the Talker's answers.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ from mindstream.tools.recall import recall_tool
 from mindstream.tools.tool import Tool
 
 LINES, TALK_TOKENS, RECALLED, RECALLED_TOKENS = 8, 700, 4, 300
-"""So many lines of the talk it is shown, and how long together; so many memories that the newest words bring up, and
-how long together. What lines before said is believed, planned, or in the last briefing."""
+"""Number of lines of the conversation in the prompt, and their maximum tokens; number of recalled memories, and their
+maximum tokens. Older lines are covered by belief, plan and the last briefing."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class BeliefReasoner:
     """Forms the belief about the user and the plan; its slot is the pack's name.
 
     Attributes:
-        notes: what it comes to believe is noted, too; where somebody else does that, not.
-        zone: where the user lives, unless they say another.
+        notes: also write new beliefs as notes, unless another reasoner does.
+        zone: the user's time zone, unless they say another.
     """
 
     model: Model
@@ -75,7 +75,7 @@ class BeliefReasoner:
         believing = InterimBelief(context, belief, question)
         patches, before, plan, found = list[dict[str, JsonValue]](), question.plan, question.plan, Thinking(thought="")
         thinks_twice = self.model.name != Rules.name
-        for _ in range(2):  # where it begins a phase that plans, and plans nothing, that one's thinks, too, once
+        for _ in range(2):  # a second time if it enters a phase that plans, and plans nothing
             tools = WithBelief(self._tools(question, context), believing, context)
             newest = await run_tool_loop(self.model, question, tools, context, steps=self.steps)
             found, patches, plan = _joined(found, newest), [*patches, newest.patch], plan.edit(newest.plan)
@@ -96,7 +96,7 @@ class BeliefReasoner:
         return RunResult(thought, self.model.name, write=write, briefing=found.briefing, follow_up=found.follow_up)
 
     async def _question(self, context: RunContext, belief: Belief[Any]) -> Think:
-        """Gather what the mini-reasoner of the phase that is believed thinks from."""
+        """Build the prompt of the believed phase's mini-reasoner."""
         stream, pack = context.memory, self.pack
         value: dict[str, JsonValue] = belief.value.model_dump(mode="json")
         phase = str(value.pop("phase"))
@@ -121,7 +121,7 @@ class BeliefReasoner:
         )
 
     def _tools(self, question: Think, context: RunContext) -> list[Tool]:
-        """Give the mini-reasoner its tools, in every phase: the pack's library, the memory, and the mind's."""
+        """Return the mini-reasoner's tools: the pack's library, the memory, and the mind's tools."""
         planned = [step.title for step in question.plan.steps]
         library = [step_tool(self.pack, question.language, planned), resource_tool(self.pack, question.language)]
         taken = {tool.spec.name for tool in context.tools}
@@ -175,7 +175,7 @@ class BeliefReasoner:
 
 
 async def _hinted(context: RunContext, pack: Pack) -> str:
-    """Name the alarm that these utterances hint at: one that was asked about because of them, or that words name."""
+    """Return the alarm that these utterances hint at: one that was asked about, or one that words name."""
     about, store, key = {utterance.seq for utterance in context.utterances}, context.memory.store, context.memory.key
     since, newest = min(about, default=0), await store.last(key, Alarmed.kind)
     raised = await store.events(key, since, [Alarmed.kind]) if newest and newest.seq > since else []
@@ -190,7 +190,8 @@ async def _hinted(context: RunContext, pack: Pack) -> str:
 
 
 async def _talk(context: RunContext) -> list[Record]:
-    """Return the newest lines before these utterances; where a talk has just begun, those of the one before it, too."""
+    """Return the newest lines before these utterances, with lines of the previous conversation if this one has just
+    begun."""
     talk = list(context.conversation[-LINES:])
     if len(talk) < LINES and context.utterances:
         began = min([talk[0].seq if talk else context.utterances[0].seq, context.utterances[0].seq])
@@ -201,7 +202,7 @@ async def _talk(context: RunContext) -> list[Record]:
 
 
 async def _recalled(context: RunContext, talk: Sequence[Record]) -> tuple[Note, ...]:
-    """Return what the newest words bring up of earlier talks, and of what was read."""
+    """Return memories of earlier conversations and of documents that match the newest words."""
     shown = {record.id for record in (*context.conversation, *talk)} | {each.record for each in context.utterances}
     query = "\n".join(utterance.text for utterance in context.utterances)
     if not query.strip():
@@ -209,7 +210,7 @@ async def _recalled(context: RunContext, talk: Sequence[Record]) -> tuple[Note, 
     kinds: tuple[Kind, ...] = ("chat", "thought", "observation", "document", "feedback")
     try:
         found = await context.memory.recall(query, k=RECALLED, kinds=kinds, floor=LOW_CERTAINTY, touch=False)
-    except ModelError:  # no embedder: it goes by what is believed
+    except ModelError:  # no embedder
         return ()
     now, earlier = context.memory.clock.now(), (each.record for each in found if each.record.id not in shown)
     notes = [note(record, now) for record in earlier if record.episode != context.session]
@@ -221,7 +222,7 @@ def _held(value: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 def _joined(first: Thinking, then: Thinking) -> Thinking:
-    """Return what came of thinking twice: what the second time leaves out stands."""
+    """Return the result of thinking twice; the first result fills what the second leaves out."""
     stands = ("ask", "offer", "care", "follow_up", "phase", "changed")
     said = {name: getattr(then, name) or getattr(first, name) for name in stands}
     return then.model_copy(update={**said, "plan": [*first.plan, *then.plan]})
@@ -232,17 +233,17 @@ def _told(found: Thinking) -> str:
 
 
 def plan_slot(pack: Pack) -> str:
-    """Name the slot in which a pack's plan is kept."""
+    """Return the slot of a pack's plan."""
     return f"{pack.name}.plan"
 
 
 async def plan_of(stream: Memory, pack: Pack) -> CoachingPlan:
-    """Return the plan as it stands; empty before there is one."""
+    """Return the present plan; empty if there is none."""
     return plan_from(await stream.version(plan_slot(pack)))
 
 
 def plan_from(record: Record | None) -> CoachingPlan:
-    """Return the plan that a version of its slot holds; empty where there is none."""
+    """Return the plan in a record; empty if there is none."""
     return read_coaching_plan(record.data.get("plan")) if record else CoachingPlan()
 
 

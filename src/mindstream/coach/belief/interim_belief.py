@@ -1,7 +1,7 @@
-"""Beliefs between two calls of tools (Christakopoulou 2024, 3.2.2: c = (t1, a1, o1, b1, …, tn, an, on, bn)).
+"""Beliefs between tool calls (Christakopoulou 2024, 3.2.2: c = (t1, a1, o1, b1, …, tn, an, on, bn)).
 
-After an observation the Reasoner may write down what it believes because of it, and its next call rests on that. These
-interim beliefs are logged, and composed into the next belief when the run concludes.
+After an observation the Reasoner may note a belief, on which its next call is based. Such beliefs are logged, and
+composed into the next belief when the run concludes.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from mindstream.text.classifier import Support, complaint
 from mindstream.tools.tool import Tool, tool
 
 MOST = 12
-"""So many interim beliefs a run may have."""
+"""Maximum number of interim beliefs in a run."""
 
 
 class InterimBelief:
-    """What a run has come to believe so far, on top of the belief that it began from.
+    """The beliefs of a run so far, on top of the belief at its beginning.
 
     Attributes:
-        patches: the interim beliefs, in their order.
+        patches: the interim beliefs, in order.
     """
 
     def __init__(self, context: RunContext, belief: Belief[Any], question: Think) -> None:
@@ -38,11 +38,11 @@ class InterimBelief:
         self._occasion, self._belief, self._question = context, belief, question
 
     def compose(self, *more: dict[str, JsonValue]) -> dict[str, JsonValue]:
-        """Return the interim beliefs, and what was concluded from them, as one patch."""
+        """Return the interim beliefs and further patches as one patch."""
         return compose_patches([*self.patches, *more])
 
     def tool(self) -> Tool:
-        """Return the tool by which a belief is written down between two calls."""
+        """Return the tool that notes a belief between two calls."""
 
         async def believe(patch: dict[str, JsonValue], rests_on: str = "") -> str:
             """Write down what a tool's result makes you believe, before a call that rests on it."""
@@ -72,7 +72,7 @@ class InterimBelief:
 
 
 class WithBelief(Sequence[Tool]):
-    """Tools; once one of them has given something, the one, too, by which a belief is written down before the next."""
+    """Tools; after the first result, also the tool that notes a belief."""
 
     def __init__(self, tools: Sequence[Tool], believing: InterimBelief, context: RunContext) -> None:
         self._tools, self._believe, self._context = tools, believing.tool(), context

@@ -1,6 +1,6 @@
-"""The question that a phase's mini-reasoner answers, with tools: what is believed, what is the plan, what to say?
+"""The prompt of a phase's mini-reasoner, with tools: what to believe, plan and say.
 
-What is believed is held to what was said, noted and found (`ground_patch`); the rest to what was given.
+Beliefs must be supported by what was said, noted or found (`ground_patch`); resources and links must have been given.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from mindstream.text.classifier import Support, complaint, named
 from mindstream.text.links import bare, has_links, links, without_links
 
 LOOKED_BACK = 400
-"""So many notes, the newest, are looked through for those that are so no longer."""
+"""Number of newest notes that are searched for outdated ones."""
 
 
 async def notes_of(context: RunContext, by: str, before: Mapping[str, object], after: Mapping[str, object]) -> Writing:
-    """Make the notes that a change of belief asks for: new items are noted, notes of items that went are ended."""
+    """Return the notes for a changed belief: new items are noted, notes of removed items end."""
     had, has = dict.fromkeys(_items(before)), dict.fromkeys(_items(after))
     new, gone = [each for each in has if each not in had], {each for each in had if each not in has}
     stream, evidence = context.memory, tuple(utterance.record for utterance in context.utterances)
@@ -69,18 +69,18 @@ def _items(value: Mapping[str, object]) -> Iterator[tuple[str, str]]:
 
 
 SHOWN = 400
-"""How much of what was made up is named, in characters."""
+"""Characters of unsupported names in a message."""
 
 
 @dataclass(frozen=True)
 class Given:
-    """What a thought may name.
+    """Names that a thought may use.
 
     Attributes:
-        links: those that the pack, the plan as it was, and tools gave: a resource may have them.
-        said: these, and those that stand in what was said and noted: they may be said again.
+        links: links from the pack, the previous plan and tools: a resource may have them.
+        said: these, and links in the conversation and in notes: they may be repeated.
         titles: of resources of the pack and the plan.
-        results: what tools gave, as one text.
+        results: the tools' results, as one text.
     """
 
     links: frozenset[str]
@@ -89,14 +89,14 @@ class Given:
     results: str
 
     def has_title(self, title: str) -> bool:
-        """Tell whether somebody gave a resource of this title; its spelling does not count."""
+        """Return whether a resource of this title was given; spelling is ignored."""
         plain = _letters(title)
         return bool(plain) and (plain in self.titles or plain in self.results)
 
 
 @dataclass
 class MadeUp:
-    """What nothing gave, as it is found."""
+    """Titles and links that were not given."""
 
     titles: list[str] = field(default_factory=list)
     links: list[str] = field(default_factory=list)
@@ -107,7 +107,8 @@ class MadeUp:
 
 
 def gather_given(pack: Pack, plan: CoachingPlan, said: Iterable[str], turns: Sequence[Message]) -> Given:
-    """Gather what a thought may name; a link that the model itself put into a call is not given by its echo."""
+    """Gather the names that a thought may use; a link that the model itself put into a call does not count as a
+    result."""
     known: set[str] = set()
     own: set[str] = set()
     results: list[str] = []
@@ -127,7 +128,7 @@ def gather_given(pack: Pack, plan: CoachingPlan, said: Iterable[str], turns: Seq
 
 
 def _named(resources: Iterable[Resource | NamedResource]) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the links and the titles of resources, as they are compared."""
+    """Return the links and titles of resources, in their compared form."""
     links_of, titles = set(), set()
     for resource in resources:
         titles.add(_letters(resource.title))
@@ -137,7 +138,7 @@ def _named(resources: Iterable[Resource | NamedResource]) -> tuple[frozenset[str
 
 
 def ground_edits(edits: Sequence[StepEdit], known: Given, made_up: MadeUp) -> list[StepEdit]:
-    """Return a plan's changes without resources, and links of resources, that nothing gave."""
+    """Return a plan's edits without resources and links that were not given."""
 
     def kept(resource: NamedResource) -> NamedResource | None:
         if not known.has_title(resource.title):
@@ -155,7 +156,7 @@ def ground_edits(edits: Sequence[StepEdit], known: Given, made_up: MadeUp) -> li
 
 
 def drop_made_up_links(value: Any, known: Given, made_up: MadeUp) -> Any:
-    """Return a value without the links in its texts that nobody gave or said."""
+    """Return a value without links in its texts that were neither given nor said."""
     if isinstance(value, str):
         text, gone = without_links(value, known.said)
         made_up.links += gone
@@ -170,9 +171,9 @@ def drop_made_up_links(value: Any, known: Given, made_up: MadeUp) -> Any:
 def ground_patch(
     patch: Mapping[str, JsonValue], rests_on: str, support: Support
 ) -> tuple[dict[str, JsonValue], list[str]]:
-    """Return what of a patch rests on something, and what does not, as `field: text`.
+    """Return the supported part of a patch, and the unsupported items as `field: text`.
 
-    Where the words that it names were said, all of it does; else each text whose own words were said.
+    If the quoted words were said, all of the patch is supported; otherwise each text whose own words were said.
     """
     if support.has_quotation(rests_on):
         return dict(patch), []
@@ -208,15 +209,15 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _letters(text: str) -> str:
-    """Return what counts in comparing titles; in a prompt `<` is written `&lt;`."""
+    """Return the compared form of a title; in a prompt `<` is written `&lt;`."""
     return re.sub(r"[\W_]+", "", text.casefold().replace("&lt;", ""))
 
 
 LONGEST_WORDS, LONGEST_PATCH = 6_000, 16_000
-"""So many characters words to the user, and all that changes in a belief, may have."""
+"""Maximum length of words to the user, and of a belief's changes, in characters."""
 LONGEST_QUOTE = 400
 MOST_EDITS = 12
-"""So many steps of a plan change at once."""
+"""Maximum number of plan edits at once."""
 
 
 class Thinking(BaseModel):
@@ -245,7 +246,7 @@ class Thinking(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _unnested(cls, value: Any) -> Any:
-        """Take what belongs beside the patch out of it: models put it there, and mean the same."""
+        """Move fields out of the patch that belong next to it: models put them there, with the same meaning."""
         patch = value.get("patch") if isinstance(value, dict) else None
         if not isinstance(patch, dict):
             return value
@@ -254,16 +255,19 @@ class Thinking(BaseModel):
 
     @property
     def briefing(self) -> Briefing:
-        """What the Talker is told of it."""
+        """The briefing for the Talker."""
         return Briefing(self.thought, self.ask, self.offer, self.care)
 
 
 class Think(Prompt[Thinking]):
     """What follows from these utterances, thought through as this phase asks (Christakopoulou 2024, 3.2.2)?
 
-    `reply`: what the Talker has answered already. `waits`: it waits for this thought instead. `first`: what was come to
-    under the phase before, where that thought changed it. `hint`: what alarm the newest words may hint at. `kept`: how
-    often steps that were thought likely were done.
+    Attributes:
+        briefing: the last briefing.
+        reply: the Talker's answer. `waits`: the Talker waits for this thought instead.
+        first: the briefing of the phase before, if its thought changed the phase.
+        hint: the alarm that the newest words may hint at.
+        kept: how often steps that were thought likely were done.
     """
 
     pack: Pack
@@ -284,7 +288,7 @@ class Think(Prompt[Thinking]):
     now: str = ""
 
     def reply_schema(self) -> JsonSchema | None:
-        """Return a schema that knows the pack's phases, as short as it can be: the words say what its parts mean."""
+        """Return a schema with the pack's phases, as short as possible: the prompt explains its parts."""
         schema = super().reply_schema()
         if schema is None:
             return None
@@ -307,13 +311,13 @@ class Think(Prompt[Thinking]):
         return found
 
     def ground(self, reply: Thinking, turns: Sequence[Message]) -> tuple[Thinking, str]:
-        """Leave out beliefs that rest on nothing, and resources and links that nobody gave; the thought says which."""
+        """Remove unsupported beliefs, and resources and links that were not given; the thought names them."""
         supported, unsupported = self._supported(reply, turns)
         kept, made_up = self._without_made_up(supported, turns)
         return kept, " ".join(filter(None, (unsupported, made_up)))
 
     def _supported(self, reply: Thinking, turns: Sequence[Message]) -> tuple[Thinking, str]:
-        """Return a thought whose beliefs rest on what was said, noted or found, and a complaint about the others."""
+        """Return a thought with supported beliefs only, and a complaint about the others."""
         given = (turn.text for turn in turns if turn.role in ("tool", "user"))
         patch, gone = ground_patch(reply.patch, reply.rests_on, Support([*self.stated(), *given]))
         if not gone:
@@ -322,7 +326,8 @@ class Think(Prompt[Thinking]):
         return reply.model_copy(update={"patch": patch, "thought": thought}), complaint(gone)
 
     def stated(self) -> Iterator[str]:
-        """Give what a belief may rest on, beside what tools give: the user's words, notes, what is believed already."""
+        """Yield the texts that support a belief, in addition to tool results: the user's words, notes, the present
+        belief."""
         yield from user_statements(self.conversation, self.utterances)
         yield from (note.text for note in self.recalled)
         yield json.dumps(self.belief, ensure_ascii=False)
@@ -344,9 +349,9 @@ class Think(Prompt[Thinking]):
 
 
 def compose_patches(patches: Sequence[Mapping[str, JsonValue]]) -> dict[str, JsonValue]:
-    """Compose intermediate beliefs into one patch: what is added and removed gathers, the later counts.
+    """Compose interim beliefs into one patch: additions and removals accumulate, later values count.
 
-    The phase is not theirs to set.
+    The phase is left out.
     """
     whole: dict[str, Any] = {}
     for patch in patches:

@@ -1,4 +1,4 @@
-"""I(tip, timeout): ask the user, and after the timeout say that there was no reply (the M0, M1, M2 system)."""
+"""I(tip, timeout): ask the user; after the timeout, report that there was no reply (the M0, M1, M2 system)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mindstream.tools.call import Observation
 
 
 def ask_tool(steps: Steps, rhythm: Rhythm, language: str) -> OwnTool:
-    """Make I. When nobody is to be disturbed, or the words of the day are spent, the question only stands there."""
+    """Return I. Outside of active hours, or beyond the day's word limit, the question can only be read."""
     state = steps.state
 
     async def ask_user(given: Arguments, where: Where) -> Done:

@@ -1,4 +1,4 @@
-"""What M2 does to the ledger: a task is added, done, or waits for its time."""
+"""M2's tools for the ledger: a task is added, finished, or waits for its time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LedgerTools:
         self._steps, self._language, self._zone = steps, language, zone
 
     def tools(self) -> tuple[OwnTool, ...]:
-        """Make them."""
+        """Return them."""
         does = {"add_task": self._add, "finish_task": self._finish, "wait_task": self._wait}
         return tuple(OwnTool(spec_of(name, self._language), do) for name, do in does.items())
 

@@ -1,4 +1,4 @@
-"""Tools from outside (functions, MCP servers, a planner, documents) as M1 calls them: with leave, and with a key."""
+"""External tools (functions, MCP servers, a planner, documents) for M1: with approval, and with idempotency keys."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ REFUSED = "not made: a person said no to this call"
 
 @dataclass(frozen=True, slots=True)
 class OutsideTools:
-    """All the tools from outside; those that a task needs are found when it is carried out."""
+    """All external tools; those that a task needs are found when it is carried out."""
 
     shelf: ToolShelf
     state: LifeState
@@ -43,11 +43,11 @@ class OutsideTools:
 
     @property
     def has_more(self) -> bool:
-        """Tell whether there are more than are attached at once."""
+        """Whether there are more than can be attached at once."""
         return len(self._ready()) > self.at_once
 
     async def find(self, need: str) -> list[OutsideTool]:
-        """Return the tools that fit a need best, of those that there is something to call for."""
+        """Return the tools that fit a need best, of those that are ready."""
         found = self._ready()
         if len(found) > self.at_once:
             ranked = await self.shelf.find(need, len(self.shelf.tools) - 1)
@@ -66,13 +66,13 @@ class OutsideTools:
 
 @dataclass(frozen=True, slots=True)
 class OutsideTool:
-    """A tool of the ground in a life."""
+    """An external tool in a life."""
 
     tool: Tool
     state: LifeState
     permits: Permits
     life: str
-    """The name of the stream: part of idempotency keys, with when the life began and the id of the step."""
+    """The name of the stream: part of idempotency keys, with the beginning of the life and the id of the step."""
 
     @property
     def spec(self) -> ToolSpec:
@@ -100,7 +100,7 @@ class OutsideTool:
         return Done(await call_tool(self._with_key(call, where.id), [self.tool], timeout_s), events=used)
 
     def _with_key(self, call: Call, id_: str) -> Call:
-        """Return a call with its idempotency key, where its tool takes one: a step has always the same."""
+        """Return a call with its idempotency key, if its tool takes one; a step always has the same key."""
         name = traits_of(self.tool).key
         if not name or name not in self.spec.parameters.get("properties", {}):
             return call

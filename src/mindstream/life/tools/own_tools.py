@@ -1,4 +1,4 @@
-"""The tools of the roles themselves: what each takes, checked, and what it does (the M0, M1, M2 system)."""
+"""The roles' own tools: their arguments, checked, and their effect (the M0, M1, M2 system)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,12 @@ from mindstream.models.reply import first_json
 from mindstream.tracing import fail, genai, span, tell
 
 LONGEST = 20_000
-"""How long a task, a question or a context may be, in characters."""
+"""Maximum length of a task, a question or a context, in characters."""
 LONGEST_MEMORY = 4_000
 LONGEST_WAIT_S = 7 * 86_400
 
 
 class Arguments(BaseModel):
-    """What a call of one of these tools says."""
-
     model_config = ConfigDict(extra="ignore")
 
     query: str = Field("", max_length=LONGEST)
@@ -44,14 +42,14 @@ class Arguments(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Where a call stands.
+    """The origin of a call.
 
     Attributes:
         id: of the call.
-        role: who makes it: M2, M1 or M0.
-        tainted: words of strangers stand in what its maker has read.
-        row: the row of the log where the call stands: what was begun before stands after it.
-        given: addresses that may be fetched though its maker is tainted (tools/given_addresses).
+        role: the caller: M2, M1 or M0.
+        tainted: whether the caller has read third-party content.
+        row: the call's log row: an earlier attempt's effects are after it.
+        given: addresses that may be fetched even if the caller is tainted (tools/given_addresses).
     """
 
     id: str
@@ -62,13 +60,13 @@ class Where:
 
 
 class LifeTool(Protocol):
-    """Something that a role may call."""
+    """A tool that a role may call."""
 
     @property
     def spec(self) -> ToolSpec: ...
 
     async def __call__(self, call: Call, where: Where) -> Done:
-        """Do it.
+        """Make the call.
 
         Raises:
             ToolError: the arguments do not fit, or it failed; the message is for the model.
@@ -77,11 +75,10 @@ class LifeTool(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OwnTool:
-    """A tool of the roles: its description, and what it does with arguments that fit.
+    """One of the roles' own tools: its description, and its effect with valid arguments.
 
     Attributes:
-        after: what a call does to the run itself, when it has given something; done again where that is read from the
-            log.
+        after: a successful call's effect on the run itself; repeated when the result is read from the log.
     """
 
     spec: ToolSpec
@@ -98,7 +95,7 @@ class OwnTool:
             return done
 
     def checked(self, call: Call) -> Arguments:
-        """Return a call's arguments; raises ToolError where they do not fit."""
+        """Return a call's arguments; raises ToolError if they do not fit."""
         try:
             given = first_json(call.arguments, dict) if call.arguments.strip() else {}
             arguments = Arguments.model_validate({k: v for k, v in given.items() if v is not None})
@@ -107,7 +104,7 @@ class OwnTool:
         except ReplyInvalid as error:
             raise ToolError(f"{self.spec.name}: {error}") from None
         said = {name for name, value in given.items() if value is not None and str(value).strip()}
-        said |= {"memory"} if "replaces" in said else set()  # what is only taken back needs no new one
+        said |= {"memory"} if "replaces" in said else set()  # a withdrawal needs no new memory
         missing = [name for name in self.spec.parameters["required"] if name not in said]
         if missing:
             raise ToolError(f"{self.spec.name} needs {', '.join(missing)}")

@@ -1,4 +1,4 @@
-"""A plan read while it is being written: pieces come in, steps come out as soon as their line is whole."""
+"""Reads a plan while it is written: pieces come in, steps come out as soon as their line is complete."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from mindstream.models.prompt import complaints
 from mindstream.planning.plan import PlannedStep
 
 LONGEST_LINE = 120_000
-"""What a line has beyond so many characters is not read."""
+"""Maximum length of a line; the rest is ignored."""
 MOST_NOTES, SHOWN = 100, 80
 
 
 @dataclass
 class Findings:
-    """What a reader found: the steps by id, the task where the text names it, and notes of what was skipped and why."""
+    """Results of a reader: steps by id, the task if the text names it, and notes about skipped text."""
 
     task: str = ""
     steps: dict[str, PlannedStep] = field(default_factory=dict)
@@ -26,14 +26,14 @@ class Findings:
     line: int = 0
 
     def note(self, why: str, text: str) -> None:
-        """Note something of the line that is read; a text that is blank is none."""
+        """Note why a part of the current line was skipped, unless it is blank."""
         if text.strip() and len(self.notes) < MOST_NOTES:
             self.notes.append(f"line {self.line}: {why}: {text.strip()[:SHOWN]!r}")
 
     def add(
         self, id: str, tool: str, arguments: dict[str, JsonValue], why: str = "", after: tuple[str, ...] = ()
     ) -> list[PlannedStep]:
-        """Return the step, or nothing where it stands there already or can be none; `check` names two of one id."""
+        """Return the step in a list; [] if it is repeated or invalid. `check` reports two steps of one id."""
         try:
             step = PlannedStep(id=id, tool=tool, arguments=arguments, why=why, after=after)
         except ValidationError as error:
@@ -47,20 +47,20 @@ class Findings:
 
 
 class LineFormat(Protocol):
-    """One form in which plans are written, read line by line."""
+    """A plan format that is read line by line."""
 
     found: Findings
 
     def read_line(self, line: str) -> list[PlannedStep]:
-        """Take a line and return the steps that are whole now."""
+        """Read a line, and return the steps that are complete now."""
 
     def end(self) -> list[PlannedStep]:
-        """Return the steps that waited for more."""
+        """Return the steps that waited for more lines."""
 
 
 @dataclass
 class StepReader:
-    """Reads a plan of one format, from pieces of any length; no text makes it raise."""
+    """Reads a plan in one format from pieces of any length; never raises."""
 
     format: LineFormat
     _pieces: list[str] = field(default_factory=list, init=False)
@@ -68,16 +68,16 @@ class StepReader:
 
     @property
     def task(self) -> str:
-        """The task, where the text names it."""
+        """The task, if the text names it."""
         return self.format.found.task
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was skipped so far, and why."""
+        """Notes about skipped text."""
         return tuple(self.format.found.notes)
 
     def feed(self, text: str) -> list[PlannedStep]:
-        """Take a piece of the text and return the steps that are whole now."""
+        """Read a piece, and return the steps that are complete now."""
         *whole, rest = text.split("\n")
         steps: list[PlannedStep] = []
         for line in whole:
@@ -87,7 +87,7 @@ class StepReader:
         return steps
 
     def close(self) -> list[PlannedStep]:
-        """Return the steps that were not whole before the text ended."""
+        """Return the steps that were incomplete when the text ended."""
         return [*(self._read_line() if self._length else ()), *self.format.end()]
 
     def _keep(self, text: str) -> None:

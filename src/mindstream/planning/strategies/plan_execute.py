@@ -1,4 +1,4 @@
-"""The strategies that plan first: ReWOO, Plan-and-Execute; and an answer without tools."""
+"""Strategies that plan first: ReWOO and Plan-and-Execute; and answers without tools."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from mindstream.planning.run import PlanningRun
 
 
 async def direct(run: PlanningRun) -> None:
-    """Answer at once."""
+    """Answer without thinking first."""
     await _answer(run, reasons=False)
 
 
 async def chain_of_thought(run: PlanningRun) -> None:
-    """Think first; what was thought stands before the answer, which is the last line."""
+    """Think first; the thoughts precede the answer, which is the last line."""
     await _answer(run, reasons=True)
 
 
 async def _answer(run: PlanningRun, reasons: bool) -> None:
     prompt = AnswerAlone(task=run.task, exemplars=tuple(run.exemplars), reasons=reasons)
-    run.answered = SolverAnswer((await ask(run.model("worker"), prompt, "worker")).strip())
+    run.answered = SolverAnswer((await ask(run.models["worker"], prompt, "worker")).strip())
 
 
 async def plan_and_execute(run: PlanningRun) -> None:
-    """Answer the task, and stop as soon as it is answered; the plan is mended when a round gave too little."""
+    """Run the plan in rounds until the task is answered; revise the plan when a round found too little."""
     if run.given is None:
         await run.make_plan()
         if run.stopped:
@@ -46,7 +46,7 @@ async def plan_and_execute(run: PlanningRun) -> None:
 
 
 async def rewoo(run: PlanningRun) -> None:
-    """Answer the task; steps run while the planner still writes, and side by side."""
+    """Run all steps in parallel, beginning while the planner still writes, and then answer."""
     executor = None
     if run.given is None:
         executor = run.executor()

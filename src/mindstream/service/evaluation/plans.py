@@ -26,7 +26,7 @@ from mindstream.planning.evaluation.failing import check_failures
 from mindstream.planning.evaluation.questions import Question, draw, read_questions, score
 from mindstream.planning.evaluation.report import Findings, report
 from mindstream.planning.exemplars import NONE, SHIPPED, choose_exemplars
-from mindstream.planning.solve import UNPLANNED, WITHOUT_TOOLS, Strategy
+from mindstream.planning.planner import UNPLANNED, WITHOUT_TOOLS, Strategy
 from mindstream.private_files import make_private_folder
 from mindstream.service.evaluation.memory import Spent
 from mindstream.service.opening import answering
