@@ -25,7 +25,7 @@ from mindstream.life.state import SESSION, LifeState, read_state
 from mindstream.log.events import Event, Heard, Logged
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import RecordDraft
-from mindstream.memory.store.store import Entry
+from mindstream.memory.store.store import Entry, read_log
 from mindstream.memory.store.validation import MAX_UTTERANCE, checked_text
 from mindstream.text.words import language_of
 
@@ -205,18 +205,13 @@ async def read_turn(stream: Memory, number: int) -> list[Logged]:
     Raises:
         InputError: there was no such turn.
     """
-    await look(stream)
-    rows: list[Logged] = []
-    after, is_in = 0, False
-    while page := await stream.store.events(stream.key, after, TURN_KINDS, 1_000):
-        after = page[-1].seq
-        for row in page:
-            if isinstance(row.event, TurnBegan):
-                is_in = row.event.turn == number
-            if is_in:
-                rows.append(row)
-            if isinstance(row.event, TurnEnded) and is_in:
-                return rows
+    newest = (await look(stream)).turn
+    rows, is_in = list[Logged](), False
+    async for row in read_log(stream.store, stream.key, kinds=TURN_KINDS):
+        is_in = row.event.turn == number if isinstance(row.event, TurnBegan) else is_in
+        rows += [row] * is_in
+        if is_in and isinstance(row.event, TurnEnded):
+            break
     if not rows:
-        raise InputError(f"there was no turn {number}; the last one was {(await look(stream)).turn}")
+        raise InputError(f"there was no turn {number}; the last one was {newest}")
     return rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import tzinfo
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from mindstream.clock import Moment, format_spoken
 from mindstream.errors import InputError
@@ -54,7 +54,7 @@ class Task(BaseModel):
 class Ledger(BaseModel):
     """The tasks, by number."""
 
-    tasks: dict[int, Task] = Field(default_factory=dict)
+    tasks: dict[int, Task] = {}
     last: int = 0
     """The highest number so far."""
 

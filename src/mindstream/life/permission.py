@@ -31,19 +31,13 @@ class Permits:
 
 def decision_on(state: LifeState, call: Call) -> str:
     """Return the id of a decided, unused request for such a call; "": there is none."""
-    said = [id_ for id_, wish in state.decided.items() if (wish.tool, wish.arguments) == key_of(call)]
-    return said[-1] if said else ""
+    return next((id_ for id_, wish in reversed(state.decided.items()) if _is_for(wish, call)), "")
 
 
 def is_asked(state: LifeState, call: Call) -> bool:
     """Return whether approval of such a call was requested and not decided."""
-    return any((wish.tool, wish.arguments) == key_of(call) for wish in state.wishes.values())
+    return any(_is_for(wish, call) for wish in state.wishes.values())
 
 
-def key_of(call: Call) -> tuple[str, str]:
-    return call.tool, call.arguments
-
-
-def wish(id_: str, call: Call, tainted: bool) -> PermissionAsked:
-    """Return the event that requests approval."""
-    return PermissionAsked(id=id_, tool=call.tool, arguments=call.arguments, foreign=tainted)
+def _is_for(wish: PermissionAsked, call: Call) -> bool:
+    return (wish.tool, wish.arguments) == (call.tool, call.arguments)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from mindstream.clock import Moment
 from mindstream.life.ledger import Task
@@ -90,7 +90,7 @@ class WorkFound(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     because: str
-    tasks: list[str] = Field(default_factory=list)
+    tasks: list[str] = []
     until: str = ""
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from mindstream.errors import BudgetSpent, ModelUnavailable, ReplyInvalid
 from mindstream.foreign_code import ForeignFailure, ForeignTask
-from mindstream.life.agent import work
+from mindstream.life.agent import Toolbox, work
 from mindstream.life.prompts import DREAM, CarryOut, ThinkDeeply, spec_of
 from mindstream.life.steps import Done, Steps
 from mindstream.life.tools.memory_tools import RETURNED, recall_tool, retain_tool
@@ -18,6 +18,7 @@ from mindstream.memory.lifecycle.sleep import Compose, Dreamt, compose_dream, fr
 from mindstream.memory.recall.exemplars import Example, Exemplars, find_examples
 from mindstream.memory.store.record import Record, is_tainted
 from mindstream.models.model import Model
+from mindstream.models.prompt import Prompt
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.text.links import links
@@ -74,26 +75,27 @@ class Roles:
         prompt = CarryOut(
             task=task, context=given.context, exemplars=tuple(map(str, shown)), language=self.language, tools=specs
         )
-        found = await work(
-            self.steps,
-            where.id,
-            "M1",
-            self.models.of("M1"),
-            prompt,
-            toolbox,
-            STEPS["M1"],
-            tainted=where.tainted or any(each.foreign for each in shown),
-            language=self.language,
-            given=self._given(() if where.tainted else (task, given.context)),
-        )
+        state, texts = self.steps.state, () if where.tainted else (task, given.context)
+        trusted = links([state.goal, *state.orders, *state.answers.values(), *texts])
+        tainted = where.tainted or any(each.foreign for each in shown)
+        found = await self._work(where.id, "M1", prompt, toolbox, tainted, trusted)
         if not (found.failed or found.foreign or was_begun):  # otherwise it is unknown which exemplars M1 was shown
             missed = await self._offer(task, found.text, shown) or missed
         return Done(found, events=(Failed(text=missed, where="exemplars"),) if missed else ())
 
-    def _given(self, texts: Sequence[str]) -> frozenset[str]:
-        """Return the addresses that the user gave, and those in `texts`."""
-        state = self.steps.state
-        return links([state.goal, *state.orders, *state.answers.values(), *texts])
+    async def _work(
+        self,
+        id_: str,
+        role: str,
+        prompt: Prompt[str],
+        toolbox: Toolbox,
+        tainted: bool,
+        given: frozenset[str] = frozenset(),
+    ) -> Observation:
+        model, most, language = self.models.of(role), STEPS[role], self.language
+        return await work(
+            self.steps, id_, role, model, prompt, toolbox, most, tainted=tainted, language=language, given=given
+        )
 
     async def _offer(self, task: str, result: str, shown: Sequence[Example]) -> str:
         """Offer a result to the source of exemplars; return why that failed, "" if it did not."""
@@ -117,17 +119,8 @@ class Roles:
                 task=DREAM[self.language], context="\n---\n".join(fragments_of(forgotten)), language=self.language
             )
             try:
-                found = await work(
-                    self.steps,
-                    f"{where.id}.dream",
-                    "M1",
-                    model,
-                    prompt,
-                    lambda: toolbox,
-                    STEPS["M1"],
-                    tainted=any(map(is_tainted, forgotten)),
-                    language=self.language,
-                )
+                tainted = any(map(is_tainted, forgotten))
+                found = await self._work(f"{where.id}.dream", "M1", prompt, lambda: toolbox, tainted)
             except BudgetSpent as error:
                 raise ReplyInvalid(str(error)) from None
             await self.steps.flush()  # before the dream is written
@@ -143,21 +136,9 @@ class Roles:
         return {tool.spec.name: tool for tool in (*own, *outside) if tool.spec.name in self.dream_tools}
 
     async def _think(self, given: Arguments, where: Where) -> Done:
-        def toolbox() -> Mapping[str, LifeTool]:
-            return {tool.spec.name: tool for tool in self._memory()}
-
+        memory: dict[str, LifeTool] = {tool.spec.name: tool for tool in self._memory()}
         prompt = ThinkDeeply(question=given.question, context=given.context, language=self.language)
-        found = await work(
-            self.steps,
-            where.id,
-            "M0",
-            self.models.of("M0"),
-            prompt,
-            toolbox,
-            STEPS["M0"],
-            tainted=where.tainted,
-            language=self.language,
-        )
+        found = await self._work(where.id, "M0", prompt, lambda: memory, where.tainted)
         return Done(found if found.failed else replace(found, text=f"{OPENED}{found.text}{CLOSED}"))
 
     def _find_tools(self, attached: dict[str, LifeTool]) -> OwnTool:

@@ -28,7 +28,7 @@ from mindstream.log.events import Heard
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.columns import OPEN
 from mindstream.memory.store.record import FADING, KINDS
-from mindstream.memory.store.store import Entry
+from mindstream.memory.store.store import Entry, read_log
 from mindstream.models.model import Model, Part, Request
 from mindstream.models.prompt import complaints
 from mindstream.models.roles import Models
@@ -181,10 +181,10 @@ class Simulation:
         await stream.commit(Entry(Heard(text=text, session=f"day {self.today}", record=""), stream.name))
 
     async def _said(self) -> list[tuple[Moment, str]]:
-        found: list[tuple[Moment, str]] = []
-        while rows := await self.life.memory.store.events(self.life.memory.key, self._seen, ["turn_ended"], 500):
-            self._seen = rows[-1].seq
-            found += [(row.at, getattr(row.event, "words", "")) for row in rows]
+        memory, found = self.life.memory, list[tuple[Moment, str]]()
+        async for row in read_log(memory.store, memory.key, self._seen, ["turn_ended"]):
+            self._seen = row.seq
+            found.append((row.at, getattr(row.event, "words", "")))
         return found
 
     async def _levels(self) -> dict[str, int]:

@@ -38,6 +38,7 @@ from mindstream.life.prompts import NOT_YET
 from mindstream.log.events import Event, Heard, Logged, Observed, ToolCalled
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.redaction import MARK
+from mindstream.memory.store.store import read_log
 from mindstream.models.fence import cut, fenced
 from mindstream.models.model import Call, Message
 from mindstream.text.words import count_words
@@ -48,7 +49,7 @@ class Turn(BaseModel):
 
     number: int
     because: str = ""
-    messages: list[Message] = Field(default_factory=list)
+    messages: list[Message] = []
     tainted: bool = False
     """Whether it contains third-party content."""
 
@@ -72,8 +73,8 @@ class Opened(BaseModel):
     """The ledger when the newest turn began, for all of its steps; and the news told during the turn."""
 
     at: Moment = 0.0
-    tasks: list[Task] = Field(default_factory=list)
-    news: list[str] = Field(default_factory=list)
+    tasks: list[Task] = []
+    news: list[str] = []
 
 
 class LifeSpent(BaseModel):
@@ -96,7 +97,6 @@ KINDS = (
 )  # fmt: skip
 FROM_OUTSIDE = ("heard", "answered", "leave_given", "noticed", "commanded", "task_changed", "life_began")
 """Events that others write at any time."""
-A_PAGE = 1_000
 RESULT, WORDS, ARGUMENT, QUESTION = 4_000, 1_500, 600, 300
 """Characters of a result, of a reply's words, of an argument and of a question that stay in M2's context."""
 SAID, ANSWERED = "The user said: ", "The user answered later what you asked, "
@@ -137,24 +137,24 @@ class LifeState(BaseModel):
     turn: int = 0
     in_turn: bool = False
     opened: Opened = Field(default_factory=Opened)
-    turns: list[Turn] = Field(default_factory=list)
-    folds: list[Fold] = Field(default_factory=list)
-    asked: dict[str, Asked] = Field(default_factory=dict)
-    replies: dict[str, Replied] = Field(default_factory=dict)
-    called: dict[str, int] = Field(default_factory=dict)
-    results: dict[str, Observed] = Field(default_factory=dict)
-    unread: list[News] = Field(default_factory=list)
+    turns: list[Turn] = []
+    folds: list[Fold] = []
+    asked: dict[str, Asked] = {}
+    replies: dict[str, Replied] = {}
+    called: dict[str, int] = {}
+    results: dict[str, Observed] = {}
+    unread: list[News] = []
     seen: int = 0
-    beats: dict[int, Moment] = Field(default_factory=dict)
+    beats: dict[int, Moment] = {}
     looked: Moment = 0.0
     idle: str = ""
     idle_until: Moment | None = None
-    questions: dict[str, Questioned] = Field(default_factory=dict)
-    late: dict[str, Questioned] = Field(default_factory=dict)
-    answers: dict[str, str] = Field(default_factory=dict)
-    wishes: dict[str, PermissionAsked] = Field(default_factory=dict)
-    decided: dict[str, PermissionAsked] = Field(default_factory=dict)
-    leave: dict[str, bool] = Field(default_factory=dict)
+    questions: dict[str, Questioned] = {}
+    late: dict[str, Questioned] = {}
+    answers: dict[str, str] = {}
+    wishes: dict[str, PermissionAsked] = {}
+    decided: dict[str, PermissionAsked] = {}
+    leave: dict[str, bool] = {}
     spent: LifeSpent = Field(default_factory=LifeSpent)
     hears: bool = Field(default=True, exclude=True)
     """Whether its user's utterances in conversations are addressed to it; False: a coach of this mind answers them."""
@@ -340,12 +340,11 @@ def shown_arguments(arguments: str) -> str:
 
 async def read_state_at(stream: Memory, seq: int) -> LifeState:
     """Read the state of a life after a log row."""
-    state, after = LifeState(), 0
-    while rows := await stream.store.events(stream.key, after, KINDS, A_PAGE):
-        after = rows[-1].seq
-        _apply_rows(state, [row for row in rows if row.seq <= seq])
-        if after >= seq:
+    state = LifeState()
+    async for row in read_log(stream.store, stream.key, kinds=KINDS):
+        if row.seq > seq:
             break
+        _apply_row(state, row)
     return state
 
 
@@ -356,23 +355,20 @@ async def read_state(stream: Memory, *, hears: bool = True) -> LifeState:
     if last is not None and isinstance(last.event, Folded) and last.event.state:
         state, after = LifeState.model_validate_json(last.event.state), last.seq
         state.hears = hears
-        unread = state.seen
-        while rows := await stream.store.events(stream.key, unread, FROM_OUTSIDE, A_PAGE):
-            unread = rows[-1].seq
-            _apply_rows(state, [row for row in rows if row.seq < after and not row.system])
-            if unread >= after:
+        async for row in read_log(stream.store, stream.key, state.seen, FROM_OUTSIDE):
+            if row.seq >= after:
                 break
-    while rows := await stream.store.events(stream.key, after, KINDS, A_PAGE):
-        after = rows[-1].seq
-        _apply_rows(state, rows)
+            if not row.system:
+                _apply_row(state, row)
+    async for row in read_log(stream.store, stream.key, after, KINDS):
+        _apply_row(state, row)
     return state
 
 
-def _apply_rows(state: LifeState, rows: list[Logged]) -> None:
-    for row in rows:
-        state.apply(row.event, row.at, row.seq)
-        if row.event.kind in FROM_OUTSIDE and not row.system:
-            state.seen = max(state.seen, row.seq)
+def _apply_row(state: LifeState, row: Logged) -> None:
+    state.apply(row.event, row.at, row.seq)
+    if row.event.kind in FROM_OUTSIDE and not row.system:
+        state.seen = max(state.seen, row.seq)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from typing import Literal
 
 from pydantic import JsonValue
@@ -136,13 +137,8 @@ def _check_needs(
 
 def _find_circle(plan: Plan) -> tuple[str, ...]:
     """Return steps that wait for each other in a circle; () if there are none."""
-    needs = {step.id: set(step.needs) - {step.id} for step in plan.steps}
-    while free := [id for id in needs if not needs[id] & needs.keys()]:
-        for id in free:
-            del needs[id]
-    if not needs:
-        return ()
-    way = [next(iter(needs))]
-    while (ahead := min(needs[way[-1]] & needs.keys())) not in way:
-        way.append(ahead)
-    return tuple(way[way.index(ahead) :])
+    try:
+        TopologicalSorter({step.id: {*step.needs} - {step.id} for step in plan.steps}).prepare()
+    except CycleError as error:
+        return tuple(reversed(error.args[1][1:]))
+    return ()

@@ -20,7 +20,7 @@ from mindstream.errors import LeaseLost
 from mindstream.log.events import Logged
 from mindstream.memory import lease
 from mindstream.memory.memory import Memory
-from mindstream.memory.store.store import Entry, Fence, WorkDone
+from mindstream.memory.store.store import Entry, Fence, WorkDone, read_log
 from mindstream.planning.events import (
     NOTHING_SPENT,
     AnswerMissing,
@@ -42,7 +42,6 @@ REMEMBERED = "remembered"
 """Reason of a plan that was remembered from another task."""
 GIVEN = "it was given"
 """Reason of a plan that the caller gave."""
-A_PAGE = 1_000
 
 
 @dataclass(frozen=True)
@@ -188,12 +187,8 @@ async def read_runs(stream: Memory, only: str = "") -> dict[str, RunCheckpoint]:
 
 async def read_rows(stream: Memory, only: str = "") -> list[Logged]:
     """Return the rows of runs, oldest first; `only`: one name."""
-    found: list[Logged] = []
-    after = 0
-    while rows := await stream.store.events(stream.key, after, KINDS, A_PAGE):
-        after = rows[-1].seq
-        found += [row for row in rows if (name := getattr(row.event, "run", "")) and name == (only or name)]
-    return found
+    rows = read_log(stream.store, stream.key, kinds=KINDS)
+    return [row async for row in rows if (name := getattr(row.event, "run", "")) and name == (only or name)]
 
 
 def _after(begun: RunCheckpoint, event: object) -> RunCheckpoint:

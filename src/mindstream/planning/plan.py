@@ -174,19 +174,16 @@ class Plan(BaseModel):
         Raises:
             InputError: two steps have one id, or steps wait for each other.
         """
-        waiting = {step.id: set(step.needs) for step in self.steps}
-        if len(waiting) < len(self.steps):
-            ids = [step.id for step in self.steps]
-            raise InputError(f"two steps are called {next(id for id in ids if ids.count(id) > 1)}; rename one of them")
-        found: list[tuple[str, ...]] = []
+        ids = [step.id for step in self.steps]
+        if double := next((id for id in ids if ids.count(id) > 1), ""):
+            raise InputError(f"two steps are called {double}; rename one of them")
+        layers, waiting = list[tuple[str, ...]](), {step.id: {*step.needs} for step in self.steps}
         while waiting:
-            free = tuple(id for id, needs in waiting.items() if not needs & waiting.keys())
-            if not free:
+            layers.append(tuple(id for id, needs in waiting.items() if not needs & waiting.keys()))
+            if not layers[-1]:
                 raise InputError(f"{', '.join(waiting)} wait for each other; take one of the references away")
-            found.append(free)
-            for id in free:
-                del waiting[id]
-        return tuple(found)
+            waiting = {id: needs for id, needs in waiting.items() if id not in layers[-1]}
+        return tuple(layers)
 
     def order(self) -> tuple[str, ...]:
         """Return the ids in an order that meets all needs; raises as `layers` does."""

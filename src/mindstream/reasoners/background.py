@@ -36,7 +36,8 @@ class Background(Runner):
 
     def __init__(self, *args: Any, session: str = "", thinks: bool = True, **more: Any) -> None:
         super().__init__(*args, **more)
-        self._moved = asyncio.Condition()
+        self._waiting = set[asyncio.Event]()
+        """Callers of `settled`, to be notified of changes."""
         self._held: set[int] = set()
         self._hearing = 0
         self._over = False
@@ -104,7 +105,7 @@ class Background(Runner):
             await asyncio.get_running_loop().create_future()
         finally:
             self._over = True
-            await self._tell_moved()
+            self._notify()
             await asyncio.gather(*self._letting_go, return_exceptions=True)
             with contextlib.suppress(StorageError):
                 await asyncio.shield(self.memory.store.give_up(self.owner))
@@ -136,21 +137,21 @@ class Background(Runner):
         def is_stuck() -> bool:
             return any(slot.stuck >= STUCK and slot.stuck != before[name] for name, slot in self._slots.items())
 
-        with self.memory.store.heeding(self.memory.key, self._written_elsewhere):
-            async with self._moved:
+        changed = asyncio.Event()
+        self._waiting.add(changed)
+        try:
+            with self.memory.store.heeding(self.memory.key, changed.set):
                 while not self._over and await is_open() and not is_stuck():
                     with contextlib.suppress(TimeoutError):
                         async with asyncio.timeout(self._lease_s / 20):  # another process may do the work
-                            await self._moved.wait()
+                            await changed.wait()
+                    changed.clear()
+        finally:
+            self._waiting.discard(changed)
 
-    def _written_elsewhere(self) -> None:
-        task = asyncio.ensure_future(self._tell_moved())
-        self._letting_go.add(task)
-        task.add_done_callback(self._letting_go.discard)
-
-    async def _tell_moved(self) -> None:
-        async with self._moved:
-            self._moved.notify_all()
+    def _notify(self) -> None:
+        for changed in self._waiting:
+            changed.set()
 
     async def _serve(self, slot: Slot) -> None:
         while True:
@@ -158,7 +159,7 @@ class Background(Runner):
                 while work := await self._claim(slot):
                     await self._think(slot, Run(work))
                     slot.stuck = 0
-                    await self._tell_moved()
+                    self._notify()
                 slot.stuck = 0
                 await self._rest(slot)
             except asyncio.CancelledError:
@@ -171,7 +172,7 @@ class Background(Runner):
     async def _get_stuck(self, slot: Slot, why: str) -> None:
         slot.stuck += 1
         self.memory.show(Failed(text=why, where=slot.name))
-        await self._tell_moved()
+        self._notify()
         await asyncio.sleep(min(self._retry_s * slot.stuck, self._lease_s / 3))
 
     async def _call_others(self, slot: Slot) -> None:

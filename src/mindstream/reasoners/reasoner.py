@@ -20,7 +20,7 @@ from mindstream.log.events import Heard, Logged, Observed, Thought, ToolCalled, 
 from mindstream.log.work import Work
 from mindstream.memory.belief import Patch
 from mindstream.memory.memory import Memory
-from mindstream.memory.store.record import Record, RecordDraft
+from mindstream.memory.store.record import Record, RecordDraft, Triple
 from mindstream.memory.store.store import Entry, Revision
 from mindstream.models.model import Call
 from mindstream.text.links import links
@@ -181,6 +181,16 @@ class RunContext:
     def session(self) -> str:
         """The session of the newest utterance; "" if there is none."""
         return self.utterances[-1].session if self.utterances else ""
+
+    @property
+    def evidence(self) -> tuple[str, ...]:
+        """Ids of the utterances' records."""
+        return tuple(utterance.record for utterance in self.utterances)
+
+    def note_draft(self, text: str, predicate: str, object: str, by: str) -> RecordDraft:
+        """Return a note about the user, with the utterances as evidence."""
+        about, at = Triple("user", predicate, object), self.utterances[-1].at
+        return RecordDraft(text=text, kind="note", by=by, evidence=self.evidence, depth=1, about=about, created=at)
 
     async def call(self, tool: str, /, **arguments: JsonValue) -> str:
         """Call one of `tools`, log the call, and return its result.

@@ -97,7 +97,6 @@ class Runner:
         self.floor, self._tools = floor or asyncio.Lock(), tools
         self._speak_up = speak_up
         self._lease_s, self._retry_s = lease_s, retry_s
-        self._looking: asyncio.Task[list[Work]] | None = None
 
     def add(self, *reasoners: Reasoner) -> None:
         """Add reasoners; before `run`.
@@ -122,15 +121,8 @@ class Runner:
         return NewWork(slots, self.owner, self._lease())
 
     async def work(self) -> list[Work]:
-        """List the mind's open work, oldest first; slots that are woken together share one query."""
-
-        async def look() -> list[Work]:
-            self._looking = None  # later callers may know of newer work
-            return [work for work in await self.memory.store.open_work(self.memory.key) if work.slot in self._slots]
-
-        if self._looking is None:
-            self._looking = asyncio.ensure_future(look())
-        return list(await asyncio.shield(self._looking))
+        """List the mind's open work for these slots, oldest first."""
+        return [work for work in await self.memory.store.open_work(self.memory.key) if work.slot in self._slots]
 
     def cancel(self, slot: str | None = None) -> int:
         """Stop the runs of a slot, or all; return their number. Their work counts as done."""

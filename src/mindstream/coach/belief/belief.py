@@ -85,7 +85,12 @@ class BeliefReasoner:
                 break
             value = merged(belief, believing.compose(*patches))[0].model_dump(mode="json", exclude={"phase"})
             question = question.model_copy(
-                update={"phase": self.pack.phase(phase), "belief": _held(value), "plan": plan, "first": _told(found)}
+                update={
+                    "phase": self.pack.phase(phase),
+                    "belief": _held(value),
+                    "plan": plan,
+                    "first": str(found.briefing),
+                }
             )
 
         async def write() -> Writing:
@@ -130,7 +135,7 @@ class BeliefReasoner:
     async def _writing(
         self, context: RunContext, patch: dict[str, JsonValue], found: Thinking, plan: CoachingPlan | None
     ) -> Writing:
-        stream, evidence = context.memory, tuple(utterance.record for utterance in context.utterances)
+        stream, evidence = context.memory, context.evidence
         revision = await stream.revision(self.slot, patch, self.pack.belief, evidence=evidence, by=self.slot)
         entries, revisions = [revision] if revision else [], list[Revision]()
         if revision and self.notes:
@@ -143,16 +148,11 @@ class BeliefReasoner:
             entries.append(await self._plan(stream, plan, found, evidence))
         reports = [edit for edit in found.plan if edit.report or edit.did is not None]
         if reports:
-            news = [
-                RecordDraft(
-                    text=f"{each.title}: {each.report or ('done' if each.did else 'not done')}",
-                    kind="feedback",
-                    by="user",
-                    evidence=evidence,
-                    data={"step": each.title, "did": each.did},
-                )
-                for each in reports
-            ]
+            news = []
+            for each in reports:
+                text = f"{each.title}: {each.report or ('done' if each.did else 'not done')}"
+                data: dict[str, JsonValue] = {"step": each.title, "did": each.did}
+                news.append(RecordDraft(text=text, kind="feedback", by="user", evidence=evidence, data=data))
             event = Remembered(count=len(news), kinds={"feedback": len(news)})
             entries.append(Entry(event, self.slot, tuple(await stream.build_records(news))))
         return entries, revisions
@@ -226,10 +226,6 @@ def _joined(first: Thinking, then: Thinking) -> Thinking:
     stands = ("ask", "offer", "care", "follow_up", "phase", "changed")
     said = {name: getattr(then, name) or getattr(first, name) for name in stands}
     return then.model_copy(update={**said, "plan": [*first.plan, *then.plan]})
-
-
-def _told(found: Thinking) -> str:
-    return str(found.briefing)
 
 
 def plan_slot(pack: Pack) -> str:

@@ -106,11 +106,11 @@ class PlanStep(BaseModel):
     why: Words = ""
     caution: Words = ""
     state: State = "later"
-    resources: list[NamedResource] = Field(default_factory=list)
+    resources: list[NamedResource] = []
     source: Title = ""
     told: bool = False
     likely: float | None = None
-    reports: list[Words] = Field(default_factory=list)
+    reports: list[Words] = []
     did: bool | None = None
 
     def edit(self, edit: StepEdit) -> PlanStep:
@@ -150,7 +150,7 @@ class CoachingPlan(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    steps: list[PlanStep] = Field(default_factory=list)
+    steps: list[PlanStep] = []
 
     @property
     def now(self) -> PlanStep | None:

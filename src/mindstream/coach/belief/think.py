@@ -18,7 +18,6 @@ from mindstream.coach.packs.pack import Pack, Phase, Resource
 from mindstream.errors import InputError, ReplyInvalid
 from mindstream.log.events import Remembered
 from mindstream.memory.belief import Belief, merged
-from mindstream.memory.store.record import RecordDraft, Triple
 from mindstream.memory.store.store import Entry, Revision
 from mindstream.models.model import JsonSchema, Message
 from mindstream.models.prompt import Prompt
@@ -35,19 +34,8 @@ async def notes_of(context: RunContext, by: str, before: Mapping[str, object], a
     """Return the notes for a changed belief: new items are noted, notes of removed items end."""
     had, has = dict.fromkeys(_items(before)), dict.fromkeys(_items(after))
     new, gone = [each for each in has if each not in had], {each for each in had if each not in has}
-    stream, evidence = context.memory, tuple(utterance.record for utterance in context.utterances)
-    drafts = [
-        RecordDraft(
-            text=f"{slot.replace('_', ' ')}: {item}",
-            kind="note",
-            by=by,
-            evidence=evidence,
-            depth=1,
-            about=Triple("user", slot, item),
-            created=context.utterances[-1].at,
-        )
-        for slot, item in new
-    ]
+    stream = context.memory
+    drafts = [context.note_draft(f"{slot.replace('_', ' ')}: {item}", slot, item, by) for slot, item in new]
     records = await stream.build_records(drafts)
     instead = {slot: record.id for (slot, _), record in zip(new, records, strict=True)}
     notes = await stream.latest("note", LOOKED_BACK) if gone else []
@@ -234,7 +222,7 @@ class Thinking(BaseModel):
 
     thought: str = Field(max_length=2_000)
     phase: str = Field("", max_length=100)
-    patch: dict[str, JsonValue] = Field(default_factory=dict)
+    patch: dict[str, JsonValue] = {}
     rests_on: str = Field("", max_length=LONGEST_QUOTE)
     plan: list[StepEdit] = Field(default_factory=list, max_length=MOST_EDITS)
     changed: str = Field("", max_length=1_000)

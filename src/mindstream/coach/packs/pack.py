@@ -108,7 +108,7 @@ class Field_(PackPart):  # noqa: N801 (Field is Pydantic's)
     """For text and list: the allowed values; empty: any text."""
     audience: bool = False
     """Its topics describe who the user is (a parent, a shift worker): steps on them are only for such users."""
-    ask: Lists = Field(default_factory=list)
+    ask: Lists = []
     """Questions about it, used without a language model."""
 
 
@@ -142,7 +142,7 @@ class Topic(PackPart):
     """Plain words for it (a dozen suffice), compared by stem; an entry of several words needs all of them."""
     field: str = ""
     """The belief field in which it is noted."""
-    acknowledge: Lists = Field(default_factory=list)
+    acknowledge: Lists = []
     """Replies without a language model: understanding, no advice, no fact about the user."""
 
 
@@ -181,17 +181,17 @@ class Alarm(PackPart):
     """A danger that code must detect before any answer, and the answer to it."""
 
     id: str
-    patterns: dict[Language, list[Pattern]] = Field(default_factory=dict)
+    patterns: dict[Language, list[Pattern]] = {}
     """Regular expressions, case-insensitive: words that are certain."""
-    together: dict[Language, list[Groups]] = Field(default_factory=dict)
+    together: dict[Language, list[Groups]] = {}
     """Words that are certain if they are near each other, in any order: `[doze|nod off, wheel|driving]`."""
     recogniser: Literal["danger"] | None = None
     """A classifier that detects danger to life in other words; its result is a hint, never certain."""
-    hints: dict[Language, list[Pattern]] = Field(default_factory=dict)
+    hints: dict[Language, list[Pattern]] = {}
     """Regular expressions for words that may mean it."""
     hint_ask: Texts = ""
     """The careful question after a hint; if the user affirms it, the alarm is certain."""
-    unless: dict[Language, list[Pattern]] = Field(default_factory=dict)
+    unless: dict[Language, list[Pattern]] = {}
     """Harmless phrases that the patterns would match; they are removed from the text before the search."""
     say: Texts
     stops: bool = True
@@ -226,7 +226,7 @@ class Pack(PackPart):
     topics: tuple[Topic, ...] = ()
     steps: tuple[Step, ...] = ()
     resources: tuple[Resource, ...] = ()
-    phrases: dict[str, Lists] = Field(default_factory=dict)
+    phrases: dict[str, Lists] = {}
     """Texts without a language model, by name (see docs/packs.md); they replace the shipped phrases."""
     alarms: tuple[Alarm, ...] = ()
     harmless: tuple[str, ...] = ()

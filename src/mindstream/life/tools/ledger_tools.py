@@ -59,12 +59,11 @@ class LedgerTools:
         ledger = self._steps.state.ledger
         try:
             task = ledger.find(int(str(given.task).strip().lstrip("#")))
-        except (InputError, ValueError) as error:
+        except InputError as error:
+            raise ToolError(str(error)) from None
+        except ValueError:
             there = "; ".join(line_of(each, 0.0) for each in ledger.ordered()[:10])
-            why = (
-                error if isinstance(error, InputError) else f"{given.task!r} is no number of a task; there are: {there}"
-            )
-            raise ToolError(str(why)) from None
+            raise ToolError(f"{given.task!r} is no number of a task; there are: {there}") from None
         if task.standing in ("done", "stopped"):
             raise ToolError(f"task {task.number} is over already")
         return task

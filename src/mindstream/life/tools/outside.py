@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from mindstream.errors import ReplyInvalid
 from mindstream.life import permission
-from mindstream.life.events import PermissionUsed
+from mindstream.life.events import PermissionAsked, PermissionUsed
 from mindstream.life.permission import Permits
 from mindstream.life.state import LifeState
 from mindstream.life.steps import Done
@@ -89,10 +89,9 @@ class OutsideTool:
         if address or not self.permits.allow(self.tool, where.tainted):
             wish = permission.decision_on(self.state, call)
             if not wish:
-                asked = (
-                    () if permission.is_asked(self.state, call) else (permission.wish(where.id, call, where.tainted),)
-                )
-                return Done(Observation(HELD_ADDRESS if address else HELD, failed=True), events=asked)
+                asked = PermissionAsked(id=where.id, tool=call.tool, arguments=call.arguments, foreign=where.tainted)
+                events = () if permission.is_asked(self.state, call) else (asked,)
+                return Done(Observation(HELD_ADDRESS if address else HELD, failed=True), events=events)
             used = (PermissionUsed(id=wish),)
             if not self.state.leave[wish]:
                 return Done(Observation(REFUSED, failed=True), events=used)

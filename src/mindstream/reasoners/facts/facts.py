@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mindstream.clock import format_spoken
 from mindstream.log.events import Remembered
-from mindstream.memory.store.record import Record, RecordDraft, Triple, normalised
+from mindstream.memory.store.record import Record, normalised
 from mindstream.memory.store.store import Entry, Revision
 from mindstream.models.ask import ask
 from mindstream.models.model import Message, Model
@@ -147,27 +147,13 @@ async def _notes(context: RunContext, found: Facts, known: list[Record], by: str
     there |= await stream.store.find_same(stream.key, "note", corrected, now=now)
     first = {normalised(fact.text): fact for fact in reversed(found.facts)}
     fresh = [fact for said, fact in reversed(first.items()) if said not in there]
-    evidence = tuple(utterance.record for utterance in context.utterances)
-    news = [
-        RecordDraft(
-            text=fact.text,
-            kind="note",
-            by=by,
-            evidence=evidence,
-            depth=1,
-            about=Triple("user", fact.predicate, fact.object),
-            created=context.utterances[-1].at,
-        )
-        for fact in fresh
-    ]
-    records = await stream.build_records(news)
+    drafts = [context.note_draft(fact.text, fact.predicate, fact.object, by) for fact in fresh]
+    records = await stream.build_records(drafts)
     new = there | {normalised(record.text): record for record in records}
-    ends = {number: new[normalised(fact.text)].id for fact in found.facts for number in fact.replaces} | dict.fromkeys(
-        found.let_go, None
-    )
+    ends = {number: new[normalised(fact.text)].id for fact in found.facts for number in fact.replaces}
     revisions = [
         Revision(id=known[number - 1].id, valid_until=now, superseded_by=by_)
-        for number, by_ in ends.items()
+        for number, by_ in (ends | dict.fromkeys(found.let_go)).items()
         if 0 < number <= len(known) and known[number - 1].id != by_
     ]
     if not fresh:
