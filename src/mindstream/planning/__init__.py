@@ -6,7 +6,7 @@ into a call; `check.check` finds faults; `formats/` reads planners' texts.
 
 from collections.abc import Iterable
 
-from mindstream.rooms import Role, Room
+from mindstream.plugins import Plugin, Role
 
 
 def _events() -> Iterable[type]:
@@ -15,7 +15,7 @@ def _events() -> Iterable[type]:
     return EVENTS
 
 
-ROOM = Room(
+PLUGIN = Plugin(
     "planning",
     roles=(
         Role("planner", "writes the plan"),
