@@ -28,9 +28,8 @@ from pydantic import JsonValue
 from mindstream.clock import DAY_S, ManualClock
 from mindstream.coach.belief.belief import plan_slot
 from mindstream.coach.events import Judged
-from mindstream.coach.gates.gate import BeliefGate, Gatekeeper, Situation
-from mindstream.coach.gates.outcomes import BY as GATE
-from mindstream.coach.gates.outcomes import decision_entry
+from mindstream.coach.gates.gate import GATE_AUTHOR as GATE
+from mindstream.coach.gates.gate import BeliefGate, Gatekeeper, Situation, decision_entry
 from mindstream.coach.packs.load import load as load_pack
 from mindstream.life.life import Life, LifeConfig
 from mindstream.life.permission import Permits

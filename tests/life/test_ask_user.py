@@ -14,9 +14,8 @@ from mindstream.clock import ManualClock, SystemClock
 from mindstream.errors import InputError
 from mindstream.life import commands
 from mindstream.life.life import Life, LifeConfig
-from mindstream.life.schedule import ActiveHours
+from mindstream.life.schedule import ActiveHours, Rhythm
 from mindstream.life.state import LifeBudget
-from mindstream.life.waking import Rhythm
 from mindstream.memory.memory import Memory
 from mindstream.models.fake import FakeModel
 from mindstream.models.model import Part, Request

@@ -86,7 +86,7 @@ async def test_nobody_answers_and_all_is_remembered_and_thought_about(tmp_path: 
         assert (await mind.memory.recall("the key"))[0].record.text == "The spare key hangs behind the door."
         assert [each.text for seen in reasoner.seen for each in seen.utterances] == [events[0].event.text]  # type: ignore[attr-defined]
         assert [each.spec.name for each in reasoner.seen[0].tools] == ["clock"]
-        with pytest.raises(InputError, match="nobody answers"):
+        with pytest.raises(InputError, match="no responder"):
             await mind.send("Hello?")
         with pytest.raises(InputError, match="no coach"):
             Coach.of(mind)

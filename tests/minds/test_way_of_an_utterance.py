@@ -55,4 +55,4 @@ async def test_an_utterance_passes_thirty_two_files_at_most(tmp_path: Path) -> N
         assert isinstance(events[-1], Said)
     found = sorted(name.removeprefix(SOURCE) for name in passed)
     assert "/minds/mind.py" in found and "/coach/talker.py" in found
-    assert len(found) <= 32, found
+    assert len(found) <= 32, "\n".join(found)

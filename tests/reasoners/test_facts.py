@@ -13,7 +13,7 @@ from mindstream.models.model import Model
 from mindstream.models.rules import Rules
 from mindstream.reasoners.facts.facts import Fact, Facts, FactsReasoner
 from mindstream.reasoners.reasoner import RunContext, Utterance
-from mindstream.reasoners.write_result import make_writing
+from mindstream.reasoners.runner import make_writing
 
 
 @pytest.fixture

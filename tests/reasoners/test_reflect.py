@@ -27,7 +27,7 @@ from mindstream.reasoners.reflect.reflect import (
     reflect,
     reflect_if_due,
 )
-from mindstream.reasoners.write_result import make_writing
+from mindstream.reasoners.runner import make_writing
 
 
 @pytest.fixture

@@ -11,13 +11,11 @@ from typing import Any
 from mindstream.clock import read_zone
 from mindstream.coach import stand_in  # noqa: F401 (registers the rule)
 from mindstream.coach.alarms import is_about_danger
-from mindstream.coach.answer_log import UNAVAILABLE
-from mindstream.coach.answering import Answering
+from mindstream.coach.answering import UNAVAILABLE, Answering
 from mindstream.coach.belief.belief import BeliefReasoner, plan_from, plan_slot
 from mindstream.coach.belief.plan import CoachingPlan
 from mindstream.coach.events import Alarmed, LeftUnsaid
-from mindstream.coach.gates.gate import Decision, Gate, Gatekeeper, Situation, gate_named
-from mindstream.coach.gates.outcomes import judge_outcome
+from mindstream.coach.gates.gate import Decision, Gate, Gatekeeper, Situation, gate_named, judge_outcome
 from mindstream.coach.packs.load import load
 from mindstream.coach.packs.pack import Pack
 from mindstream.coach.packs.safety import SAFETY, look_over
@@ -28,12 +26,12 @@ from mindstream.log.work import ANSWER
 from mindstream.memory.belief import Belief, read_belief
 from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.memory.store.store import Entry, read_log
+from mindstream.minds.context import build_chat_record
 from mindstream.minds.mind import Mind
 from mindstream.minds.responder import Handling, Host
 from mindstream.models.model import Model
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
-from mindstream.reasoners.conversation import build_chat_record
 from mindstream.reasoners.facts.facts import FactsReasoner
 from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult
 

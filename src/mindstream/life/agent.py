@@ -10,9 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from dataclasses import dataclass, field, replace
 
 from mindstream.errors import BudgetSpent, ModelError, ReplyInvalid, ToolError
-from mindstream.life import guards
 from mindstream.life.events import Replied
-from mindstream.life.guards import Repeats
 from mindstream.life.steps import Done, Steps
 from mindstream.life.tools.own_tools import LifeTool, OwnTool, Where
 from mindstream.models.model import Call, Model, Part, Piece, Request, ToolSpec
@@ -21,6 +19,48 @@ from mindstream.text.links import links
 from mindstream.tools.call import Observation
 from mindstream.tools.given_addresses import addresses_of
 from mindstream.tools.loop import run_loop
+
+AT_ONCE = 8
+"""Maximum number of calls of one reply."""
+NAMED, REFUSED = 3, 4
+"""Number of equal calls in a row that is pointed out to the model, and the number that is refused."""
+
+
+@dataclass
+class Repeats:
+    """Counts equal calls in a row."""
+
+    last: tuple[str, str] = ("", "")
+    times: int = 0
+
+    def take(self, call: Call) -> int:
+        """Count a call; return how often it was made in a row, including this time."""
+        key = (call.tool, call.arguments)
+        self.times = self.times + 1 if key == self.last else 1
+        self.last = key
+        return self.times
+
+
+def refusal(number: int, times: int) -> str:
+    """Return why a call is refused, "" if it is not.
+
+    Args:
+        number: its place in the reply, from 1.
+        times: how often it was made in a row.
+    """
+    if number > AT_ONCE:
+        return f"Not made: at most {AT_ONCE} calls a reply."
+    if times >= REFUSED:
+        return f"Not made: this same call was made {times - 1} times running, and gave the same. Do something else."
+    return ""
+
+
+def with_remark(text: str, times: int) -> str:
+    """Return a call's result, with a remark if the call was repeated."""
+    if times < NAMED:
+        return text
+    return f"{text}\n(You have made this same call {times} times running. Do something else, or finish.)"
+
 
 Toolbox = Callable[[], Mapping[str, LifeTool]]
 """The tools of a role by name; it may grow during the work."""
@@ -90,7 +130,7 @@ class StepCalls:
         tool = self.toolbox().get(call.tool) if call.tool in offered else None
 
         async def effect(row: int) -> Done:
-            if why := guards.refusal(number, times):
+            if why := refusal(number, times):
                 return Done(Observation(why, failed=True))
             if tool is None:
                 names = ", ".join(offered) or "none"
@@ -99,7 +139,7 @@ class StepCalls:
                 done = await tool(call, Where(call.id, self.role, self.tainted, row, self.given))
             except ToolError as error:
                 done = Done(Observation(str(error), failed=True))
-            return replace(done, found=replace(done.found, text=guards.named(done.found.text, times)))
+            return replace(done, found=replace(done.found, text=with_remark(done.found.text, times)))
 
         found = await self.steps.call(call.id, call, effect)
         if isinstance(tool, OwnTool) and tool.after and not found.failed:

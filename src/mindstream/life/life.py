@@ -16,7 +16,6 @@ from mindstream.clock import DAY_S, Moment
 from mindstream.errors import BudgetSpent, InputError, ModelError
 from mindstream.life import opened as lives
 from mindstream.life import stand_in  # noqa: F401 (registers the stand-ins)
-from mindstream.life.billed_model import BilledModel
 from mindstream.life.commands import give_goal
 from mindstream.life.events import SLOT, Beat, Rested, TurnBegan, TurnEnded
 from mindstream.life.inbox import Inbox, SimulatedUser
@@ -25,14 +24,12 @@ from mindstream.life.opened import require_models, write_opened
 from mindstream.life.permission import Permits
 from mindstream.life.prompts import IsWorthTurn
 from mindstream.life.roles import Roles
+from mindstream.life.schedule import DueOrder, Rhythm
 from mindstream.life.state import LifeBudget, LifeState, read_state
-from mindstream.life.steps import Halted, Steps
-from mindstream.life.tools.ask_user import ask_tool
-from mindstream.life.tools.ledger_tools import LedgerTools
+from mindstream.life.steps import BilledModel, Halted, Steps
 from mindstream.life.tools.memory_tools import RETURNED, recall_tool, retain_tool, sleep_tool
 from mindstream.life.tools.outside import OutsideTools
-from mindstream.life.tools.own_tools import LifeTool
-from mindstream.life.waking import DueOrder, Rhythm
+from mindstream.life.tools.own_tools import LedgerTools, LifeTool, ask_tool
 from mindstream.memory.lease import LEASE_S
 from mindstream.memory.lifecycle.sleep import DRAWN
 from mindstream.memory.memory import Memory

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, tzinfo
+from datetime import tzinfo
 
 from mindstream.clock import format_spoken
 from mindstream.errors import BudgetSpent, InputError, ModelError, ReplyInvalid
@@ -12,7 +12,7 @@ from mindstream.life.agent import StepCalls, StepModel
 from mindstream.life.events import Folded, Proposed, Replied, TurnEnded
 from mindstream.life.ledger import Task
 from mindstream.life.prompts import MOST, FoldTurns, Live, ProposeWork, WorkFound
-from mindstream.life.state import LifeState, Turn
+from mindstream.life.state import LifeState, Turn, day_of
 from mindstream.life.steps import Steps
 from mindstream.life.tools.memory_tools import MARK, memory
 from mindstream.life.tools.own_tools import LifeTool, Where
@@ -219,7 +219,9 @@ async def _question(steps: Steps, zone: tzinfo) -> ProposeWork:
         now=format_spoken(now, zone),
         earlier=tuple(fold.text for fold in state.folds[-1:] if not fold.tainted),
         memories=tuple(
-            _day(each.record.created) + cut(each.record.text, LINE) for each in recalled if not is_tainted(each.record)
+            f"{day_of(each.record.created)}: {cut(each.record.text, LINE)}"
+            for each in recalled
+            if not is_tainted(each.record)
         ),
         over=tuple(map(_over, (task for task in tasks if task.standing in ("done", "stopped")))),
         waiting=tuple(state.ledger.lines(now, zone)),
@@ -230,7 +232,3 @@ async def _question(steps: Steps, zone: tzinfo) -> ProposeWork:
 def _over(task: Task) -> str:
     ended = "done" if task.standing == "done" else "given up"
     return f"{task.text} ({ended})" + (f": {cut(' '.join(task.result.split()), RESULT)}" if task.result else "")
-
-
-def _day(moment: float) -> str:
-    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d: ")

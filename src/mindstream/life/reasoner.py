@@ -15,7 +15,7 @@ from mindstream.reasoners.reasoner import RunContext, RunResult, Trigger
 from mindstream.text.words import count_of
 from mindstream.tools.tool import Tool
 
-LOOKS_S = 5.0
+POLL_S = 5.0
 """Poll interval for answers and news from other processes, in seconds."""
 
 
@@ -55,7 +55,7 @@ class LifeReasoner:
         """
         stream = context.memory
         now = stream.clock.now()
-        self._next = now + LOOKS_S
+        self._next = now + POLL_S
         is_due = self._wakes is not None and self._wakes <= now
         if not is_due and await newest_from_outside(stream) <= self._seen:
             return RunResult("", "")
@@ -78,7 +78,7 @@ class LifeReasoner:
                 await life.run(self.turns, wait=False)
                 now, lived = stream.clock.now(), life.state.turn - before
                 self._wakes = self.config.rhythm.next_wake(life.state, now)
-                self._next = min(now + LOOKS_S, self._wakes or now + LOOKS_S)
+                self._next = min(now + POLL_S, self._wakes or now + POLL_S)
         except HeldElsewhere:
             return RunResult("", "")
         self.goal = ""  # from here on its log has the goal

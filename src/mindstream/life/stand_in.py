@@ -12,12 +12,12 @@ import re
 from collections.abc import Generator, Sequence
 from typing import TypeAlias
 
-from mindstream.life.guards import AT_ONCE
+from mindstream.life.agent import AT_ONCE
 from mindstream.life.ledger import Task
 from mindstream.life.prompts import NOT_YET, CarryOut, FoldTurns, IsWorthTurn, Live
+from mindstream.life.schedule import known_orders
 from mindstream.life.state import ANSWERED, LEAVE, SAID
 from mindstream.life.tools.outside import HELD
-from mindstream.life.waking import known_orders
 from mindstream.models.model import Call, Message
 from mindstream.models.prompt import rule
 

@@ -227,10 +227,7 @@ class LifeState(BaseModel):
 
     def _ask(self, event: Asked, at: Moment) -> None:
         if event.id not in self.asked:
-            self.spent.calls += 1
-            self.spent.tokens += event.tokens
-            self._turn_day(at)
-            self.spent.tokens_today += event.tokens
+            self._spend(at, 1, event.tokens)
         self.asked[event.id] = event
         self.seen = max(self.seen, event.seen)
         if event.news and is_of_m2(event.id):
@@ -240,12 +237,8 @@ class LifeState(BaseModel):
     def _reply(self, event: Replied, at: Moment) -> None:
         self.replies[event.id] = event
         asked = self.asked.get(event.id)
-        self.spent.calls += event.requests - 1
-        self.spent.tokens += event.tokens - (asked.tokens if asked else 0)
-        self._turn_day(at)
-        self.spent.tokens_today += event.tokens - (asked.tokens if asked else 0)
-        self.spent.usd += event.cost_usd or 0.0
-        self.spent.usd_today += event.cost_usd or 0.0
+        tokens = event.tokens - (asked.tokens if asked else 0)
+        self._spend(at, event.requests - 1, tokens, event.cost_usd or 0.0)
         if is_of_m2(event.id):
             calls = tuple(
                 Call(wish.tool, shown_arguments(wish.arguments), f"{event.id}.{n}")
@@ -310,10 +303,22 @@ class LifeState(BaseModel):
     def _tell(self, seq: int, line: str, *, by_user: bool = True) -> None:
         self.unread.append(News(row=seq, line=cut(line, WORDS), by_user=by_user))
 
+    def _spend(self, at: Moment, calls: int, tokens: int, usd: float = 0.0) -> None:
+        self._turn_day(at)
+        spent = self.spent
+        spent.calls, spent.tokens, spent.usd = spent.calls + calls, spent.tokens + tokens, spent.usd + usd
+        spent.tokens_today, spent.usd_today = spent.tokens_today + tokens, spent.usd_today + usd
+
     def _turn_day(self, at: Moment) -> None:
-        day = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d")
-        if day != self.spent.day:
-            self.spent.day, self.spent.usd_today, self.spent.words_today, self.spent.tokens_today = day, 0.0, 0, 0
+        if (day := day_of(at)) != self.spent.day:
+            self.spent = self.spent.model_copy(
+                update={"day": day, "usd_today": 0.0, "words_today": 0, "tokens_today": 0}
+            )
+
+
+def day_of(moment: Moment) -> str:
+    """Return the day of a moment (UTC), as 2026-11-29."""
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d")
 
 
 def is_of_m2(id_: str) -> bool:
@@ -411,12 +416,10 @@ class LifeBudget:
         )
 
     def _of_day(self, spent: LifeSpent, now: Moment) -> tuple[tuple[str, float | None, float], ...]:
-        is_today = spent.day == datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d")
-        usd, tokens = (spent.usd_today, spent.tokens_today) if is_today else (0.0, 0)
+        usd, tokens = (spent.usd_today, spent.tokens_today) if spent.day == day_of(now) else (0.0, 0)
         return ("US dollars a day", self.usd_per_day, usd), ("tokens a day", self.tokens_per_day, tokens)
 
     def may_speak(self, spent: LifeSpent, words: int, now: Moment) -> bool:
         """Return whether this many words may be said unsolicited now."""
-        day = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d")
-        said = spent.words_today if spent.day == day else 0
+        said = spent.words_today if spent.day == day_of(now) else 0
         return self.words_per_day is None or said + words <= self.words_per_day

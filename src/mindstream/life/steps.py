@@ -8,9 +8,11 @@ commit.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
+from mindstream import chance
 from mindstream.errors import BudgetSpent, ModelError
 from mindstream.foreign_code import describe
 from mindstream.life.events import SLOT, Asked, Replied, WishedCall
@@ -23,7 +25,7 @@ from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Entry, Fence, Revision
 from mindstream.models.ask import gather_reply
 from mindstream.models.cause import Cause, calls_for
-from mindstream.models.model import Call, Model, Request, Usage
+from mindstream.models.model import Call, Model, Part, Request, Usage
 from mindstream.models.shorten import estimate_tokens, request_tokens
 from mindstream.models.wrappers.meter import Metered
 from mindstream.tools.call import Observation
@@ -184,3 +186,35 @@ def _replied(
     else:
         tokens, cost = request_tokens(request) + estimate_tokens(text + "".join(c.arguments for c in calls)), None
     return Replied(id=id_, role=role, model=model, text=text, calls=wished, tokens=tokens, cost_usd=cost)
+
+
+class BilledModel:
+    """A model whose calls count against the life's budget; they are no steps of a turn.
+
+    Attributes:
+        steps: of the life that pays; None until it is open.
+    """
+
+    def __init__(self, model: Model, steps: Steps | None = None) -> None:
+        self.name = model.name
+        self.steps = steps
+        self._model = model
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        """Raise BudgetSpent if the budget allows no call."""
+        steps, usage = self.steps, Usage(0, 0)
+        if steps is None:
+            raise RuntimeError("a billed model was asked before its life was open")
+        id_, role = f"tool-{chance.token()}", request.role
+        estimated = request_tokens(request)
+        steps.budget.check(steps.state.spent, steps.memory.clock.now())
+        steps.note(Asked(id=id_, role=role, tokens=estimated))
+        await steps.flush()
+        try:
+            async with aclosing(self._model.reply(request)) as parts:
+                async for part in parts:
+                    usage = part if isinstance(part, Usage) else usage
+                    yield part
+        finally:
+            tokens = usage.input_tokens + usage.output_tokens or estimated
+            steps.note(Replied(id=id_, role=role, model=self.name, text="", tokens=tokens, cost_usd=usage.cost_usd))

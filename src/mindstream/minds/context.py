@@ -1,4 +1,4 @@
-"""What an answer is based on: this conversation, earlier ones and recalled memories, within a token budget."""
+"""The context of an answer: this conversation, earlier ones and recalled memories, within a token budget."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mindstream.errors import ModelError
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.relevance import LOW_CERTAINTY
-from mindstream.memory.store.record import Kind, Record
+from mindstream.memory.store.record import Kind, Record, RecordDraft
 from mindstream.reasoners.conversation import DatedLine, Line, Note, dated_line, lines, lines_of_talks, note
 from mindstream.text.context import Part, fit
 
@@ -93,3 +93,9 @@ async def gather_context(
         notes=kept.kept("notes", notes),
         talks=tuple(dated_line(record, now) for record in talks),
     )
+
+
+async def build_chat_record(memory: Memory, text: str, by: str, session: str, *, by_user: bool = False) -> Record:
+    """Return the record of a line of a conversation, not yet written."""
+    draft = RecordDraft(text=text, kind="chat", by=by, episode=session, data={"by_user": by_user})
+    return (await memory.build_records([draft]))[0]

@@ -40,6 +40,7 @@ from mindstream.memory.store.registry import SAID_ONCE
 from mindstream.memory.store.store import Entry, NewWork
 from mindstream.memory.store.validation import MAX_UTTERANCE, checked_text
 from mindstream.minds.calls import CallLog
+from mindstream.minds.context import build_chat_record
 from mindstream.minds.home_loop import HomeLoop, at_home, streamed_at_home
 from mindstream.minds.refused_messages import RefusedMessages
 from mindstream.minds.responder import Handling, Host, NullResponder, ResponderFactory, Timeouts, make_responder
@@ -47,7 +48,6 @@ from mindstream.minds.unanswered import answer_unanswered
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.reasoners.background import Background
-from mindstream.reasoners.conversation import build_chat_record
 from mindstream.reasoners.reasoner import Occurrence, Reasoner
 from mindstream.reasoners.runner import stop_elsewhere
 from mindstream.tools.tool import Tool, checked_tools

@@ -17,10 +17,10 @@ from mindstream.errors import InputError
 from mindstream.log.events import FollowUp, Heard, Logged, Piece, Said
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Entry, WorkDone
+from mindstream.minds.context import build_chat_record
 from mindstream.models.providers.thoughts import answer_in
 from mindstream.models.roles import Models
 from mindstream.reasoners.background import Background
-from mindstream.reasoners.conversation import build_chat_record
 from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult
 
 TRIES, PAUSES_S = 2, 30.0

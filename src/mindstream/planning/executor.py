@@ -221,7 +221,7 @@ class Executor:
         self.evidence: dict[str, Evidence] = dict(found or {})
         self._tools = {tool.spec.name: tool for tool in checked_tools(tools)}
         self._run, self._limits, self._leave, self._watchers = run, limits or Limits(), leave, watchers
-        self._take_call, self._instead, self._foreign = take_call, instead, foreign
+        self._take_call, self._instead, self._is_untrusted = take_call, instead, foreign
         self._written = 0
         self._free = asyncio.Semaphore(self._limits.at_once)
         self._free_of: dict[str, asyncio.Semaphore] = {}
@@ -339,7 +339,7 @@ class Executor:
             return failed(
                 f"not called: the arguments of this plan's calls have over {MOST_WRITTEN:,} characters together"
             )
-        untrusted = foreign or self._foreign
+        untrusted = foreign or self._is_untrusted
         wish = Wish(step, written, untrusted, self._ungiven(step, tool, written, needed) if untrusted else "")
         if (traits.changes or wish.address) and not await self._leave(wish):
             return failed(refusal(wish), arguments)
@@ -352,7 +352,7 @@ class Executor:
     def _ungiven(self, step: PlannedStep, tool: Tool, written: str, needed: Mapping[str, Evidence]) -> str:
         """Return an address of a call that neither the plan nor a search gave; "": there is none."""
         found = links(each.text for each in needed.values() if traits_of(self._tools.get(each.tool)).finds)
-        planned = frozenset[str]() if self._foreign else addresses_of(dict(step.arguments))
+        planned = frozenset[str]() if self._is_untrusted else addresses_of(dict(step.arguments))
         return ungiven(tool, written, found | planned)
 
     async def _observe(self, step: PlannedStep, tool: Tool, traits: Traits, written: str) -> tuple[Observation, int]:

@@ -58,10 +58,10 @@ async def plan_task(
         async for step in written:
             steps.append(step)
             on_step(step)
-    return Plan(task=task, steps=tuple(steps), foreign=is_foreign(exemplars))
+    return Plan(task=task, steps=tuple(steps), foreign=is_untrusted(exemplars))
 
 
-def is_foreign(exemplars: Sequence[str]) -> bool:
+def is_untrusted(exemplars: Sequence[str]) -> bool:
     """Return whether an exemplar in a planner's prompt is third-party content."""
     return any(isinstance(each, ForeignText) for each in exemplars)
 
@@ -171,7 +171,7 @@ class PlanningRun:
         stopped: why the run ended before it had an answer.
         answered: the last answer, to the whole task or a part of it.
         missing: steps for which an interrupted run was about to revise the plan.
-        is_foreign: whether a third party's exemplar is in the planner's prompt.
+        is_untrusted: whether a third party's exemplar is in the planner's prompt.
     """
 
     task: str
@@ -200,8 +200,8 @@ class PlanningRun:
         self.replans -= self.begun.replans
         self.missing = self.begun.missing if self.replans >= 0 else ()
         self._is_kept = self.begun.kept
-        self.is_foreign = is_foreign(self.exemplars)
-        self.plan = self.given or Plan(task=self.task, foreign=self.is_foreign)
+        self.is_untrusted = is_untrusted(self.exemplars)
+        self.plan = self.given or Plan(task=self.task, foreign=self.is_untrusted)
         self.evidence: dict[str, Evidence] = self.begun.settled()
 
     @property

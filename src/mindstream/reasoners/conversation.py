@@ -1,4 +1,4 @@
-"""Conversations: how prompts show them, and how their lines are remembered."""
+"""Conversations as prompts show them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from types import MappingProxyType
 from pydantic import BaseModel, ConfigDict
 
 from mindstream.clock import DAY_S, Moment, format_iso
-from mindstream.memory.memory import Memory
-from mindstream.memory.store.record import Record, RecordDraft
+from mindstream.memory.store.record import Record
 from mindstream.models.fence import cut, escaped, indented
 from mindstream.models.model import Message
 
@@ -129,9 +128,3 @@ def user_statements(conversation: Sequence[Line], utterances: Sequence[str]) -> 
     if len(" ".join(utterances)) <= MAX_YES and ("?" in asked or "？" in asked):
         yield asked
     yield from utterances
-
-
-async def build_chat_record(memory: Memory, text: str, by: str, session: str, *, by_user: bool = False) -> Record:
-    """Return the record of a line of a conversation, not yet written."""
-    draft = RecordDraft(text=text, kind="chat", by=by, episode=session, data={"by_user": by_user})
-    return (await memory.build_records([draft]))[0]

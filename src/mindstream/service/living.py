@@ -10,12 +10,11 @@ from pathlib import Path
 
 from mindstream.clock import MachineZone, Moment
 from mindstream.errors import InputError
-from mindstream.life.billed_model import BilledModel
 from mindstream.life.life import Life, LifeConfig
 from mindstream.life.permission import Permits
-from mindstream.life.schedule import ActiveHours
+from mindstream.life.schedule import ActiveHours, Rhythm
 from mindstream.life.state import LifeBudget, LifeSpent, read_state
-from mindstream.life.waking import Rhythm
+from mindstream.life.steps import BilledModel
 from mindstream.memory.memory import Memory
 from mindstream.memory.policy import MemoryPolicy
 from mindstream.memory.recall.rerank import second_stage

@@ -9,10 +9,10 @@ import hashlib
 import re
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
-from datetime import UTC, datetime
 
 from mindstream.errors import BudgetSpent, ModelUnavailable, ReplyInvalid, ToolError
 from mindstream.life.prompts import spec_of
+from mindstream.life.state import day_of
 from mindstream.life.steps import Done, Steps
 from mindstream.life.tools.own_tools import Arguments, OwnTool, Where
 from mindstream.log.events import Corrected
@@ -128,9 +128,8 @@ async def _is_tainted(stream: Memory, dream: str) -> bool:
 
 
 def _line(record: Record) -> str:
-    day = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%d")
     dreamt = " (dream)" if record.kind == "dream" else ""
-    return f"- {day}{dreamt}: {' '.join(record.text[:LONGEST].split())}"
+    return f"- {day_of(record.created)}{dreamt}: {' '.join(record.text[:LONGEST].split())}"
 
 
 class StepModel:

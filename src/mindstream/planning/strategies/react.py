@@ -94,7 +94,7 @@ class _Watched:
     def __post_init__(self) -> None:
         for evidence in self.run.evidence.values():
             self._given[evidence.tool, _written(evidence.arguments)].append(evidence)
-        self.foreign = self.foreign or self.run.is_foreign
+        self.foreign = self.foreign or self.run.is_untrusted
         self.run.evidence = {}
 
     def given(self) -> frozenset[str]:

@@ -25,7 +25,7 @@ from mindstream.reasoners.reasoner import (
     build_context,
     nothing_newer,
 )
-from mindstream.reasoners.write_result import make_writing
+from mindstream.reasoners.runner import make_writing
 from mindstream_evals.conformance.samples import Factory, Promise, expect
 
 SAID = ("Hello, my name is Ann.", "I drink coffee at night, and it keeps me awake.")

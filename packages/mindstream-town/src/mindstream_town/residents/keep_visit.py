@@ -32,7 +32,7 @@ from mindstream.reasoners.reasoner import (
     rows_of,
 )
 from mindstream.reasoners.runner import silent
-from mindstream.reasoners.write_result import conclude
+from mindstream.reasoners.runner import conclude
 from mindstream_town.prompts.conduct import TakeFromTalk, Taken
 from mindstream_town.residents.keep_talk import IMPORTANCE, Kept, keep, meeting_places
 from mindstream_town.residents.places import words_of
