@@ -31,8 +31,7 @@ from mindstream.reasoners.reasoner import (
     nothing_newer,
     rows_of,
 )
-from mindstream.reasoners.runner import silent
-from mindstream.reasoners.runner import conclude
+from mindstream.reasoners.runner import conclude, silent
 from mindstream_town.prompts.conduct import TakeFromTalk, Taken
 from mindstream_town.residents.keep_talk import IMPORTANCE, Kept, keep, meeting_places
 from mindstream_town.residents.places import words_of
