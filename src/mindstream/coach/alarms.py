@@ -103,7 +103,7 @@ class Verdict:
         whole: the whole answer; "": the Talker answers.
         first, ask: words before the Talker's answer, and a question after it.
         urgent: a life may be in danger: the answer does not wait for its turn.
-        beside: a second alarm, which does not stop the conversation; `first` are its words.
+        beside: an additional alarm, which does not stop the conversation; `first` are its words.
     """
 
     alarm: Alarm | None = None
@@ -133,7 +133,7 @@ NOTHING = Verdict()
 
 
 class Alarms:
-    """Decides about alarms for each utterance, and remembers what was said and asked because of them.
+    """Decides about alarms for each utterance, and remembers the words and questions that they caused.
 
     A question about danger stays open across utterances and sessions until it is answered.
     """
@@ -142,7 +142,7 @@ class Alarms:
         """`listened_to`: a model reads the answers to questions about danger; patterns then only recognise a yes."""
         self._pack, self.session, self._listened_to = pack, session, listened_to
         self._told: Counter[str] = Counter()
-        """Number of times that each alarm's words were said in this session."""
+        """Number of times that each alarm was answered in this session."""
         self._asked: set[tuple[str, Basis]] = set()
         """Hints asked about in this session."""
         self._taken_back = 0
@@ -292,8 +292,8 @@ IN_THIS_PROCESS = ("local", "gguf:")
 class SafetyClassifier:
     """Asks a model about each utterance whether it suggests danger to life, or answers a question about danger.
 
-    The answer waits for it only if such a question is open, words hint at danger, or nothing can follow the answer.
-    The alarm is sure if both the words and the model suggest danger; if only the model does, the user is asked. A hint
+    The answer waits for the result only if such a question is open, words hint at danger, or nothing can follow the
+    answer. The alarm is sure if both the words and the model suggest danger; if only the model does, the user is asked. A hint
     by the recogniser alone is dropped if the model sees no danger. A result that comes late follows the answer.
 
     Args:

@@ -253,7 +253,7 @@ class Answering:
         self._answering: set[int] = set()
         self._turns: set[asyncio.Task[None]] = set()
         self._last_word_s = _now_s()
-        """When anything was said last, in seconds of the loop's clock."""
+        """Time of the last word, in seconds of the loop's clock."""
 
     def is_answering(self, heard: int) -> bool:
         """Return whether an utterance (its log row) is being answered now."""
@@ -397,7 +397,7 @@ class Answering:
             answer.late = True
 
     async def _speak(self, answer: Answer, exchange: Exchange) -> None:
-        """Say the alarm's words or the Talker's, and commit what was shown, however it ends."""
+        """Say the alarm's words or the Talker's, and commit the part that was shown, however it ends."""
         said: Logged | None = None
         try:
             first = self._judge(answer)
@@ -435,7 +435,7 @@ class Answering:
             await self._say(answer, f"\n{excuse}" if answer.words else excuse, exchange, kept=False)
         if answer.hands_over:
             return
-        if answer.one_answer:  # a later result could not be said
+        if answer.one_answer:  # a later result would be lost
             await self._classifier.wait(answer.heard)
             late = self._judge(answer)
             if more := answer.verdict.whole or late:
@@ -512,9 +512,9 @@ class Answering:
 
     @contextlib.contextmanager
     def _filling_silence(self, answer: Answer, exchange: Exchange) -> Iterator[None]:
-        """Say at intervals that the answer takes longer, while none of it has been said.
+        """Say at intervals that the answer takes longer, until it begins.
 
-        That a model is still reading is said once; after that it is only shown as an event.
+        The user is informed once that a model is still reading; after that, only an event shows it.
         """
 
         async def fill() -> None:

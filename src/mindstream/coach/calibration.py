@@ -1,5 +1,4 @@
-"""Calibration of the Reasoner's forecasts: how likely each step was, said before the user was told of it, and the
-outcome.
+"""Calibration of the Reasoner's forecasts: the likelihood of each step, stated in advance, and the outcome.
 
 Beyond the paper (Christakopoulou 2024, future work): adherence as a forecast that the log scores.
 """

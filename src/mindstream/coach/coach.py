@@ -99,8 +99,8 @@ class Coach:
             gate: when the Talker waits for the Reasoner: `talker` (it decides itself), `belief` (the paper's rule), or
                 a gate; "": `talker` if a language model answers, otherwise `belief`.
             exemplars: finds answers to similar questions for the Talker's prompt, for example a member of a pool.
-                Nothing that is said is offered to it.
-            follow_ups: whether anything can be said after an answer. If not (a page, a file, an API that gives one
+                Conversations are never offered to it.
+            follow_ups: whether anything can follow an answer. If not (a page, a file, an API that gives one
                 answer), an answer waits for the Reasoner when the user wants something that needs it.
             timezone: the user's time zone, as `Europe/Berlin`, unless they say another; None: unknown, and no other
                 hour or weekday is mentioned than those that the user names.

@@ -70,7 +70,7 @@ class Alarmed(Event):
     strength: Strength
     basis: Basis
     spoken: bool
-    """Whether anything was said or asked because of it."""
+    """Whether the answer took it into account."""
 
 
 EVENTS: tuple[type[Event], ...] = (Believed, Decided, LeftUnsaid, Judged, Alarmed)

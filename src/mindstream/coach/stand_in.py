@@ -27,7 +27,7 @@ SHARE, LIKENESS, NEAREST = 0.5, 0.15, 3
 def answer_from_pack(ask: Talk) -> str:
     """Rule: greet, acknowledge the topics, and ask about the phase's first unknown field.
 
-    An utterance that ends with a question mark is answered by quoting memory. Nothing else in it is understood.
+    A question (by its question mark) is answered by quoting memory. Words are not understood otherwise.
     """
     named = set(topics_in(ask.pack, ask.utterance))
     topics = [topic for topic in ask.pack.topics if topic.id in named]

@@ -36,7 +36,7 @@ class Talk(Prompt[str]):
     """Answer the utterance now.
 
     Attributes:
-        exemplars: how others answered similar questions; nothing in them is about this user.
+        exemplars: answers of others to similar questions; they contain nothing about this user.
         earlier: number of older lines of this conversation that are not shown.
         decides: the reply begins with the Talker's decision (see coach/handover).
         late: the Reasoner is still at work: say nothing that is its to say.
@@ -225,7 +225,7 @@ class Talker:
         return fresh(phrases(self.pack, move, language_of(text, self.pack.languages)), said, len(said))
 
     def excuse(self, failure: BaseException, text: str) -> str:
-        """Return what the user is told about a failure: the whole text at first, shorter when it repeats."""
+        """Return the explanation of a failure: the whole text at first, shorter when it repeats."""
         move = "model_failed" if isinstance(failure, ModelError) else "fault"
         move = "model_refused" if isinstance(failure, ModelRefused) else move
         move = "budget_spent" if isinstance(failure, BudgetSpent) else move

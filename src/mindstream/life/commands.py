@@ -103,7 +103,7 @@ async def answer(stream: Memory, text: str, id_: str = "", session: str = "") ->
     words, state = intake.clean(checked_text(text, MAX_UTTERANCE)).text, await look(stream)
     waiting = [*(each for each in state.questions if each not in state.answers), *state.late]
     if not waiting:
-        raise InputError("nobody asks anything now; to tell it something, say it")
+        raise InputError("there is no open question; use `say` to tell it something")
     if id_ and id_ not in waiting:
         raise InputError(f"there is no open question {id_!r}; open: {', '.join(waiting)}")
     question = (state.questions | state.late)[id_ or waiting[0]]
@@ -124,7 +124,7 @@ async def give_leave(stream: Memory, yes: bool, id_: str = "") -> str:
     """
     wishes = (await look(stream)).wishes
     if not wishes:
-        raise InputError("no call waits for leave")
+        raise InputError("no call waits for approval")
     if (not id_ and len(wishes) > 1) or (id_ and id_ not in wishes):
         listed = "; ".join(f"{each.id}: {each.tool}({each.arguments[:80]})" for each in wishes.values())
         raise InputError(f"say which call: {listed}")

@@ -63,7 +63,7 @@ class Asked(Event):
     id: NoWords[str]
     role: NoWords[str]
     news: Quotes[str] = ""
-    """News since the step before, as the model is told."""
+    """News since the step before, in the prompt's words."""
     seen: int = 0
     """As in a turn."""
     tokens: int = 0

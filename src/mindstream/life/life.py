@@ -52,7 +52,7 @@ WORTH = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class LifeConfig:
-    """Settings of a life; none of them is part of its log.
+    """Settings of a life; its log holds none.
 
     Attributes:
         prompt_tokens: maximum length of M2's prompt.

@@ -26,7 +26,7 @@ from mindstream.tools.loop import run_loop
 STEPS = 12
 """Maximum number of model calls in a turn."""
 QUIET = 3
-"""Number of turns without a call after which M2 is told so."""
+"""Number of turns without a call after which M2's prompt says so."""
 
 
 @dataclass

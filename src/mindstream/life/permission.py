@@ -17,7 +17,7 @@ class Permits:
 
     Attributes:
         tools: these may change the world, unless their arguments may contain third-party content.
-        always: these may in any case, because the person named what they can reach (a folder to write into).
+        always: these may in any case, because the person chose their scope (a folder to write into).
     """
 
     tools: Collection[str] = ()

@@ -54,7 +54,7 @@ class IsWorthTurn(YesNo, Question):
 
 
 class Live(Prompt[str]):
-    """Do the next thing: call tools, or end the turn with a word on what was done.
+    """Do the next thing: call tools, or end the turn with a word about it.
 
     Attributes:
         earlier: summaries of the turns before those that follow.

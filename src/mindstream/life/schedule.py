@@ -236,7 +236,7 @@ _HOURS = re.compile(r"([01]?\d|2[0-3])(?::([0-5]\d))?\s*[-–—]\s*([01]?\d|2[0
 
 
 MISSED = 10_000
-"""Maximum number of missed periods that are counted; then the order begins anew."""
+"""Maximum number of missed periods that are counted; after that the order starts again."""
 
 
 @dataclass(frozen=True, slots=True)

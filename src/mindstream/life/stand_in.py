@@ -1,6 +1,6 @@
-"""Rules of a life without a language model: it quotes, shows orders when they are due, and remembers what it is told.
+"""Rules of a life without a language model: they quote, show due orders, and remember the user's words.
 
-They only read what has a form: which task is a standing order's, which tools search or write, the heading of a passage,
+They only read forms: which task is a standing order's, which tools search or write, the heading of a passage,
 a
 question mark. They do not understand a task, so they call none done except one that a person answered.
 """

@@ -101,7 +101,7 @@ RESULT, WORDS, ARGUMENT, QUESTION = 4_000, 1_500, 600, 300
 """Characters of a result, of a reply's words, of an argument and of a question that stay in M2's context."""
 SAID, ANSWERED = "The user said: ", "The user answered later what you asked, "
 LEAVE = "The call "
-"""Beginnings of lines in which M2 is told the user's words, and the decision about a call that needed approval."""
+"""Beginnings of lines that give M2 the user's words, and the decision about a call that needed approval."""
 SESSION = "life"
 """The session whose utterances are addressed to the life itself, whatever it hears otherwise."""
 LATE = 5
@@ -119,7 +119,7 @@ class LifeState(BaseModel):
         turns: the turns in M2's context.
         folds: the newest summaries, the oldest first.
         asked, replies, called, results: the steps of the present turn, by id.
-        unread: news that the model has not been told.
+        unread: news that no prompt had yet.
         seen: the last log row that news were read from.
         beats: when each standing order was last due.
         looked: when M2 last looked for work of its own; `idle`: why it found none, and nothing was done since;
@@ -404,7 +404,7 @@ class LifeBudget:
         return any(allowed is not None and so_far >= allowed for _, allowed, so_far in self._of_life(spent))
 
     def room_today(self, spent: LifeSpent, now: Moment) -> str:
-        """Return what is left for today, in words; "" if there is no daily limit."""
+        """Return the rest of today's budget, in words; "" if there is no daily limit."""
         left = ((what, allowed, so_far) for what, allowed, so_far in self._of_day(spent, now) if allowed is not None)
         return ", ".join(f"{allowed - so_far:g} {what.removesuffix(' a day')}" for what, allowed, so_far in left)
 
@@ -420,6 +420,6 @@ class LifeBudget:
         return ("US dollars a day", self.usd_per_day, usd), ("tokens a day", self.tokens_per_day, tokens)
 
     def may_speak(self, spent: LifeSpent, words: int, now: Moment) -> bool:
-        """Return whether this many words may be said unsolicited now."""
+        """Return whether the day's limit allows this many unsolicited words."""
         said = spent.words_today if spent.day == day_of(now) else 0
         return self.words_per_day is None or said + words <= self.words_per_day

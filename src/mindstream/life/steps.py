@@ -40,7 +40,7 @@ class Halted(Exception):  # noqa: N818 (no error, but a person's order)
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The result of a call, and what is committed with it.
+    """The result of a call, with everything to commit at the same time.
 
     Attributes:
         records: records to remember.
@@ -114,7 +114,7 @@ class Steps:
             return known
         await self.inbox.read()
         if self.state.halted or self.inbox.reread:
-            raise Halted(self.state.halted or "what was erased is not told to a model again: the turn is read anew")
+            raise Halted(self.state.halted or "words were erased: the turn is read again without them")
         if id_ not in self.state.asked:
             self.budget.check(self.state.spent, self.memory.clock.now())
             self.note(Asked(id=id_, role=role, news=news, seen=seen, tokens=request_tokens(request)))

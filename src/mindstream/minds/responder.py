@@ -59,7 +59,7 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What a responder may use of its mind.
+    """The parts of a mind that its responder may use.
 
     Attributes:
         session: the present conversation.
@@ -203,7 +203,7 @@ def answer_with(respond: Respond, name: str = "responder") -> ResponderFactory:
         InputError: the function returns instead of yielding.
     """
     if inspect.iscoroutinefunction(respond) or inspect.isgeneratorfunction(respond):
-        raise InputError(f"{respond.__name__} is no async generator: write `async def`, and `yield` what it says")
+        raise InputError(f"{respond.__name__} is no async generator: write `async def`, and `yield` the answer")
     return lambda host: FunctionResponder(host, respond, name)
 
 

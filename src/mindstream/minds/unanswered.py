@@ -30,7 +30,7 @@ POLL_S = 0.5
 async def answer_unanswered(
     memory: Memory, owner: str, lease_s: float, of_session: Callable[[str], AbstractAsyncContextManager[Mind]]
 ) -> None:
-    """Answer the utterances that were unanswered at the first poll; return when none of them is open any more.
+    """Answer the utterances that were unanswered at the first poll; return when all of them are closed.
 
     Args:
         of_session: opens the mind in a session.

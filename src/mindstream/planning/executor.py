@@ -110,8 +110,23 @@ class RunWatcher(Protocol):
         """A step has its evidence, or failed."""
 
 
-class Unwatched(RunWatcher):
-    """A watcher that does nothing; subclasses override what they need."""
+class Unwatched:
+    """A watcher that does nothing; subclasses override some methods."""
+
+    async def planned(self, plan: Plan, because: str) -> None:
+        pass
+
+    async def missed(self, steps: Collection[str]) -> None:
+        pass
+
+    async def kept(self) -> None:
+        pass
+
+    async def began(self, step: PlannedStep, arguments: str) -> None:
+        pass
+
+    async def found(self, evidence: Evidence) -> None:
+        pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +136,7 @@ class Wish:
     Attributes:
         arguments: the tool's arguments as JSON, evidence filled in.
         foreign: the arguments contain third-party content.
-        address: why approval is needed for a call that only reads: nobody trusted gave this address.
+        address: why approval is needed for a call that only reads: no trusted source gave this address.
     """
 
     step: PlannedStep
@@ -139,8 +154,8 @@ def refusal(wish: Wish) -> str:
     if wish.address:
         return refusal_of(wish.address)
     if wish.foreign:
-        return "not called: it changes the world, words of strangers fill its arguments, and nobody gave leave for it"
-    return f"not called: it changes the world, and nobody gave leave for it (--allow {wish.step.tool} does)"
+        return "not called: it changes the world, its arguments have third-party content, and it was not approved"
+    return f"not called: it changes the world and was not approved (--allow {wish.step.tool} does)"
 
 
 async def refuse(_: Wish) -> bool:

@@ -1,4 +1,4 @@
-"""A plan as data: steps that name a tool, its arguments, a reason, and what they wait for (Xu 2023)."""
+"""A plan as data: steps with a tool, its arguments, a reason, and their needs (Xu 2023); and their evidence."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class PlannedStep(BaseModel):
 
 
 class Plan(BaseModel):
-    """The steps for a task, written before any of them is run.
+    """The steps for a task, written before they are run.
 
     Attributes:
         foreign: the planner's prompt had third-party content (an exemplar), so that each call that changes the world

@@ -57,7 +57,7 @@ class Planner:
             asked once per call: a `Member` of a pool.
         budget: shared by everything that this planner does; None: no limit.
         tool_calls: maximum number of tool calls in a run. Both limits include what a resumed run had spent before; when
-            one is reached, the run ends with what it has and says so. At most one call more is made.
+            one is reached, the run ends early and says so. At most one call more is made.
         seconds: timeout of a run; a resumed run has it again.
         replans: maximum number of times that a run's plan is revised, after failed steps or a missing answer.
         own_knowledge: ask the model for its own knowledge if a step fails; such evidence is marked (`Solution.own`).

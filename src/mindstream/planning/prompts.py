@@ -67,9 +67,9 @@ class SolverAnswer:
     """The solver's answer; `text` answers the task or a part of it.
 
     Attributes:
-        missing: what is missing; "": nothing.
+        missing: a description of the missing part; "": there is none.
         steps: the steps that lack it.
-        kinds: the kind of value that each step lacks; all that the planner is told about it.
+        kinds: the kind of value that each step lacks; the planner learns no more than that.
     """
 
     text: str = ""
@@ -174,7 +174,7 @@ def _brief(reference: Reference, evidence: Mapping[str, Evidence]) -> str:
 
 
 class AnswerFromEvidence(Prompt[str]):
-    """Answer the task, or the part that the evidence covers; `read_answer` reads what is missing."""
+    """Answer the task, or the part that the evidence covers; `read_answer` reads the missing parts."""
 
     role: ClassVar[str] = "solver"
     reply_tokens: ClassVar[int] = 1_000

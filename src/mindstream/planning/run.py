@@ -103,7 +103,7 @@ class Solution:
     Attributes:
         answer: to the task or a part of it; "": there is none.
         stopped: why the run ended without an answer or before its end; "" otherwise.
-        unanswered: what is missing from the answer, in the solver's words; "": nothing.
+        unanswered: the missing part of the answer, in the solver's words; "": nothing.
         missing: the steps that failed.
         changes: the changes of each revision of the plan.
     """
@@ -152,7 +152,7 @@ class Solution:
 
 CALL = 2_000
 PLANNER = "planner"
-"""What spans call whoever plans and solves."""
+"""The agent's name in spans."""
 NO_ANSWER, NOTHING = "the evidence does not hold the answer", "nothing"
 
 
@@ -167,7 +167,7 @@ class PlanningRun:
 
     Attributes:
         replans: how often the plan may still be revised.
-        plan: the present plan; `evidence`: what its steps found so far.
+        plan: the present plan; `evidence`: the results of its steps.
         stopped: why the run ended before it had an answer.
         answered: the last answer, to the whole task or a part of it.
         missing: steps for which an interrupted run was about to revise the plan.

@@ -149,7 +149,7 @@ async def nothing_newer() -> Sequence[Utterance]:
 
 @dataclass(frozen=True)
 class RunContext:
-    """The events that caused a run, and everything that it may use.
+    """The events that caused a run, and its resources.
 
     Attributes:
         utterances: what to think about, oldest first; several if they came faster than the reasoner thinks.

@@ -30,7 +30,7 @@ from mindstream.reasoners.reasoner import (
 WRITES = 100
 """Maximum number of attempts when other writers come first."""
 WRITING_S = 30.0
-"""Timeout for building what is to be written, in seconds."""
+"""Timeout for building the entries, in seconds."""
 
 SpeakUp: TypeAlias = Callable[[RunContext, RunResult, Sequence[Entry]], Awaitable[Sequence[Entry]]]
 """Adds entries to a conclusion: a follow-up, or the judgement of a gate's decision."""

@@ -27,7 +27,7 @@ MOST = 12
 
 
 class InterimBelief:
-    """The beliefs of a run so far, on top of the belief at its beginning.
+    """The interim beliefs of a run, in addition to the belief at its beginning.
 
     Attributes:
         patches: the interim beliefs, in order.

@@ -103,7 +103,7 @@ def steps_in(
 
 
 def _told(pack: Pack, step: Step, language: Language) -> dict[str, str]:
-    """Return a step's texts, and whom it is for if that is restricted."""
+    """Return a step's texts, and its intended users if they are restricted."""
     texts = {name: in_language(getattr(step, name), language) for name in ("title", "do", "why", "caution")}
     whom = {"only_for": pack.only_for(step), "not_for": step.not_for}
     named = {

@@ -84,7 +84,7 @@ class StepEdit(BaseModel):
 
     @classmethod
     def of(cls, step: PlanStep) -> StepEdit:
-        """Return the change that makes a step what it is."""
+        """Return an edit that creates this step."""
         return cls(**step.model_dump(include=set(cls.model_fields)))
 
 
@@ -92,8 +92,8 @@ class PlanStep(BaseModel):
     """A step of the plan.
 
     Attributes:
-        told: the user was told of it.
-        likely: the forecast likelihood that they do it, made before they were told.
+        told: the user knows of it.
+        likely: the forecast likelihood that they do it, made before they knew of it.
         reports: how it went, in the user's words, the newest last. did: whether they did it, according to the last
             report.
         source: the step of the pack's library that it is based on.

@@ -1,6 +1,6 @@
 """The prompt of a phase's mini-reasoner, with tools: what to believe, plan and say.
 
-Beliefs must be supported by what was said, noted or found (`ground_patch`); resources and links must have been given.
+Beliefs must be supported by utterances, notes or tool results (`ground_patch`); resources and links by their sources.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def ground_patch(
 ) -> tuple[dict[str, JsonValue], list[str]]:
     """Return the supported part of a patch, and the unsupported items as `field: text`.
 
-    If the quoted words were said, all of the patch is supported; otherwise each text whose own words were said.
+    If the quotation is genuine, all of the patch is supported; otherwise each text whose own words occur.
     """
     if support.has_quotation(rests_on):
         return dict(patch), []

@@ -144,9 +144,9 @@ GATE_AUTHOR = "gate"
 def judge_outcome(result: RunResult, written: Sequence[Entry], utterances: Sequence[Utterance]) -> list[Entry]:
     """Judge the utterances that a belief reasoner has thought about.
 
-    A new or changed plan, or a correction, is what an answer should have waited for (`needed`); a change of
-    belief is why it was worth thinking at all (`changed`). Where several utterances were thought about at once and
-    something came of it, only the newest is judged: it cannot be told which of them it came from.
+    An answer should have waited (`needed`) if the plan changed or the Talker was corrected; thinking was useful if
+    the belief changed (`changed`). If several utterances together had such an effect, only the newest is judged,
+    because the cause is unknown.
     """
     needs = {
         "plan": any(isinstance(entry.event, PlanChanged) for entry in written),
@@ -159,7 +159,7 @@ def judge_outcome(result: RunResult, written: Sequence[Entry], utterances: Seque
 
 
 def decision_entry(decision: Decision, gate: str, phase: str, heard: int) -> Entry:
-    """Write down what was decided of an utterance (its seq)."""
+    """Return the log entry of a decision about an utterance (its seq)."""
     event = Decided(
         answers=heard, gate=gate, waits=decision.waits, thinks=decision.thinks, why=decision.why, phase=phase
     )

@@ -99,7 +99,7 @@ def _alarms(pack: Pack) -> Iterator[str]:
             yield from _missing(pack, f"alarm {alarm.id!r}", "hint_ask", alarm.hint_ask)
         for source in alarm.sources():
             if pattern(source).is_always_searched:
-                yield f"alarm {alarm.id!r}: {source!r} may be empty beside its look-arounds: it slows every text"
+                yield f"alarm {alarm.id!r}: {source!r} may match nothing but its look-arounds: it slows every search"
 
 
 def _harmless(pack: Pack) -> Iterator[str]:

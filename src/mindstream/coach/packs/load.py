@@ -128,7 +128,7 @@ def _load(folder: Path, stamp: tuple[float, ...]) -> Pack:  # noqa: ARG001 (a ch
         path = folder / file
         if os.path.lexists(path):
             if key in data:
-                raise PackError(f"{path}:1: {key!r} stands in pack.yaml too; keep one of them")
+                raise PackError(f"{path}:1: {key!r} is in pack.yaml as well; keep one of them")
             part = _read(path)
             wanted = list if file in LISTS else dict
             if not isinstance(part, wanted):

@@ -90,7 +90,7 @@ def _groups(groups: list[str]) -> list[str]:
     if any(not cue.strip() for group in groups for cue in group.removeprefix("-").split("|")):
         raise ValueError("holds a group with an empty cue; write [fall asleep|doze, wheel|driving, -taxi]")
     if all(group.startswith("-") for group in groups):
-        raise ValueError("names only what may not stand there; write [fall asleep|doze, wheel|driving, -taxi]")
+        raise ValueError("has only excluded cues; write [fall asleep|doze, wheel|driving, -taxi]")
     return groups
 
 
@@ -172,7 +172,7 @@ class Resource(PackPart):
     ]
     topics: tuple[str, ...]
     why: Texts
-    """What it gives and for whom, in a sentence."""
+    """Its content and audience, in a sentence."""
     link: str | None = None
     language: Language = "en"
 
@@ -220,7 +220,7 @@ class Pack(PackPart):
     constitution: str
     """Rules that the Talker always follows."""
     principles: str = ""
-    """What the Reasoner knows to work, and for whom it would be harmful: to be adapted to a person, not recited."""
+    """Methods that work, with their contraindications: the Reasoner adapts them to a person."""
     phases: tuple[Phase, ...] = Field(min_length=1)
     fields: dict[Identifier, Field_]
     topics: tuple[Topic, ...] = ()
@@ -231,7 +231,6 @@ class Pack(PackPart):
     alarms: tuple[Alarm, ...] = ()
     harmless: tuple[str, ...] = ()
     """Common sentences that must raise no alarm (harmless.txt): `mindstream pack check` tries them."""
-    """Utterances to play when there is nobody to talk to."""
 
     def model_post_init(self, _: Any, /) -> None:
         """Check references; here and not in a validator, which would run again for every prompt that contains the

@@ -338,7 +338,7 @@ def recognises_danger(text: str) -> bool:
 
 
 def _holds(text: str, above: float) -> bool:
-    """Return whether the log odds of a text stay above a threshold, whichever word is removed."""
+    """Return whether the log odds of a text stay above a threshold when any one word is removed."""
     if _odds(views(text)) <= above:
         return False
     plain = text.lower()

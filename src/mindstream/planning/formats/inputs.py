@@ -98,7 +98,7 @@ def read_input(text: str, spec: ToolSpec | None, scan: Scan) -> dict[str, JsonVa
 
     That is a JSON object; `name=value, …` with the tool's arguments; values in order, if the tool needs more than one;
     or a
-    single input. Quotation marks around all of it are removed.
+    single input. Enclosing quotation marks are removed.
     """
     text = text.strip()
     known, main = properties(spec), main_argument(spec)

@@ -186,7 +186,7 @@ def read_json_plan(text: str, tools: Sequence[ToolSpec] = ()) -> Plan:
     """Read a plan that is written as JSON.
 
     Raises:
-        InputError: it is none; the message names the step and what it lacks.
+        InputError: it is none; the message names the faulty step.
     """
     value: Any = read_json(text.strip())
     for kind in (dict, list) if value is None else ():
