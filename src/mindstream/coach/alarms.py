@@ -293,8 +293,9 @@ class SafetyClassifier:
     """Asks a model about each utterance whether it suggests danger to life, or answers a question about danger.
 
     The answer waits for the result only if such a question is open, words hint at danger, or nothing can follow the
-    answer. The alarm is sure if both the words and the model suggest danger; if only the model does, the user is asked. A hint
-    by the recogniser alone is dropped if the model sees no danger. A result that comes late follows the answer.
+    answer. The alarm is sure if both the words and the model suggest danger; if only the model does, the user is
+    asked. A hint by the recogniser alone is dropped if the model sees no danger. A result that comes late follows the
+    answer.
 
     Args:
         floor: held while the Talker speaks.
