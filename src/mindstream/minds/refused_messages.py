@@ -93,33 +93,27 @@ class _WithoutRefused:
         utterance = getattr(request.prompt, "utterance", "")
         if utterance and utterance in texts:
             raise PromptBlocked(f"{self.name} refused this message before: it is not asked again")
-        asked, begun = _without(request, texts), False
-        try:
-            async with aclosing(self._model.reply(asked)) as parts:
-                async for part in parts:
-                    begun = True
-                    yield part
-            return
-        except PromptBlocked as error:
-            if begun:
-                raise
-            blocked = error
-        candidates = await self._refused.candidates(asked)
-        for message in candidates:
+        asked, blocked, candidates = _without(request, texts), PromptBlocked(""), list[Record]()
+        attempts: list[tuple[Request, Record | None]] = [(asked, None)]
+        while attempts:
+            attempt, left_out = attempts.pop(0)
             passes = False
             try:
-                async with aclosing(self._model.reply(_without(asked, [message.text]))) as parts:
+                async with aclosing(self._model.reply(attempt)) as parts:
                     async for part in parts:
-                        if not passes:
-                            passes = True
-                            await self._refused.add(message, self.name, blocked)
-                            if message.text == utterance:
+                        if left_out and not passes:
+                            await self._refused.add(left_out, self.name, blocked)
+                            if left_out.text == utterance:
                                 raise blocked
+                        passes = True
                         yield part
                 return
-            except PromptBlocked:
-                if passes:
+            except PromptBlocked as error:
+                if passes or error is blocked:
                     raise
+                if left_out is None:
+                    blocked, candidates = error, await self._refused.candidates(asked)
+                    attempts = [(_without(asked, [message.text]), message) for message in candidates]
         refused = await self._of_several(asked, candidates) if len(candidates) > 1 else []
         for message in refused:
             await self._refused.add(message, self.name, blocked)

@@ -14,8 +14,7 @@ from pydantic import JsonValue
 
 from mindstream.models.model import ToolSpec
 from mindstream.models.schema import SchemaChecker
-from mindstream.planning.arguments import REF, TEXT, Reference, fill, find_parts, parse_part
-from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.planning.plan import REF, TEXT, Plan, PlannedStep, Reference, fill, find_parts, parse_part
 
 MOST_STEPS = 64
 LONGEST = 100_000

@@ -6,13 +6,8 @@ from dataclasses import dataclass
 
 from pydantic import Field, JsonValue
 
-from mindstream.clock import SystemClock
-from mindstream.errors import BudgetSpent
 from mindstream.log.declared import NoWords, Quotes
 from mindstream.log.events import Event
-from mindstream.models.wrappers.budget import Budget
-
-CLOCK = SystemClock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,35 +27,6 @@ class Spent:
 
 
 NOTHING_SPENT = Spent()
-
-
-class Allowance:
-    """The limits of a run: a budget for model calls, tokens and money, and a maximum number of tool calls."""
-
-    def __init__(self, budget: Budget, tool_calls: int | None = None) -> None:
-        self.budget = budget
-        self._most, self._tool_calls = tool_calls, 0
-        self._began, self._seconds_before = CLOCK.elapsed(), 0.0
-
-    def take_up(self, run: str, before: Spent) -> None:
-        """Count what an interrupted run had spent."""
-        self._tool_calls, self._seconds_before = before.tool_calls, before.seconds
-        self.budget.take_up(run, before.model_calls, before.tokens, before.cost_usd, before.unpriced or 0)
-
-    def take_call(self, cost_usd: float) -> None:
-        """Count one tool call and its cost; raises BudgetSpent when no more is allowed."""
-        if self._most is not None and self._tool_calls >= self._most:
-            raise BudgetSpent(f"the {self._most} calls of tools that were allowed are made")
-        self.budget.check()
-        self._tool_calls += 1
-        self.budget.spent_usd += cost_usd
-
-    def spent(self) -> Spent:
-        """Return what the run has spent so far."""
-        budget, seconds = self.budget, self._seconds_before + CLOCK.elapsed() - self._began
-        return Spent(
-            budget.spent_calls, self._tool_calls, budget.spent_tokens, budget.spent_usd, seconds, budget.unpriced
-        )
 
 
 class RunEvent(Event):

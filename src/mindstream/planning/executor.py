@@ -20,8 +20,7 @@ from mindstream.errors import BudgetSpent, InputError
 from mindstream.foreign_code import ForeignFailure, ForeignTask
 from mindstream.memory.lease import LEASE_S
 from mindstream.models.model import Call
-from mindstream.planning.arguments import Reference, bind, find_parts
-from mindstream.planning.plan import Evidence, Plan, PlannedStep
+from mindstream.planning.plan import Evidence, Plan, PlannedStep, Reference, bind, find_parts
 from mindstream.text.links import links
 from mindstream.tools.call import Observation, call_tool, observe_text
 from mindstream.tools.given_addresses import addresses_of, refusal_of, ungiven

@@ -18,14 +18,22 @@ from mindstream.models.cause import calls_for, current_cause
 from mindstream.models.model import Model
 from mindstream.models.roles import AnyModels, open_models
 from mindstream.models.wrappers.budget import Budget, Budgeted
-from mindstream.planning.events import Allowance
 from mindstream.planning.executor import LIMITS, Approver, Limits, RunWatcher, one_at_a_time, refuse
 from mindstream.planning.exemplars import find_exemplars
 from mindstream.planning.journal import GIVEN, REMEMBERED, RunCheckpoint, open_journal, outlast, read_run
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.prompts import QUOTED
-from mindstream.planning.run import PLANNER, PlanningRun, Solution, plan_task
-from mindstream.planning.strategies.plan_execute import chain_of_thought, direct, plan_and_execute, rewoo
+from mindstream.planning.run import (
+    PLANNER,
+    Allowance,
+    PlanningRun,
+    Solution,
+    chain_of_thought,
+    direct,
+    plan_and_execute,
+    plan_task,
+    rewoo,
+)
 from mindstream.planning.strategies.react import react
 from mindstream.planning.strategies.remembered import RememberedPlans
 from mindstream.tools.tool import FunctionTool, Tool, Traits, checked_tools, tool, traits_of
@@ -141,7 +149,7 @@ class Planner:
                 task,
                 checked_tools(self.tools),
                 named,
-                await find_exemplars(self.exemplars, task),
+                await find_exemplars(self.exemplars, task) if self.exemplars else (),
                 allowance,
                 self.replans,
                 self.limits,

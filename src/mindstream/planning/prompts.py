@@ -18,8 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from mindstream.errors import ToolError
 from mindstream.models.model import ToolSpec
 from mindstream.models.prompt import Prompt, rule
-from mindstream.planning.arguments import Reference, Text, fill, find_references
-from mindstream.planning.plan import Evidence, Plan, PlannedStep
+from mindstream.planning.plan import Evidence, Plan, PlannedStep, Reference, Text, fill, find_references
 from mindstream.tools.algebra import CONSTANTS, Apply, Name, Node, read_formulas
 
 

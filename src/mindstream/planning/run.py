@@ -1,5 +1,7 @@
 """A run: what the strategies of solving a task have in common. It plans, revises the plan, runs steps, answers, and
-counts."""
+
+counts.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +10,21 @@ from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Seque
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
-from mindstream.errors import InputError
+from mindstream.errors import BudgetSpent, InputError
 from mindstream.models.ask import ask, speak
 from mindstream.models.model import Model, ToolSpec
 from mindstream.models.providers.thoughts import Thinking
+from mindstream.models.wrappers.budget import Budget
 from mindstream.planning.check import LONGEST, MOST_STEPS, StepChecker, check
-from mindstream.planning.events import NOTHING_SPENT, Allowance, Spent
-from mindstream.planning.executor import Approver, Executor, Limits, RunWatcher
-from mindstream.planning.formats.read import open_reader, read, read_other
-from mindstream.planning.formats.rewoo import write_plan
+from mindstream.planning.events import NOTHING_SPENT, Spent
+from mindstream.planning.executor import CLOCK, Approver, Executor, Limits, RunWatcher
+from mindstream.planning.formats.read import read, read_other
+from mindstream.planning.formats.rewoo import Rewoo, StepReader, write_plan
 from mindstream.planning.journal import RunCheckpoint
 from mindstream.planning.plan import Change, Evidence, Plan, PlannedStep, describe_arguments, still_valid, table_rows
 from mindstream.planning.prompts import (
     QUOTED,
+    AnswerAlone,
     AnswerFromEvidence,
     KnowInstead,
     MakePlan,
@@ -74,7 +78,7 @@ async def write_steps(
     The reply is cut off when its plan is too long to run. Raises as `plan_task` does.
     """
     prompt = MakePlan(task=task, tools=tuple(map(describe, specs)), exemplars=tuple(exemplars))
-    reader, thinking = open_reader("rewoo", specs), Thinking()
+    reader, thinking = StepReader(Rewoo(specs)), Thinking()
     words, length, count = "", 0, 0
     async with aclosing(speak(model, prompt, "planner")) as pieces:
         async for piece in pieces:
@@ -94,6 +98,35 @@ async def write_steps(
             yield step
     elif not count:
         raise InputError(f"there is no plan: {' '.join((words + rest).split())[:SHOWN_REPLY]}")
+
+
+class Allowance:
+    """The limits of a run: a budget for model calls, tokens and money, and a maximum number of tool calls."""
+
+    def __init__(self, budget: Budget, tool_calls: int | None = None) -> None:
+        self.budget = budget
+        self._most, self._tool_calls = tool_calls, 0
+        self._began, self._seconds_before = CLOCK.elapsed(), 0.0
+
+    def take_up(self, run: str, before: Spent) -> None:
+        """Count what an interrupted run had spent."""
+        self._tool_calls, self._seconds_before = before.tool_calls, before.seconds
+        self.budget.take_up(run, before.model_calls, before.tokens, before.cost_usd, before.unpriced or 0)
+
+    def take_call(self, cost_usd: float) -> None:
+        """Count one tool call and its cost; raises BudgetSpent when no more is allowed."""
+        if self._most is not None and self._tool_calls >= self._most:
+            raise BudgetSpent(f"the {self._most} calls of tools that were allowed are made")
+        self.budget.check()
+        self._tool_calls += 1
+        self.budget.spent_usd += cost_usd
+
+    def spent(self) -> Spent:
+        """Return what the run has spent so far."""
+        budget, seconds = self.budget, self._seconds_before + CLOCK.elapsed() - self._began
+        return Spent(
+            budget.spent_calls, self._tool_calls, budget.spent_tokens, budget.spent_usd, seconds, budget.unpriced
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,3 +392,61 @@ class PlanningRun:
             self.name,
             answer.missing,
         )
+
+
+async def direct(run: PlanningRun) -> None:
+    """Answer without thinking first."""
+    await _answer_alone(run, reasons=False)
+
+
+async def chain_of_thought(run: PlanningRun) -> None:
+    """Think first; the thoughts precede the answer, which is the last line."""
+    await _answer_alone(run, reasons=True)
+
+
+async def _answer_alone(run: PlanningRun, reasons: bool) -> None:
+    prompt = AnswerAlone(task=run.task, exemplars=tuple(run.exemplars), reasons=reasons)
+    run.answered = SolverAnswer((await ask(run.models["worker"], prompt, "worker")).strip())
+
+
+async def plan_and_execute(run: PlanningRun) -> None:
+    """Run the plan in rounds until the task is answered; revise the plan when a round found too little."""
+    if run.given is None:
+        await run.make_plan()
+        if run.stopped:
+            return None
+    while True:
+        is_due, missing = bool(run.missing), run.missing
+        if not is_due:
+            left = [step for step in run.plan.steps if step.id not in run.evidence]
+            ready = [step for step in left if all(need in run.evidence for need in step.needs)] or left
+            await run.carry_out(ready)
+            answer = await run.answer()
+            if not answer.missing:
+                return None
+            missing = answer.steps
+            is_due = run.may_mend and (len(ready) == len(left) or any(run.evidence[step.id].failed for step in ready))
+        if is_due and await run.mend(missing):
+            continue
+        if all(step.id in run.evidence for step in run.plan.steps):
+            return await run.ensure_answer()
+
+
+async def rewoo(run: PlanningRun) -> None:
+    """Run all steps in parallel, beginning while the planner still writes, and then answer."""
+    executor = None
+    if run.given is None:
+        executor = run.executor()
+        await run.make_plan(executor)
+        if run.stopped:
+            return None
+    while True:
+        if not (missing := run.missing):
+            await run.carry_out(run.plan.steps, executor)
+            executor = None
+            answer = await run.answer()
+            if not answer.missing or not run.may_mend:
+                return None
+            missing = answer.steps
+        if not await run.mend(missing):
+            return await run.ensure_answer()

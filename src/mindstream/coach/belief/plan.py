@@ -115,21 +115,13 @@ class PlanStep(BaseModel):
 
     def edit(self, edit: StepEdit) -> PlanStep:
         """Return the step with an edit."""
-        foreseen = self.likely if self.told and self.likely is not None else edit.likely
-        return self.model_copy(
-            update={
-                "do": edit.do or self.do,
-                "why": edit.why or self.why,
-                "caution": self.caution if edit.caution is None else edit.caution,
-                "state": edit.state or self.state,
-                "resources": edit.resources[:RESOURCES] or self.resources,
-                "source": edit.source or self.source,
-                "told": self.told if edit.told is None else edit.told,
-                "likely": self.likely if foreseen is None else foreseen,
-                "reports": [*self.reports, *filter(None, [edit.report])][-REPORTS:],
-                "did": self.did if edit.did is None else edit.did,
-            }
-        )
+        new = {name: value for name in ("do", "why", "state", "resources", "source") if (value := getattr(edit, name))}
+        new |= {name: value for name in ("caution", "told", "did") if (value := getattr(edit, name)) is not None}
+        if edit.likely is not None and (self.likely is None or not self.told):
+            new["likely"] = edit.likely
+        if edit.report:
+            new["reports"] = [*self.reports, edit.report][-REPORTS:]
+        return self.model_copy(update=new)
 
     def full(self, *, told: bool = True) -> str:
         """Return the step with all its texts; `told`: mark steps that the user was not told of."""

@@ -61,14 +61,12 @@ PLAIN = {
 
 def faults(data: Any) -> tuple[Pack | None, list[Fault]]:
     """Read a pack from the data of its files; return it, or its faults."""
-    unknown = list(dangling(data))
     try:
         pack = Pack.model_validate(data)
     except ValidationError as error:
-        errors = [each for each in error.errors() if each["loc"] or not unknown]
-        found = [_told(each, advise=number < ADVISED) for number, each in enumerate(errors)]
-        return None, [*found, *unknown]
-    return (None, unknown) if unknown else (pack, [])
+        return None, [_told(each, advise=number < ADVISED) for number, each in enumerate(error.errors())]
+    unknown = list(dangling(pack))
+    return None if unknown else pack, unknown
 
 
 def _told(error: ErrorDetails, *, advise: bool) -> Fault:

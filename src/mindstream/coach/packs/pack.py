@@ -26,31 +26,24 @@ Fault = tuple[Where, str]
 """A place in a pack, and the fault there."""
 
 
-def dangling(data: Any) -> Iterator[Fault]:
+def dangling(pack: Pack) -> Iterator[Fault]:
     """Yield references to fields and topics that do not exist."""
-    if not isinstance(data, dict):
-        return
-    fields = set(data.get("fields") or ()) if isinstance(data.get("fields"), dict) else set()
-    topics = {str(topic.get("id")) for topic in _mappings(data, "topics")}
-    for at, phase in enumerate(_mappings(data, "phases")):
-        for key in ("fields", "needs"):
-            yield from _missing(("phases", at, key), phase.get(key), fields, "the field", "`fields`")
-    for at, topic in enumerate(_mappings(data, "topics")):
-        yield from _missing(("topics", at, "field"), [topic.get("field") or ""], fields | {""}, "the field", "`fields`")
-    for name in ("steps", "resources"):
-        for at, item in enumerate(_mappings(data, name)):
-            for key in ("topics", "not_for"):
-                yield from _missing((name, at, key), item.get(key), topics, "the topic", "topics.yaml")
+    fields, topics = set(pack.fields), {topic.id for topic in pack.topics}
+    for at, phase in enumerate(pack.phases):
+        yield from _missing(("phases", at, "fields"), phase.fields, fields, "the field", "`fields`")
+        yield from _missing(("phases", at, "needs"), phase.needs, fields, "the field", "`fields`")
+    for at, topic in enumerate(pack.topics):
+        yield from _missing(("topics", at, "field"), (topic.field,), fields | {""}, "the field", "`fields`")
+    for at, step in enumerate(pack.steps):
+        yield from _missing(("steps", at, "topics"), step.topics, topics, "the topic", "topics.yaml")
+        yield from _missing(("steps", at, "not_for"), step.not_for, topics, "the topic", "topics.yaml")
+    for at, resource in enumerate(pack.resources):
+        yield from _missing(("resources", at, "topics"), resource.topics, topics, "the topic", "topics.yaml")
 
 
-def _mappings(data: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-    items = data.get(name)
-    return [item if isinstance(item, dict) else {} for item in items] if isinstance(items, list | tuple) else []
-
-
-def _missing(where: Where, named: Any, known: set[str], what: str, of: str) -> Iterator[Fault]:
-    for name in named if isinstance(named, list | tuple) else ():
-        if isinstance(name, str) and name not in known:
+def _missing(where: Where, named: tuple[str, ...], known: set[str], what: str, of: str) -> Iterator[Fault]:
+    for name in named:
+        if name not in known:
             yield where, f"names {what} {name!r}, which {of} does not have{suggest(name, known)}"
 
 
@@ -233,12 +226,7 @@ class Pack(PackPart):
     """Common sentences that must raise no alarm (harmless.txt): `mindstream pack check` tries them."""
 
     def model_post_init(self, _: Any, /) -> None:
-        """Check references; here and not in a validator, which would run again for every prompt that contains the
-        pack."""
-        each = {"topics": {"id", "field"}, "steps": {"topics", "not_for"}, "resources": {"topics"}}
-        named = {name: {"__all__": kept} for name, kept in {**each, "phases": {"fields", "needs"}}.items()}
-        for where, told in dangling(self.model_dump(include={**named, "fields": True})):
-            raise ValueError(f"{'.'.join(map(str, where))} {told}")
+        """Limit the alarm patterns; here and not in a validator, which would run for every prompt with the pack."""
         if (size := sum(read_pattern(source).size for alarm in self.alarms for source in alarm.sources())) > MOST_SIZE:
             raise ValueError(f"alarms would take {size:,} steps, {MOST_SIZE:,} are the most: write fewer patterns")
 

@@ -14,7 +14,7 @@ from mindstream.errors import ReplyInvalid
 from mindstream.models.fitting import named_tool
 from mindstream.models.model import ToolSpec
 from mindstream.models.reply import DECODER, DEEPEST, check_depth
-from mindstream.planning.arguments import parse_part
+from mindstream.planning.plan import parse_part
 
 Scan = Callable[[str], JsonValue]
 """Replaces the references in a text, in one format's notation."""

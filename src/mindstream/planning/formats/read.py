@@ -25,7 +25,6 @@ from mindstream.models.fitting import bare_name
 from mindstream.models.model import ToolSpec
 from mindstream.models.reply import whole_json
 from mindstream.paths import read_text
-from mindstream.planning.arguments import Reference, Text, parse_part
 from mindstream.planning.formats.inputs import (
     INPUT,
     find_spec,
@@ -38,9 +37,8 @@ from mindstream.planning.formats.inputs import (
     scan_json,
     split_arguments,
 )
-from mindstream.planning.formats.reader import Findings, LineFormat, StepReader
-from mindstream.planning.formats.rewoo import Rewoo, scan_text
-from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.planning.formats.rewoo import Findings, LineFormat, Rewoo, StepReader, scan_text
+from mindstream.planning.plan import Plan, PlannedStep, Reference, Text, parse_part
 
 NUMBER = r"(?:[0-9]{1,4}|[一二三四五六七八九十]{1,3})"
 ITEM = re.compile(
