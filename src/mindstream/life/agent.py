@@ -9,16 +9,14 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mindstream.errors import BudgetSpent, ModelError, ReplyInvalid, ToolError
+from mindstream.errors import ModelError, ToolError
 from mindstream.life.events import Replied
 from mindstream.life.steps import Done, Steps
 from mindstream.life.tools.own_tools import LifeTool, OwnTool, Where
-from mindstream.models.model import Call, Model, Part, Piece, Request, ToolSpec
-from mindstream.models.prompt import Prompt
+from mindstream.models.model import Call, Part, Piece, Request, ToolSpec
 from mindstream.text.links import links
 from mindstream.tools.call import Observation
 from mindstream.tools.given_addresses import addresses_of
-from mindstream.tools.loop import run_loop
 
 AT_ONCE = 8
 """Maximum number of calls of one reply."""
@@ -145,36 +143,3 @@ class StepCalls:
         if isinstance(tool, OwnTool) and tool.after and not found.failed:
             await tool.after(tool.checked(call))
         return found
-
-
-async def work(
-    steps: Steps,
-    id_: str,
-    role: str,
-    model: Model,
-    prompt: Prompt[str],
-    toolbox: Toolbox,
-    most: int,
-    *,
-    tainted: bool,
-    language: str,
-    given: frozenset[str] = frozenset(),
-) -> Observation:
-    """Let M1 or M0 work until it answers; only the answer is returned. `most`: maximum number of model calls.
-
-    `given`: addresses that may be fetched after third-party content was read.
-
-    Raises:
-        BudgetSpent: the budget allows no further model call.
-    """
-    calls = StepCalls(steps, role, toolbox, tainted, given=given)
-    asked = StepModel(model.name, id_, lambda step, request: steps.reply(step, role, model, request))
-    try:
-        answer = await run_loop(asked, prompt, calls, steps=most, role=role, last=LAST[language])
-    except BudgetSpent:
-        raise
-    except ReplyInvalid as error:
-        return Observation(f"{role} gave no answer: {error}", failed=True, foreign=calls.tainted)
-    except ModelError as error:
-        return Observation(f"{role} could not answer: {error}", failed=True, foreign=calls.tainted)
-    return Observation(answer, foreign=calls.tainted)

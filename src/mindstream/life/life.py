@@ -339,16 +339,7 @@ class Life:
 
     def _own_tools(self) -> Mapping[str, LifeTool]:
         steps, config, language = self.steps, self.config, self.state.language
-        roles = Roles(
-            steps,
-            self.models,
-            language,
-            self._outside,
-            self._exemplars,
-            config.offers,
-            config.returned,
-            config.dream_tools,
-        )
+        roles = Roles(steps, self.models, language, self._outside, self._exemplars, config)
         own: tuple[LifeTool, ...] = (
             recall_tool(steps, language, config.returned),
             retain_tool(steps, language),

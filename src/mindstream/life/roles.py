@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from mindstream.errors import BudgetSpent, ModelUnavailable, ReplyInvalid
+from mindstream.errors import BudgetSpent, ModelError, ModelUnavailable, ReplyInvalid
 from mindstream.foreign_code import ForeignFailure, ForeignTask
-from mindstream.life.agent import Toolbox, work
+from mindstream.life.agent import LAST, StepCalls, StepModel, Toolbox
 from mindstream.life.prompts import DREAM, CarryOut, ThinkDeeply, spec_of
 from mindstream.life.steps import Done, Steps
-from mindstream.life.tools.memory_tools import RETURNED, recall_tool, retain_tool
+from mindstream.life.tools.memory_tools import recall_tool, retain_tool
 from mindstream.life.tools.outside import OutsideTools
 from mindstream.life.tools.own_tools import Arguments, LifeTool, OwnTool, Where
 from mindstream.log.events import Failed
@@ -23,6 +24,10 @@ from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.text.links import links
 from mindstream.tools.call import Observation
+from mindstream.tools.loop import run_loop
+
+if TYPE_CHECKING:
+    from mindstream.life.life import LifeConfig
 
 STEPS = {"M1": 12, "M0": 4}
 """Maximum number of model calls of M1 and M0 in one call."""
@@ -37,19 +42,14 @@ class Roles:
 
     Attributes:
         exemplars: finds how similar tasks were carried out, for M1.
-        offers: offer M1's results to that source.
-        returned: number of memories that R returns.
-        dream_tools: names of the tools that M1 may call while it dreams; none: a dream is one call.
     """
 
     steps: Steps
     models: Models
     language: str
     outside: OutsideTools
-    exemplars: Exemplars | None = None
-    offers: bool = False
-    returned: int = RETURNED
-    dream_tools: Sequence[str] = ()
+    exemplars: Exemplars | None
+    config: LifeConfig
 
     def m1_tool(self) -> OwnTool:
         """Return M1(task, context): it may call R, U, M0, and the external tools that its task needs."""
@@ -92,14 +92,29 @@ class Roles:
         tainted: bool,
         given: frozenset[str] = frozenset(),
     ) -> Observation:
-        model, most, language = self.models.of(role), STEPS[role], self.language
-        return await work(
-            self.steps, id_, role, model, prompt, toolbox, most, tainted=tainted, language=language, given=given
-        )
+        """Let M1 or M0 work until it answers; return only the answer.
+
+        Args:
+            given: addresses that may be fetched after third-party content was read.
+
+        Raises:
+            BudgetSpent: the budget allows no further model call.
+        """
+        model = self.models.of(role)
+        calls = StepCalls(self.steps, role, toolbox, tainted, given=given)
+        asked = StepModel(model.name, id_, lambda step, request: self.steps.reply(step, role, model, request))
+        try:
+            answer = await run_loop(asked, prompt, calls, steps=STEPS[role], role=role, last=LAST[self.language])
+        except BudgetSpent:
+            raise
+        except ModelError as error:
+            gave = "gave no answer" if isinstance(error, ReplyInvalid) else "could not answer"
+            return Observation(f"{role} {gave}: {error}", failed=True, foreign=calls.tainted)
+        return Observation(answer, foreign=calls.tainted)
 
     async def _offer(self, task: str, result: str, shown: Sequence[Example]) -> str:
         """Offer a result to the source of exemplars; return why that failed, "" if it did not."""
-        if (source := self.exemplars) is None or not self.offers:
+        if (source := self.exemplars) is None or not self.config.offers:
             return ""
         try:
             await ForeignTask(lambda: source.offer(task, result, shown)).result(OFFER_S)
@@ -131,9 +146,9 @@ class Roles:
         return compose
 
     def _dream_tools(self) -> Mapping[str, LifeTool]:
-        own: list[LifeTool] = [*self._memory(), self.m0_tool()] if self.dream_tools else []
-        outside = self.outside.named(self.dream_tools)
-        return {tool.spec.name: tool for tool in (*own, *outside) if tool.spec.name in self.dream_tools}
+        own: list[LifeTool] = [*self._memory(), self.m0_tool()] if self.config.dream_tools else []
+        outside = self.outside.named(self.config.dream_tools)
+        return {tool.spec.name: tool for tool in (*own, *outside) if tool.spec.name in self.config.dream_tools}
 
     async def _think(self, given: Arguments, where: Where) -> Done:
         memory: dict[str, LifeTool] = {tool.spec.name: tool for tool in self._memory()}
@@ -154,4 +169,4 @@ class Roles:
         return OwnTool(spec_of("find_tools", self.language), look, attach)
 
     def _memory(self) -> tuple[LifeTool, ...]:
-        return recall_tool(self.steps, self.language, self.returned), retain_tool(self.steps, self.language)
+        return recall_tool(self.steps, self.language, self.config.returned), retain_tool(self.steps, self.language)

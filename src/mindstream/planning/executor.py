@@ -24,7 +24,7 @@ from mindstream.planning.plan import Evidence, Plan, PlannedStep, Reference, bin
 from mindstream.text.links import links
 from mindstream.tools.call import Observation, call_tool, observe_text
 from mindstream.tools.given_addresses import addresses_of, refusal_of, ungiven
-from mindstream.tools.tool import PLAIN, Batch, Tool, Traits, checked_tools, traits_of
+from mindstream.tools.tool import PLAIN, Batch, Tool, Traits, checked_tools, key_argument, traits_of
 
 MAX_BATCH = 32
 """Maximum number of calls in a batch."""
@@ -345,8 +345,8 @@ class Executor:
             arguments = bind(step.arguments, texts)
         except InputError as error:
             return failed(f"not called: {error}")
-        if traits.key and traits.key in tool.spec.parameters.get("properties", {}):
-            arguments[traits.key] = key_of(self._run, step.id, {**arguments, traits.key: ""})
+        if key := key_argument(tool):
+            arguments[key] = key_of(self._run, step.id, {**arguments, key: ""})
         written = _encode(arguments)
         self._written += len(written)
         if self._written > MOST_WRITTEN:

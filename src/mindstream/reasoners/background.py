@@ -109,7 +109,7 @@ class Background:
         self._hearing = 0
         self._over = False
         self.turns = Turns(memory, self.owner, f"{ANSWER}{session}", lease_s)
-        self._letting_go: set[asyncio.Task[None]] = set()
+        self._releasing: set[asyncio.Task[None]] = set()
 
     def add(self, *reasoners: Reasoner) -> None:
         """Add reasoners; before `run`.
@@ -165,11 +165,11 @@ class Background:
         self.wake()
         is_left = heard in self.turns.claimed and not self.turns.is_on(heard)
         if is_left or (was_held and not self._thinks):
-            task = asyncio.ensure_future(self._let_go(heard))
-            self._letting_go.add(task)
-            task.add_done_callback(self._letting_go.discard)
+            task = asyncio.ensure_future(self._release_work(heard))
+            self._releasing.add(task)
+            task.add_done_callback(self._releasing.discard)
 
-    async def _let_go(self, heard: int) -> None:
+    async def _release_work(self, heard: int) -> None:
         """Release the work on an utterance for other processes; its answer ends unless it is waiting for its turn
         here."""
         ended = () if self.turns.is_on(heard) else (self.turns.slot,)
@@ -198,7 +198,7 @@ class Background:
         finally:
             self._over = True
             self._notify()
-            await asyncio.gather(*self._letting_go, return_exceptions=True)
+            await asyncio.gather(*self._releasing, return_exceptions=True)
             with contextlib.suppress(StorageError):
                 await asyncio.shield(self.memory.store.give_up(self.owner))
 

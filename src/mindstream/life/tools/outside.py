@@ -18,7 +18,7 @@ from mindstream.models.reply import first_json
 from mindstream.tools.by_need import ToolShelf
 from mindstream.tools.call import Observation, call_tool
 from mindstream.tools.given_addresses import ungiven
-from mindstream.tools.tool import Tool, traits_of
+from mindstream.tools.tool import Tool, key_argument, traits_of
 
 TIMEOUT_S = 60.0
 HELD = (
@@ -100,8 +100,7 @@ class OutsideTool:
 
     def _with_key(self, call: Call, id_: str) -> Call:
         """Return a call with its idempotency key, if its tool takes one; a step always has the same key."""
-        name = traits_of(self.tool).key
-        if not name or name not in self.spec.parameters.get("properties", {}):
+        if not (name := key_argument(self.tool)):
             return call
         try:
             given = first_json(call.arguments, dict) if call.arguments.strip() else {}

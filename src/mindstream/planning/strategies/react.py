@@ -19,7 +19,7 @@ from mindstream.text.links import links
 from mindstream.tools import loop
 from mindstream.tools.call import ForeignText, Observation, call_tool
 from mindstream.tools.given_addresses import addresses_of, ungiven
-from mindstream.tools.tool import Tool, Traits, traits_of
+from mindstream.tools.tool import Tool, Traits, key_argument, traits_of
 
 STEPS = 12
 """Maximum number of model calls."""
@@ -111,8 +111,7 @@ class _Watched:
 
     def with_key(self, call: Call, tool: Tool) -> Call:
         """Return a call with its idempotency key, if its tool takes one: the n-th equal call always has the same."""
-        name = traits_of(tool).key
-        if not name or name not in tool.spec.parameters.get("properties", {}):
+        if not (name := key_argument(tool)):
             return call
         step = self.step(call)
         same = [each.id for each in self._steps.values() if (each.tool, each.arguments) == (step.tool, step.arguments)]
