@@ -21,8 +21,8 @@ from mindstream.log.work import Work
 from mindstream.memory.opening import open_store
 from mindstream.minds import unanswered
 from mindstream.minds.responder import Host
+from mindstream.reasoners.background import stop_elsewhere
 from mindstream.reasoners.reasoner import RunContext, RunResult, Trigger
-from mindstream.reasoners.runner import stop_elsewhere
 
 __all__ = ["data"]
 ANN = key_of("ann")

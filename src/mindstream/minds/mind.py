@@ -47,9 +47,8 @@ from mindstream.minds.responder import Handling, Host, NullResponder, ResponderF
 from mindstream.minds.unanswered import answer_unanswered
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.roles import AnyModels, Models, open_models
-from mindstream.reasoners.background import Background
+from mindstream.reasoners.background import Background, stop_elsewhere
 from mindstream.reasoners.reasoner import Occurrence, Reasoner
-from mindstream.reasoners.runner import stop_elsewhere
 from mindstream.tools.tool import Tool, checked_tools
 
 TalkEvent: TypeAlias = Heard | Waiting | Piece | Said | BeliefChanged | PlanChanged | FollowUp
