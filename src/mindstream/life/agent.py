@@ -39,27 +39,6 @@ class Repeats:
         return self.times
 
 
-def refusal(number: int, times: int) -> str:
-    """Return why a call is refused, "" if it is not.
-
-    Args:
-        number: its place in the reply, from 1.
-        times: how often it was made in a row.
-    """
-    if number > AT_ONCE:
-        return f"Not made: at most {AT_ONCE} calls a reply."
-    if times >= REFUSED:
-        return f"Not made: this same call was made {times - 1} times running, and gave the same. Do something else."
-    return ""
-
-
-def with_remark(text: str, times: int) -> str:
-    """Return a call's result, with a remark if the call was repeated."""
-    if times < NAMED:
-        return text
-    return f"{text}\n(You have made this same call {times} times running. Do something else, or finish.)"
-
-
 Toolbox = Callable[[], Mapping[str, LifeTool]]
 """The tools of a role by name; it may grow during the work."""
 LAST = {"en": "No more tools can be called. Answer now.", "zh": "不能再调用工具了，请现在回答。"}
@@ -128,16 +107,24 @@ class StepCalls:
         tool = self.toolbox().get(call.tool) if call.tool in offered else None
 
         async def effect(row: int) -> Done:
-            if why := refusal(number, times):
+            why = ""
+            if number > AT_ONCE:
+                why = f"Not made: at most {AT_ONCE} calls a reply."
+            elif times >= REFUSED:
+                why = f"Not made: this same call was made {times - 1} times running, and gave the same."
+                why += " Do something else."
+            elif tool is None:
+                why = f"there is no tool {call.tool[:80]!r}; there are: {', '.join(offered) or 'none'}"
+            if why or tool is None:
                 return Done(Observation(why, failed=True))
-            if tool is None:
-                names = ", ".join(offered) or "none"
-                return Done(Observation(f"there is no tool {call.tool[:80]!r}; there are: {names}", failed=True))
             try:
                 done = await tool(call, Where(call.id, self.role, self.tainted, row, self.given))
             except ToolError as error:
                 done = Done(Observation(str(error), failed=True))
-            return replace(done, found=replace(done.found, text=with_remark(done.found.text, times)))
+            if times >= NAMED:
+                remark = f"(You have made this same call {times} times running. Do something else, or finish.)"
+                done = replace(done, found=replace(done.found, text=f"{done.found.text}\n{remark}"))
+            return done
 
         found = await self.steps.call(call.id, call, effect)
         if isinstance(tool, OwnTool) and tool.after and not found.failed:

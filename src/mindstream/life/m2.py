@@ -146,8 +146,7 @@ async def fold(steps: Steps, model: Model, turns: list[Turn]) -> None:
     record = (await steps.memory.build_records([memory(cut(text, LONGEST), where)]))[0]
     folded = Folded(since=turns[0].number, upto=turns[-1].number, text=record.text, record=record.id, model=model.name)
     state.apply(folded, steps.memory.clock.now())
-    for known in (state.asked, state.replies):
-        known.pop(id_, None)
+    state.drop_step(id_)
     steps.note_applied(folded.model_copy(update={"state": state.model_dump_json()}), [record])
     await steps.flush()
 
@@ -186,8 +185,7 @@ async def look_for_work(steps: Steps, model: Model, zone: tzinfo) -> None:
         work = ask.parse(replied.text)
     except ReplyInvalid as error:
         work = WorkFound(because=str(error))
-    for known in (state.asked, state.replies):
-        known.pop(id_, None)
+    state.drop_step(id_)
     found = [text for text in work.tasks[:MOST] if not _is_known(steps, text)]
     until = read_moment(work.until, now, zone) if work.until and not found else None
     steps.note(Proposed(tasks=tuple(found), because=cut(work.because, LINE), until=until))

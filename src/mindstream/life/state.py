@@ -177,6 +177,11 @@ class LifeState(BaseModel):
         same = [call[:2] == calls[here][:2] for call in reversed(calls[: here + 1])]
         return same.index(False) if False in same else len(same)
 
+    def drop_step(self, id_: str) -> None:
+        """Remove a finished step that belongs to no turn."""
+        self.asked.pop(id_, None)
+        self.replies.pop(id_, None)
+
     @property
     def tainted(self) -> bool:
         """Whether M2's context contains third-party content."""

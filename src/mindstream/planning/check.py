@@ -64,11 +64,11 @@ class StepChecker:
     def __init__(self, tools: Sequence[ToolSpec]) -> None:
         self._schemas = {spec.name: SchemaChecker(spec.parameters) for spec in tools}
 
-    def check(self, step: PlannedStep, before: Sequence[PlannedStep]) -> tuple[Fault, ...]:
-        """Return the faults of a step of an unfinished plan; () if it can begin already."""
+    def can_begin(self, step: PlannedStep, before: Sequence[PlannedStep]) -> bool:
+        """Return whether a step of an unfinished plan has no fault, so that it can begin already."""
         earlier = [each.id for each in before]
-        double = [_double(step.id, 2)] if step.id in earlier else []
-        return (*double, *self.check_call(step), *_check_needs(step, earlier, [*earlier, step.id], ()))
+        faults = (*self.check_call(step), *_check_needs(step, earlier, [*earlier, step.id], ()))
+        return step.id not in earlier and not faults
 
     def check_call(self, step: PlannedStep) -> Iterator[Fault]:
         """Yield the faults of a step's tool and arguments."""
@@ -96,11 +96,8 @@ def _check_size(plan: Plan, most_steps: int) -> Iterator[Fault]:
         yield Fault("size", "", f"at most {LONGEST} characters", came, "refer to evidence, do not copy it")
     for id, times in Counter(step.id for step in plan.steps).items():
         if times > 1:
-            yield _double(id, times)
-
-
-def _double(id: str, times: int) -> Fault:
-    return Fault("double", id, "one step of each id", f"{times} called {id}", "give the others ids of their own")
+            came = f"{times} called {id}"
+            yield Fault("double", id, "one step of each id", came, "give the others ids of their own")
 
 
 def _find_near(name: str, known: Iterable[str]) -> list[str]:

@@ -264,7 +264,7 @@ class PlanningRun:
     def _is_ready(self, step: PlannedStep, before: Sequence[PlannedStep]) -> bool:
         """Return whether a step may begin at once; steps that change the world wait until the plan is written."""
         waits = step.tool in self._changing or len(before) >= MOST_STEPS
-        return not waits and not self._checker.check(step, before)
+        return not waits and self._checker.can_begin(step, before)
 
     async def mend(self, insufficient: Collection[str]) -> bool:
         """Revise the plan, which uses up a replanning; return whether it changed.

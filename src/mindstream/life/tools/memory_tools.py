@@ -53,24 +53,23 @@ def retain_tool(steps: Steps, language: str) -> OwnTool:
     stream = steps.memory
 
     async def retain(given: Arguments, where: Where) -> Done:
-        text = given.memory.strip()
-        ok = Observation("ok")
+        text, ok = given.memory.strip(), Observation("ok")
         old = await _find_memory(stream, given.replaces) if given.replaces.strip() else None
-        if old is not None and not text:
-            ended = Revision(id=old.id, valid_until=stream.clock.now())
-            return Done(ok, events=(Corrected(old=old.id, new=""),), revisions=(ended,))
-        there = (await stream.find_same("note", [text])).get(normalised(text))
-        if old is not None and there is not None and there.id == old.id:
-            return Done(ok)
-        new = memory(text, where)
-        if old is not None:
-            new = replace(new, evidence=(old.id,), data={**new.data, **({TAINTED: True} if is_tainted(old) else {})})
-        records = () if there else tuple(await stream.build_records([new]))
+        new_id, records = "", tuple[Record, ...]()
+        if text or old is None:  # otherwise the old memory is only withdrawn
+            known = (await stream.find_same("note", [text])).get(normalised(text))
+            if old and known and known.id == old.id:
+                return Done(ok)
+            new = memory(text, where)
+            if old:
+                tainted = {TAINTED: True} if is_tainted(old) else {}
+                new = replace(new, evidence=(old.id,), data={**new.data, **tainted})
+            records = () if known else tuple(await stream.build_records([new]))
+            new_id = (known or records[0]).id
         if old is None:
             return Done(ok, records=records)
-        by = there.id if there else records[0].id
-        ended = Revision(id=old.id, valid_until=stream.clock.now(), superseded_by=by)
-        return Done(ok, records=records, events=(Corrected(old=old.id, new=by),), revisions=(ended,))
+        ended = Revision(id=old.id, valid_until=stream.clock.now(), superseded_by=new_id or None)
+        return Done(ok, records=records, events=(Corrected(old=old.id, new=new_id),), revisions=(ended,))
 
     return OwnTool(spec_of("U", language), retain)
 
