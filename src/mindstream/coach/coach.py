@@ -196,7 +196,7 @@ class Coach:
         if heard in self._alone or (said and said.alone) or not self._follow_ups:
             return Entry(LeftUnsaid(text=words, answers=heard), AGENT)
         for each in unanswered:  # the process that was to answer has died: this is the answer
-            await stream.store.let_go(stream.key, heard, each.owner, (each.slot,))
+            await stream.store.release_work(stream.key, heard, each.owner, (each.slot,))
         session = context.utterances[-1].session
         record = await build_chat_record(stream, words, AGENT, session)
         return Entry(FollowUp(text=words, answers=heard, record=record.id), AGENT, (record,))

@@ -76,7 +76,7 @@ async def _take(
                 with contextlib.suppress(MindstreamError):  # it stays open for the next process
                     async with of_session(row.event.session) as mind:
                         await take_all(mind.answer_again(row))
-                    await store.let_go(memory.key, work.cause, owner, (work.slot,))  # in case the answer was cancelled
+                    await store.release_work(memory.key, work.cause, owner, (work.slot,))  # if cancelled
     return taken
 
 

@@ -308,7 +308,7 @@ class Background:
         if ended:
             self.turns.claimed.discard(heard)
         with contextlib.suppress(StorageError):  # else the lease runs out by itself
-            await self.memory.store.let_go(self.memory.key, heard, self.owner, ended)
+            await self.memory.store.release_work(self.memory.key, heard, self.owner, ended)
 
     def wake(self) -> None:
         """Look for work now, even if a model was unavailable a moment ago."""
@@ -364,7 +364,7 @@ class Background:
         changed = asyncio.Event()
         self._waiting.add(changed)
         try:
-            with self.memory.store.heeding(self.memory.key, changed.set):
+            with self.memory.store.subscribe(self.memory.key, changed.set):
                 while not self._over and await is_open() and not is_stuck():
                     with contextlib.suppress(TimeoutError):
                         async with asyncio.timeout(self._lease_s / 20):  # another process may do the work

@@ -100,7 +100,7 @@ class Turns:
             if heard in self.claimed or HOLDER.get():
                 raise LeaseLost(f"what was heard at {heard} is answered by another process, or was")
             if found is not None:
-                await self._memory.store.let_go(self._memory.key, heard, found.owner, (self.slot,))
+                await self._memory.store.release_work(self._memory.key, heard, found.owner, (self.slot,))
         except LeaseLost:
             raise
         except StorageError:  # no fault is a reason to be silent
@@ -110,7 +110,7 @@ class Turns:
     async def _wait(self, heard: int) -> None:
         """Wait for the answers to earlier utterances; those of dead processes are not waited for."""
         changed = asyncio.Event()
-        with self._memory.store.heeding(self._memory.key, changed.set), contextlib.suppress(StorageError):
+        with self._memory.store.subscribe(self._memory.key, changed.set), contextlib.suppress(StorageError):
             while any(self._is_before(work, heard) for work in await self._answers()):
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(POLL_S):
@@ -129,5 +129,5 @@ async def find_unanswered(store: Store, mind: StreamKey, work: Work) -> Logged |
         said = [row.event async for row in read_log(store, mind, work.cause, [Said.kind])]
         if not any(isinstance(event, Said) and event.answers == work.cause for event in said):
             return rows[0]
-    await store.let_go(mind, work.cause, work.owner, (work.slot,))
+    await store.release_work(mind, work.cause, work.owner, (work.slot,))
     return None

@@ -395,9 +395,9 @@ class SqlStore(Store):
         among = self.tenant.owned("mind")
         await self._database.write(lambda connection: work.give_up(connection, owner, among), [*ANY, OPEN])
 
-    async def let_go(self, mind: StreamKey, cause: int, owner: str, ended: Sequence[str] = ()) -> None:
+    async def release_work(self, mind: StreamKey, cause: int, owner: str, ended: Sequence[str] = ()) -> None:
         key = self.tenant.own(mind)
-        await self._database.write(lambda each: work.let_go(each, key, cause, owner, ended), [key, OPEN])
+        await self._database.write(lambda each: work.release_work(each, key, cause, owner, ended), [key, OPEN])
 
     async def open_to_anybody(self, now: Moment, *, answers: bool) -> list[work.Work]:
         """Return what of all minds anybody may take up (see log/work)."""

@@ -389,13 +389,13 @@ class WorkStore(Protocol):
     async def give_up(self, owner: str) -> None:
         """Let go of everything that `owner` holds."""
 
-    async def let_go(self, mind: StreamKey, cause: int, owner: str, ended: Sequence[str] = ()) -> None:
+    async def release_work(self, mind: StreamKey, cause: int, owner: str, ended: Sequence[str] = ()) -> None:
         """Let go of what `owner` holds of an utterance's work and has not begun: whoever comes first takes it up.
 
         Of the slots `ended` it is ended.
         """
 
-    def heeding(self, stream: StreamKey | None, told: Callable[[], None]) -> AbstractContextManager[None]:
+    def subscribe(self, stream: StreamKey | None, told: Callable[[], None]) -> AbstractContextManager[None]:
         """Call `told` in the loop when anybody has written to a stream (None: to any), until the block ends.
 
         As far as the store is told of it: whoever waits for something looks now and then, too.

@@ -73,7 +73,7 @@ class TakingUp:
                 await asyncio.gather(running, return_exceptions=True)
 
     async def _run(self, everyone: SqlStore) -> None:
-        with everyone.heeding(None, self._changed.set):
+        with everyone.subscribe(None, self._changed.set):
             try:
                 while True:
                     self._changed.clear()
