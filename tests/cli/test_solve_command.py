@@ -59,10 +59,10 @@ def test_a_tool_is_allowed_by_name_but_never_with_strangers_words(door: FakeEndp
     first, second = told["evidence"]
     assert done.err == "" and told["missing"] == ["E2"] and told["spent"]["tool_calls"] == 1
     assert first["text"] == "not set" and first["foreign"]
-    assert second["failed"] and "nobody gave leave" in second["text"] and "--allow" not in second["text"]
+    assert second["failed"] and "was not approved" in second["text"] and "--allow" not in second["text"]
     door.will(Says(plan), Says("Done."))
     (told,) = run("solve", "Which?", *model(door), "--data", folder, *flags[:-2], "--json").rows
-    assert "nobody gave leave for it (--allow variable does)" in told["evidence"][0]["text"]
+    assert "was not approved (--allow variable does)" in told["evidence"][0]["text"]
     refused = run("solve", "Which?", *model(door), "--data", folder.with_name("other"), "--mcp", SERVER)
     assert refused.code == 2 and "accept it with --trust" in refused.err
 

@@ -13,7 +13,7 @@ from spoken import Silent, Waits, said, turn
 
 from mindstream import Coach, FakeModel, Memory, Mind, Models
 from mindstream.coach.alarms import SuggestsDanger
-from mindstream.coach.coach import second_listener
+from mindstream.coach.coach import safety_model
 from mindstream.coach.events import Alarmed
 from mindstream.coach.packs import safety
 from mindstream.coach.packs.load import load, phrases
@@ -198,7 +198,7 @@ def listening(model: Model) -> Models:
     return Models(Rules(), {"safety": model})
 
 
-async def test_what_the_second_listener_hears_late_follows_the_answer(folder: Path) -> None:
+async def test_what_the_safety_model_hears_late_follows_the_answer(folder: Path) -> None:
     model = Listens()
     async with Mind.open(folder, user="ann", models=listening(model), responder=Coach.using()) as mind:
         assert (await answer(mind, VEILED)).model == "rules", "no word waits for it"
@@ -206,7 +206,7 @@ async def test_what_the_second_listener_hears_late_follows_the_answer(folder: Pa
         assert await followed(mind) == words("hint_ask", "en") and (await alarmed(mind))[-1] == ("hint", "model", True)
 
 
-async def test_where_words_hint_and_the_second_listener_hears_danger_it_is_sure(folder: Path) -> None:
+async def test_where_words_hint_and_the_safety_model_hears_danger_it_is_sure(folder: Path) -> None:
     model = Listens()
     async with Mind.open(folder, user="ann", models=listening(model), responder=Coach.using()) as mind:
         await answer(mind, f"{HINT['en']}. {VEILED}")
@@ -290,9 +290,9 @@ async def test_where_one_answer_is_all_what_is_heard_late_is_in_it(folder: Path)
 
 def test_any_model_listens_unless_another_is_named_for_it() -> None:
     one, other = FakeModel({}, name="one"), FakeModel({}, name="other")
-    assert second_listener(Models(one)) is one and second_listener(Models(Rules())) is None
-    assert second_listener(Models(one, {"facts": other})) is other
-    assert second_listener(Models(one, {"safety": Rules()})) is None
+    assert safety_model(Models(one)) is one and safety_model(Models(Rules())) is None
+    assert safety_model(Models(one, {"facts": other})) is other
+    assert safety_model(Models(one, {"safety": Rules()})) is None
 
 
 async def test_what_it_hears_while_the_talker_waits_ends_the_answer(folder: Path) -> None:
@@ -309,7 +309,7 @@ async def test_what_it_hears_while_the_talker_waits_ends_the_answer(folder: Path
         assert await follow_ups(mind) == [], "not heard twice"
 
 
-async def test_a_second_listener_that_fails_is_logged_and_nothing_more(folder: Path) -> None:
+async def test_a_safety_model_that_fails_is_logged_and_nothing_more(folder: Path) -> None:
     model = Listens(fails=True)
     model.let.set()
     async with Mind.open(folder, user="ann", models=listening(model), responder=Coach.using()) as mind:

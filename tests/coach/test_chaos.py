@@ -38,7 +38,7 @@ class Fragile(Background):
                 run = Run(work)
                 occasion = await self._occasion(slot, run)
                 await self._conclude(run, occasion, await slot.reasoner.think(occasion))
-                await self._tell_moved()
+                self._notify()
             await self._rest(slot)
 
 

@@ -280,5 +280,6 @@ async def test_garbage_is_shown_as_words_or_said_to_be_no_answer(
 
 async def test_a_gate_that_decides_itself_leaves_the_marks_out_of_the_prompt(folder: Path) -> None:
     async with Mind.open(folder, user="ann", models=thinking([], []), responder=Coach.using(gate="belief")) as mind:
-        question = await Coach.of(mind).talker.question("hello", 1)
+        talker = Coach.of(mind).talker
+        question = await talker.question(await talker.situation("hello"), 1)
         assert "[WAIT]" not in question.messages()[0].text

@@ -14,9 +14,8 @@ from mindstream.clock import ManualClock, SystemClock
 from mindstream.errors import InputError
 from mindstream.life import commands
 from mindstream.life.life import Life, LifeConfig
-from mindstream.life.schedule import ActiveHours
+from mindstream.life.schedule import ActiveHours, Rhythm
 from mindstream.life.state import LifeBudget
-from mindstream.life.waking import Rhythm
 from mindstream.memory.memory import Memory
 from mindstream.models.fake import FakeModel
 from mindstream.models.model import Part, Request
@@ -38,7 +37,7 @@ async def test_an_answer_that_comes_late_is_news(tmp_path: Path) -> None:
     async with living(tmp_path, model) as life:
         await life.run(turns=1)
         assert (await commands.answer(life.memory, "Blue, please.")).tip == "Which colour?"
-        with pytest.raises(InputError, match="nobody asks"):
+        with pytest.raises(InputError, match="no open question"):
             await commands.answer(life.memory, "or green")
         await life.run(turns=1)
         opening = (await rows(life.memory, "turn_began"))[-1]

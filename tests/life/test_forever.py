@@ -17,9 +17,8 @@ from mindstream.clock import DAY_S, HOUR_S, ManualClock
 from mindstream.life import commands
 from mindstream.life.events import Proposed, Replied
 from mindstream.life.life import Life, LifeConfig
-from mindstream.life.schedule import ActiveHours
+from mindstream.life.schedule import ActiveHours, Rhythm
 from mindstream.life.state import LifeBudget
-from mindstream.life.waking import Rhythm
 from mindstream.log.events import Logged
 from mindstream.memory.memory import Memory
 from mindstream.models.roles import Models

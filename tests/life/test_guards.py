@@ -11,9 +11,8 @@ from mindstream.clock import DAY_S, ManualClock
 from mindstream.errors import ModelUnavailable
 from mindstream.life import commands
 from mindstream.life.life import TRIES, LifeConfig
-from mindstream.life.schedule import ActiveHours
+from mindstream.life.schedule import ActiveHours, Rhythm
 from mindstream.life.state import LifeBudget
-from mindstream.life.waking import Rhythm
 from mindstream.models.model import Call, Request, Usage
 from mindstream.models.wrappers.meter import Metered
 

@@ -43,9 +43,7 @@ def test_what_becomes_of_a_task_finds_it_under_the_number_that_it_got() -> None:
     ]  # fmt: skip
 
 
-async def test_all_that_was_said_before_a_fold_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many rows: no page ends it."""
-    monkeypatch.setattr(state, "A_PAGE", 3)
+async def test_all_that_was_said_before_a_fold_is_read(tmp_path: Path) -> None:
     async with living(tmp_path, script()) as life:
         before = life.state.model_dump_json()
         for n in range(10):

@@ -11,9 +11,17 @@ from keys import key_of
 from mindstream.clock import ManualClock
 from mindstream.errors import InputError
 from mindstream.life.commands import give_goal
-from mindstream.life.schedule import ActiveHours, Calendar, Interval, Recurrence, read_order
+from mindstream.life.schedule import (
+    ActiveHours,
+    Calendar,
+    Interval,
+    Recurrence,
+    Rhythm,
+    known_orders,
+    read_order,
+    unknown_orders,
+)
 from mindstream.life.state import LifeState
-from mindstream.life.waking import Rhythm, known_orders, unknown_orders
 from mindstream.memory.memory import Memory
 from mindstream.text.times import RULE, read_moment
 

@@ -97,7 +97,7 @@ def wait_for_beats(folder: Path, n: int, since: float = 0.0) -> None:
 def test_ten_sessions_and_three_processes_beat_once_a_period(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One of the processes is killed on the way: the others beat on."""
     monkeypatch.setattr(schedule, "SHORTEST_S", 1.0)  # else a test of periods takes minutes
-    monkeypatch.setattr(reasoner, "LOOKS_S", 0.5)
+    monkeypatch.setattr(reasoner, "POLL_S", 0.5)
     processes = [FORK.Process(target=process, args=(tmp_path, n)) for n in (4, 3, 3)]
     for each in processes:
         each.start()

@@ -187,7 +187,7 @@ async def test_who_fails_alone_takes_no_other_along(url: str) -> None:
 async def test_who_heeds_is_told_of_what_others_write(url: str) -> None:
     told, of_bob = asyncio.Event(), asyncio.Event()
     async with PostgresStore(url) as store, PostgresStore(url) as other:
-        with store.heeding(ANN, told.set), store.heeding(BOB, of_bob.set):
+        with store.subscribe(ANN, told.set), store.subscribe(BOB, of_bob.set):
             for _ in range(3):
                 async with asyncio.timeout(100):
                     while not told.is_set():  # it may not stand yet

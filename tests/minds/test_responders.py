@@ -13,13 +13,14 @@ import pytest
 from keys import key_of
 from pydantic import BaseModel
 
+import mindstream
 from mindstream import InputError, Mind, RunContext, RunResult, ToolError, Trigger, tool
 from mindstream.coach.coach import Coach
 from mindstream.coach.packs.load import load
 from mindstream.log.events import BeliefChanged, Failed, FollowUp, Heard, Logged, Piece, Said
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Entry
-from mindstream.minds.responder import Attention, Host, NullResponder, ResponderFactory, answer_with
+from mindstream.minds.responder import Handling, Host, NullResponder, ResponderFactory, answer_with
 from mindstream.reasoners.reasoner import BeliefPatch, Reasoner
 
 
@@ -37,8 +38,8 @@ class Echo:
     async def begin(self) -> None:
         pass
 
-    async def attend(self, text: str, *, one_answer: bool) -> Attention:
-        return Attention(partial(self.answer, text), phase="echoing", hold=True)
+    async def attend(self, text: str, *, one_answer: bool) -> Handling:
+        return Handling(partial(self.answer, text), phase="echoing", hold=True)
 
     async def answer(self, text: str, heard: Logged) -> AsyncGenerator[Logged]:
         yield heard
@@ -84,9 +85,9 @@ async def test_nobody_answers_and_all_is_remembered_and_thought_about(tmp_path: 
         await mind.settled()
         assert [type(logged.event) for logged in events] == [Heard]
         assert (await mind.memory.recall("the key"))[0].record.text == "The spare key hangs behind the door."
-        assert [each.text for seen in reasoner.seen for each in seen.utterances] == [events[0].event.text]  # type: ignore[attr-defined]
+        assert [each.text for seen in reasoner.seen for each in seen.utterances] == [events[0].event.text]
         assert [each.spec.name for each in reasoner.seen[0].tools] == ["clock"]
-        with pytest.raises(InputError, match="nobody answers"):
+        with pytest.raises(InputError, match="no responder"):
             await mind.send("Hello?")
         with pytest.raises(InputError, match="no coach"):
             Coach.of(mind)
@@ -104,7 +105,7 @@ async def test_a_responder_of_ones_own_is_handed_over(tmp_path: Path) -> None:
         assert mind.responder.spoke_up == ["notes: noted 0"]
         (seen,) = mind.responder.notes.seen
         assert seen.reply == "Hello!"
-        assert (await mind.memory.store.events(key_of("ann"), kinds=["opened"]))[0].event.pack == "echo"  # type: ignore[attr-defined]
+        assert (await mind.memory.store.events(key_of("ann"), kinds=["opened"]))[0].event.pack == "echo"
         with pytest.raises(InputError, match="no coach"):
             Coach.of(mind)
 
@@ -136,7 +137,7 @@ class Hesitant(NullResponder):
         super().__init__(host)
         self.asked, self.let = asyncio.Event(), asyncio.Event()
 
-    async def attend(self, text: str, *, one_answer: bool) -> Attention:
+    async def attend(self, text: str, *, one_answer: bool) -> Handling:
         if text == "second":
             self.asked.set()
             await self.let.wait()
@@ -304,3 +305,8 @@ async def test_a_reasoner_calls_a_tool_of_its_mind_by_name_and_the_log_has_it(tm
         assert [each.kind for each in rows] == ["tool_called", "observed"] * 3 + ["thought"]
         assert str(rows[-2]).startswith("Observed(slot='notes', tool='convert', text='6.21 mi', failed=False")
     assert convert.function(10, "km") == "6.21 mi"
+
+
+def test_the_old_name_of_handling_warns() -> None:
+    with pytest.warns(DeprecationWarning, match="Handling"):
+        assert mindstream.Attention is Handling

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mindstream.models.model import ToolSpec
-from mindstream.planning.evidence import Evidence
 from mindstream.planning.executor import Unwatched
 from mindstream.planning.formats.read import read
-from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.planning.plan import Evidence, Plan, PlannedStep
 
 
 def plan_of(text: str, tools: Sequence[str]) -> Plan:

@@ -22,12 +22,11 @@ from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.models.embedders.named import embedder
 from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Call, Part, Piece, Request
-from mindstream.planning.evidence import Evidence
 from mindstream.planning.executor import Executor, Limits, Wish, allow
 from mindstream.planning.exemplars import find_exemplars
-from mindstream.planning.plan import Plan
-from mindstream.planning.plan_task import plan_task
+from mindstream.planning.plan import Evidence, Plan
 from mindstream.planning.planner import Planner
+from mindstream.planning.run import plan_task
 from mindstream.planning.strategies.remembered import RememberedPlans
 from mindstream.tools.tool import FROM_STRANGERS, FunctionTool, Traits, tool
 

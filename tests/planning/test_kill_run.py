@@ -7,7 +7,7 @@ import sys
 import pytest
 from kill_run import measure
 
-from mindstream.planning.solve import Strategy
+from mindstream.planning.planner import Strategy
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are forked")

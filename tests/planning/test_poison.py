@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from poison import measure, showing_evidence
 
-from mindstream.planning.solve import Strategy
+from mindstream.planning.planner import Strategy
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ from plans import SCRAPS, TOOLS, plans
 
 from mindstream.planning.check import check
 from mindstream.planning.formats.read import FORMATS, FormatName, open_reader, read
-from mindstream.planning.formats.reader import LONGEST_LINE
-from mindstream.planning.formats.rewoo import write_plan
+from mindstream.planning.formats.rewoo import LONGEST_LINE, write_plan
 from mindstream.planning.plan import Plan
 
 USUAL = settings().max_examples

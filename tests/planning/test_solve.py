@@ -22,9 +22,8 @@ from mindstream.planning.executor import Limits
 from mindstream.planning.formats.read import read
 from mindstream.planning.journal import read_run
 from mindstream.planning.plan import Plan
-from mindstream.planning.planner import Planner
+from mindstream.planning.planner import Planner, Strategy
 from mindstream.planning.prompts import read_answer
-from mindstream.planning.solve import Strategy
 from mindstream.tools.ask_model import model_tool
 from mindstream.tools.tool import FunctionTool, Traits, tool
 

@@ -10,9 +10,8 @@ from mindstream.errors import ModelRefused, SettingsError
 from mindstream.models.fake import FakeModel
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
-from mindstream.planning.planner import Planner
+from mindstream.planning.planner import Planner, Strategy
 from mindstream.planning.prompts import QUOTED
-from mindstream.planning.solve import Strategy
 from mindstream.tools.named import named_tools
 
 

@@ -22,9 +22,8 @@ from mindstream.models.wrappers.budget import Budget
 from mindstream.planning.formats.read import read
 from mindstream.planning.journal import read_run
 from mindstream.planning.plan import Plan
-from mindstream.planning.planner import Planner
-from mindstream.planning.solution import Solution
-from mindstream.planning.solve import Strategy
+from mindstream.planning.planner import Planner, Strategy
+from mindstream.planning.run import Solution
 from mindstream.tools.tool import FunctionTool, tool
 
 PLAN, MENDED = "#E1 = look[a]\n#E2 = look[bad]\n", "#E2 = look[b]"

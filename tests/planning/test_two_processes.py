@@ -13,7 +13,7 @@ from kill_run import WAYS, last_words, run
 from killed import FORK
 
 from mindstream.errors import Conflict
-from mindstream.planning.solve import Strategy
+from mindstream.planning.planner import Strategy
 
 
 def work(folder: Path, how: Strategy, told: Connection) -> None:

@@ -11,9 +11,9 @@ from mindstream import FakeModel, Memory
 from mindstream.clock import ManualClock
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
+from mindstream.reasoners.background import make_writing
 from mindstream.reasoners.facts.facts import Fact, Facts, FactsReasoner
 from mindstream.reasoners.reasoner import RunContext, Utterance
-from mindstream.reasoners.write_result import make_writing
 
 
 @pytest.fixture

@@ -54,7 +54,8 @@ class Broken(Texts):
 
 async def asked_of(mind: Mind) -> Any:
     """Return what the Talker would be asked."""
-    return await Coach.of(mind).talker.question(ASKED, 10**9)
+    talker = Coach.of(mind).talker
+    return await talker.question(await talker.situation(ASKED), 10**9)
 
 
 # The talker.

@@ -18,8 +18,8 @@ from mindstream.life import opened as lives
 from mindstream.life.events import Asked, Order, Replied, TurnBegan
 from mindstream.life.ledger import Task
 from mindstream.life.opened import command_of, read_opened
+from mindstream.life.schedule import Rhythm, known_orders, unknown_orders
 from mindstream.life.state import LifeState
-from mindstream.life.waking import Rhythm, known_orders, unknown_orders
 from mindstream.log.events import Event, Logged, Observed, ToolCalled
 from mindstream.memory.memory import Memory
 from mindstream.service.living import ZONE

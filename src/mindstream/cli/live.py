@@ -50,8 +50,8 @@ from mindstream.life import commands
 from mindstream.life import opened as lives
 from mindstream.life.life import Life
 from mindstream.life.opened import command_of
+from mindstream.life.schedule import Rhythm, unknown_orders
 from mindstream.life.state import LifeState, read_state
-from mindstream.life.waking import Rhythm, unknown_orders
 from mindstream.log.events import Logged
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import read_log

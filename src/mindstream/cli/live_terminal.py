@@ -15,8 +15,8 @@ from mindstream.cli.screens.life_lines import cause, count, describe_rest, descr
 from mindstream.cli.shell.flags import leaving_keys, silent_keys
 from mindstream.errors import MindstreamError
 from mindstream.life import commands
+from mindstream.life.schedule import Rhythm
 from mindstream.life.state import LifeState
-from mindstream.life.waking import Rhythm
 from mindstream.memory.memory import Memory
 
 COMMANDS = {

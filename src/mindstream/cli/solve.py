@@ -44,9 +44,9 @@ from mindstream.planning.executor import Approver, RunWatcher, Unwatched, allow,
 from mindstream.planning.exemplars import NONE
 from mindstream.planning.journal import RunCheckpoint
 from mindstream.planning.plan import Plan
+from mindstream.planning.planner import UNPLANNED, Strategy
 from mindstream.planning.prompts import QUOTED
-from mindstream.planning.solution import Solution
-from mindstream.planning.solve import UNPLANNED, Strategy
+from mindstream.planning.run import Solution
 from mindstream.service.opening import unpriced
 from mindstream.service.solving import (
     Solver,

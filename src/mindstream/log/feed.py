@@ -22,11 +22,11 @@ class Feed:
 
     def __init__(self) -> None:
         self._listeners: set[asyncio.Queue[Logged | None]] = set()
-        self._heeding: list[Callable[[Logged], None]] = []
+        self._subscribers: list[Callable[[Logged], None]] = []
 
     def publish(self, logged: Logged) -> None:
         """Pass an event to all listeners."""
-        for told in self._heeding:
+        for told in self._subscribers:
             told(logged)
         for listener in self._listeners:
             _put(listener, logged)
@@ -42,13 +42,13 @@ class Feed:
             self._listeners.discard(listener)
 
     @contextlib.contextmanager
-    def heeding(self, told: Callable[[Logged], None]) -> Iterator[None]:
+    def subscribe(self, told: Callable[[Logged], None]) -> Iterator[None]:
         """Call `told` with each event, synchronously, until the block ends: it must be fast, and not fail."""
-        self._heeding.append(told)
+        self._subscribers.append(told)
         try:
             yield
         finally:
-            self._heeding.remove(told)
+            self._subscribers.remove(told)
 
     def close(self) -> None:
         """End all listeners' iterations."""

@@ -187,7 +187,7 @@ def give_up(connection: Sql, owner: str, among: str = "TRUE") -> None:
     )
 
 
-def let_go(connection: Sql, mind: str, cause: int, owner: str, ended: Sequence[str] = ()) -> None:
+def release_work(connection: Sql, mind: str, cause: int, owner: str, ended: Sequence[str] = ()) -> None:
     """Release the work of an utterance that `owner` holds and has not begun; finish that of some slots."""
     held = "mind = ? AND cause = ? AND owner = ? AND done IS NULL AND running = 0"
     for slot in ended:

@@ -1,6 +1,6 @@
 """Drops what another process has erased, within LOOK_S: columns in memory and on disk, texts, open minds.
 
-A PostgreSQL store announces erasures at once (`heeding`); otherwise the store is polled.
+A PostgreSQL store announces erasures at once (`subscribe`); otherwise the store is polled.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class TellsErasures(Protocol):
     async def erased_since(self, number: int) -> tuple[str, list[Erased]]:
         """Return the salt of the digests, and the erasures after a number."""
 
-    def heeding(self, stream: StreamKey | None, told: Callable[[], None]) -> AbstractContextManager[None]:
+    def subscribe(self, stream: StreamKey | None, told: Callable[[], None]) -> AbstractContextManager[None]:
         """Call `told` after each erasure by any process."""
 
 
@@ -82,7 +82,7 @@ async def watching(store: TellsErasures) -> AsyncIterator[None]:
         await watch.begin()  # before anything is read here
 
     async def go_on() -> None:
-        with store.heeding(ERASURES, told.set):
+        with store.subscribe(ERASURES, told.set):
             while True:
                 told.clear()
                 with contextlib.suppress(StorageError, OSError):  # it is looked at again

@@ -21,13 +21,12 @@ from mindstream.planning.check import Fault, check
 from mindstream.planning.estimate import Estimate, estimate
 from mindstream.planning.executor import Approver, RunWatcher, refuse
 from mindstream.planning.exemplars import NONE, SHIPPED, choose_exemplars, find_exemplars
+from mindstream.planning.formats.read import read_plan
 from mindstream.planning.formats.rewoo import write_plan
 from mindstream.planning.journal import RunCheckpoint, read_runs
 from mindstream.planning.plan import Plan, PlannedStep
-from mindstream.planning.plan_file import read_plan
-from mindstream.planning.planner import Planner
-from mindstream.planning.solution import Solution
-from mindstream.planning.solve import UNPLANNED, Strategy
+from mindstream.planning.planner import UNPLANNED, Planner, Strategy
+from mindstream.planning.run import Solution
 from mindstream.planning.strategies.remembered import RememberedPlans
 from mindstream.service.memory import open_user_memory
 from mindstream.service.opening import answering, budget_of

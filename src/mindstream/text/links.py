@@ -104,7 +104,7 @@ async def pieces_without_links(
         loaded: the same for addresses that a page may load by itself: images, reference definitions, HTML tags.
             `given` by default.
     """
-    answer = _Filter(given, loaded or given)
+    answer = LinkFilter(given, loaded or given)
     async with aclosing(pieces):
         async for piece in pieces:
             if passed := answer.feed(piece):
@@ -113,8 +113,8 @@ async def pieces_without_links(
         yield passed
 
 
-class _Filter:
-    """The state of a filtered answer: the word that is being written, and the paragraph before it."""
+class LinkFilter:
+    """Removes links from an answer that arrives in pieces. Keeps the unfinished word and the paragraph before it."""
 
     def __init__(self, given: Links, loaded: Links) -> None:
         self._given, self._loaded = given, loaded

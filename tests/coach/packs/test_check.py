@@ -34,7 +34,7 @@ def test_what_is_thin_is_told(tmp_path: Path) -> None:
     (folder / "phrases.yaml").write_text("gret: [Hello]", "utf-8")
     told = "\n".join(thin_spots(load(folder)))
     assert "step 'shorter' has 0 resources" in told
-    assert "nobody says 'gret'" in told
+    assert "unknown phrase 'gret'" in told
 
 
 def test_an_alarm_that_fires_on_a_common_harmless_sentence_is_named(tmp_path: Path) -> None:

@@ -24,10 +24,9 @@ from mindstream.errors import InputError
 from mindstream.models.model import ToolSpec
 from mindstream.planning.check import check
 from mindstream.planning.export import solved_plans, to_example, to_instruction
-from mindstream.planning.formats.read import read
+from mindstream.planning.formats.read import read, read_named, read_plan
 from mindstream.planning.formats.rewoo import write_plan
 from mindstream.planning.plan import Plan, PlannedStep, outline
-from mindstream.planning.plan_file import read_named, read_plan
 from mindstream.service.solving import SolveSettings, find_faults, find_runs, find_specs, flags_for
 from mindstream.settings import Chosen, Settings
 from mindstream.text.words import count_of

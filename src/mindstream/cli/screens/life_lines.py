@@ -26,8 +26,8 @@ from mindstream.life.events import (
 )
 from mindstream.life.ledger import Task
 from mindstream.life.roles import CLOSED, OPENED
+from mindstream.life.schedule import known_orders
 from mindstream.life.state import LifeSpent, LifeState
-from mindstream.life.waking import known_orders
 from mindstream.log.events import Event
 from mindstream.text.words import count_of
 

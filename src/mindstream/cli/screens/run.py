@@ -17,10 +17,9 @@ from rich.text import Text
 
 from mindstream.cli.shell.output import clean, short
 from mindstream.clock import Clock, SystemClock
-from mindstream.planning.evidence import Evidence
 from mindstream.planning.executor import RunWatcher, Unwatched
 from mindstream.planning.journal import REMEMBERED
-from mindstream.planning.plan import Change, Plan, PlannedStep, describe_arguments
+from mindstream.planning.plan import Change, Evidence, Plan, PlannedStep, describe_arguments
 from mindstream.text.words import count_of
 
 STYLES = {"added": "green", "removed": "red", "changed": "cyan", "kept": "dim"}

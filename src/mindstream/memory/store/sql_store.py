@@ -447,9 +447,9 @@ class SqlStore(Store):
         owned = self.tenant.owned("mind")
         await self.write(lambda each: work.give_up(each, owner, owned), [*ANY, OPEN])
 
-    async def let_go(self, mind: StreamKey, cause: int, owner: str, ended: Sequence[str] = ()) -> None:
+    async def release_work(self, mind: StreamKey, cause: int, owner: str, ended: Sequence[str] = ()) -> None:
         key = self.tenant.own(mind)
-        await self.write(lambda each: work.let_go(each, key, cause, owner, ended), [key, OPEN])
+        await self.write(lambda each: work.release_work(each, key, cause, owner, ended), [key, OPEN])
 
     async def open_to_anybody(self, now: Moment, *, answers: bool) -> list[work.Work]:
         """Return the work of all minds that any process may claim (see log/work)."""

@@ -64,7 +64,7 @@ class SqliteStore(SqlStore):
         erase_typed(self.folder, stream, found.is_meant)
         delete_copies(self.folder)
 
-    def heeding(self, stream: StreamKey | None, told: Callable[[], None]) -> AbstractContextManager[None]:  # noqa: ARG002
+    def subscribe(self, stream: StreamKey | None, told: Callable[[], None]) -> AbstractContextManager[None]:  # noqa: ARG002
         return contextlib.nullcontext()  # a file notifies no process; polling it is cheap
 
     async def version(self) -> int:

@@ -397,13 +397,13 @@ class WorkStore(Protocol):
     async def give_up(self, owner: str) -> None:
         """Release everything that `owner` holds."""
 
-    async def let_go(self, mind: StreamKey, cause: int, owner: str, ended: Sequence[str] = ()) -> None:
+    async def release_work(self, mind: StreamKey, cause: int, owner: str, ended: Sequence[str] = ()) -> None:
         """Release the work of an utterance that `owner` holds and has not begun, for the first process that claims it.
 
         The work of the slots `ended` is finished instead.
         """
 
-    def heeding(self, stream: StreamKey | None, told: Callable[[], None]) -> AbstractContextManager[None]:
+    def subscribe(self, stream: StreamKey | None, told: Callable[[], None]) -> AbstractContextManager[None]:
         """Call `told` in the event loop after commits to a stream (None: to any stream), until the block ends.
 
         Not every store is notified of all commits: callers must also poll at intervals.

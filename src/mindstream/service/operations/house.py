@@ -456,7 +456,7 @@ class House:
         )
         opened = OpenMind(key, mind, stack.aclose, self.clock.elapsed(), zone=zone)
         payer.of = opened
-        stack.enter_context(mind.memory.feed.heeding(ground.hub.show_live))
+        stack.enter_context(mind.memory.feed.subscribe(ground.hub.show_live))
         return opened
 
 

@@ -185,7 +185,7 @@ class Hub:
 
     async def _follow(self) -> None:
         """Hand on rows as they are written, by whatever process."""
-        with self._store.heeding(None, self._written.set):
+        with self._store.subscribe(None, self._written.set):
             await self._hand_on_all()
 
     async def _hand_on_all(self) -> None:

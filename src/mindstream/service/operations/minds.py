@@ -21,7 +21,7 @@ from mindstream.memory.store.record import Kind, Record
 from mindstream.memory.store.validation import MAX_UTTERANCE
 from mindstream.models.roles import DEFAULT
 from mindstream.models.rules import Rules
-from mindstream.reasoners.runner import stop_elsewhere
+from mindstream.reasoners.background import stop_elsewhere
 from mindstream.service.operations.house import House
 from mindstream.service.operations.shapes import Ask, NoQuestion, Page, Reply
 from mindstream.service.operations.table import operation, read_number, write_cursor

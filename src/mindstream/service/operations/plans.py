@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from mindstream.models.model import Model
     from mindstream.models.roles import Models
     from mindstream.planning.events import Spent
-    from mindstream.planning.evidence import Evidence
     from mindstream.planning.executor import Approver, Wish
     from mindstream.planning.journal import RunCheckpoint
+    from mindstream.planning.plan import Evidence
     from mindstream.planning.planner import Planner
-    from mindstream.planning.solution import Solution
+    from mindstream.planning.run import Solution
 
 Strategy: TypeAlias = Literal["rewoo", "react", "plan-execute", "direct", "cot"]
-"""As planning/solve has it, which is loaded when something is solved: a server is to start at once."""
+"""The same as in planning/planner, which is only imported when a task is solved so that a server starts quickly."""
 
 
 class SolveRequest(Ask):

@@ -22,7 +22,7 @@ from mindstream.errors import InputError
 from mindstream.models.asked_once import Told
 from mindstream.models.rules import Rules
 from mindstream.planning.exemplars import NONE
-from mindstream.planning.solve import Strategy
+from mindstream.planning.planner import Strategy
 from mindstream.settings import Settings
 from mindstream.text.words import count_of
 from mindstream.tools.mcp.pins import Approve

@@ -110,15 +110,15 @@ async def work_that_is_put_back_is_tried_again(open_store: Factory[Store]) -> No
 async def work_that_is_let_go_of_is_anybodys(open_store: Factory[Store]) -> None:
     async with open_store() as store:
         first, second = await hear(store, "me", 100.0), await hear(store, "me", 100.0)
-        await store.let_go(ANN, first, "other")
+        await store.release_work(ANN, first, "other")
         expect(await store.claim(ANN, SLOT, "other", 50.0, 60.0) == [], "only its owner lets go of work")
-        await store.let_go(ANN, first, "me")
+        await store.release_work(ANN, first, "me")
         theirs = [each.cause for each in await store.claim(ANN, SLOT, "other", 50.0, 100.0)]
         expect(theirs == [first], f"what was let go of alone, not {theirs}")
-        await store.let_go(ANN, first, "other")
+        await store.release_work(ANN, first, "other")
         going = [each.running for each in await store.open_work(ANN) if each.cause == first]
         expect(going == [True], "a run that has begun goes on")
-        await store.let_go(ANN, second, "me", [SLOT])
+        await store.release_work(ANN, second, "me", [SLOT])
         left = [each.cause for each in await store.open_work(ANN)]
         expect(left == [first], f"no work that was ended, not {left}")
 

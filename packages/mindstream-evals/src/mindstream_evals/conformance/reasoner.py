@@ -15,7 +15,7 @@ from mindstream.log.events import Heard, Thought
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Entry
-from mindstream.reasoners.background import Background
+from mindstream.reasoners.background import Background, make_writing
 from mindstream.reasoners.reasoner import (
     Occurrence,
     Reasoner,
@@ -25,7 +25,6 @@ from mindstream.reasoners.reasoner import (
     build_context,
     nothing_newer,
 )
-from mindstream.reasoners.write_result import make_writing
 from mindstream_evals.conformance.samples import Factory, Promise, expect
 
 SAID = ("Hello, my name is Ann.", "I drink coffee at night, and it keeps me awake.")

@@ -82,7 +82,7 @@ TRIED: dict[str, Call] = {
     "walk": lambda store, its: _walk(store, its.key),
     "open_work": lambda store, its: store.open_work(its.key),
     "claim": lambda store, its: store.claim(its.key, SLOT, its.owner, NOW, 9e9),
-    "let_go": lambda store, its: store.let_go(its.key, its.cause, its.owner),
+    "release_work": lambda store, its: store.release_work(its.key, its.cause, its.owner),
     "kept": lambda store, its: store.kept(its.key),
     "keep": lambda store, its: store.keep(its.key, "kept", NOW, lambda _: "alien"),
     "drop_kept": lambda store, its: store.drop_kept(its.key, "", NOW),
@@ -107,7 +107,7 @@ AT_LARGE: dict[str, Call] = {
     "audit": lambda store, _: store.audit(),
 }
 """What asks for no stream, or for one's own with what is another's."""
-OF_NOBODY = {"key", "version", "heeding", "close", "last_erasure", "note"}
+OF_NOBODY = {"key", "version", "subscribe", "close", "last_erasure", "note"}
 """What tells nothing of any stream, or is tried beside these."""
 
 

@@ -23,9 +23,8 @@ from mindstream.models.recording import fingerprint
 from mindstream.models.shorten import estimate_tokens, request_tokens
 from mindstream.models.wrappers.meter import Metered
 from mindstream.planning.exemplars import SHIPPED_FILE, shipped_exemplars
-from mindstream.planning.planner import Planner
+from mindstream.planning.planner import UNPLANNED, WITHOUT_TOOLS, Planner, Strategy
 from mindstream.planning.prompts import ActOnTask, AnswerAlone, AnswerFromEvidence, KnowInstead, MakePlan, MendPlan
-from mindstream.planning.solve import UNPLANNED, WITHOUT_TOOLS, Strategy
 from mindstream.tools.ask_model import model_tool
 from mindstream.tools.documents import open_documents
 from mindstream.tools.tool import Tool

@@ -22,7 +22,7 @@ from mindstream.models.shorten import request_tokens
 from mindstream.paths import write_text
 from mindstream.planning.estimate import cost_of, estimate
 from mindstream.planning.exemplars import NONE, SHIPPED, choose_exemplars
-from mindstream.planning.solve import UNPLANNED, WITHOUT_TOOLS, Strategy
+from mindstream.planning.planner import UNPLANNED, WITHOUT_TOOLS, Strategy
 from mindstream.private_files import make_private_folder
 from mindstream.service.opening import answering
 from mindstream.service.solving import open_tools

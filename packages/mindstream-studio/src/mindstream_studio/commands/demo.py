@@ -29,8 +29,7 @@ from mindstream.cli.shell.output import clean, complain, confirm, print_json, sa
 from mindstream.clock import STARTED
 from mindstream.log.events import Heard, Logged, Piece, Said, Thought, Waiting
 from mindstream.planning.events import RunPlanned, Solved, Solving, StepBegan, StepFound
-from mindstream.planning.evidence import Evidence
-from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.planning.plan import Evidence, Plan, PlannedStep
 from mindstream.service.local_model import Found, find_models
 from mindstream.settings import Settings
 from mindstream.sharing.events import ExemplarJudged, ExemplarOffered, PoolCreated, RubricFrozen

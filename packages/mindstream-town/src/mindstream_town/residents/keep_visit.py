@@ -21,6 +21,7 @@ from mindstream.log.work import LONGEST_LEASE_S
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Kind, Record, RecordDraft, normalised
 from mindstream.memory.store.store import Entry, WorkDone
+from mindstream.reasoners.background import conclude, silent
 from mindstream.reasoners.reasoner import (
     EVERY_TURN,
     RunContext,
@@ -31,8 +32,6 @@ from mindstream.reasoners.reasoner import (
     nothing_newer,
     rows_of,
 )
-from mindstream.reasoners.runner import silent
-from mindstream.reasoners.write_result import conclude
 from mindstream_town.prompts.conduct import TakeFromTalk, Taken
 from mindstream_town.residents.keep_talk import IMPORTANCE, Kept, keep, meeting_places
 from mindstream_town.residents.places import words_of

@@ -20,7 +20,7 @@ from mindstream.memory.recall.recall import recaller_of
 from mindstream.memory.store.record import Ids, RecordDraft
 from mindstream.memory.store.store import Entry
 from mindstream.minds.mind import Mind
-from mindstream.minds.responder import Attention, Host
+from mindstream.minds.responder import Handling, Host
 from mindstream.models.ask import speak
 from mindstream.reasoners.reasoner import Reasoner
 from mindstream_town.journal import TownState
@@ -101,12 +101,12 @@ class ResidentResponder:
         said = await self._host.memory.latest("chat", SHOWN, episode=self._host.session)
         self._lines = [f"{each.by}: {each.text}" for each in said]
 
-    async def attend(self, text: str, *, one_answer: bool) -> Attention:  # noqa: ARG002
+    async def attend(self, text: str, *, one_answer: bool) -> Handling:  # noqa: ARG002
         """Take it in with an id that follows from the town's seed."""
         memory = self._host.memory
         number = await memory.store.count(memory.key, "heard")
         memory.ids = Ids(memory.name, f"{self._keep.setting.seed} {memory.name} heard {number}")
-        return Attention(partial(self._answer, text), hold=True, by=self._by)
+        return Handling(partial(self._answer, text), hold=True, by=self._by)
 
     async def _answer(self, text: str, heard: Logged) -> AsyncGenerator[Logged]:
         """Answer, and let it be thought about."""

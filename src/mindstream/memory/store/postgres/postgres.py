@@ -100,7 +100,7 @@ class PostgresStore(SqlStore):
         return self._database.clock
 
     @contextlib.contextmanager
-    def heeding(self, stream: StreamKey | None, told: Callable[[], None]) -> Iterator[None]:
+    def subscribe(self, stream: StreamKey | None, told: Callable[[], None]) -> Iterator[None]:
         loop = asyncio.get_running_loop()
 
         def call() -> None:

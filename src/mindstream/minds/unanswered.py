@@ -1,6 +1,6 @@
-"""What was heard and not answered, because the process died, is answered when the mind is opened again: once.
+"""Answers utterances that a process left unanswered when it died: once, when the mind is opened again.
 
-Whoever opens it takes up the answer (log/work) as servers do; where the lease of the dead has not run out, when it has.
+The process that opens the mind claims the answer (log/work), at once or when the lease of the dead process has expired.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from mindstream.reasoners.turns import HOLDER, find_unanswered
 if TYPE_CHECKING:
     from mindstream.minds.mind import Mind
 
-LOOK_S = 0.5
-"""How often it is looked whether a lease has run out."""
+POLL_S = 0.5
+"""Poll interval for expired leases, in seconds."""
 
 
-async def answer_left_open(
+async def answer_unanswered(
     memory: Memory, owner: str, lease_s: float, of_session: Callable[[str], AbstractAsyncContextManager[Mind]]
 ) -> None:
-    """Answer what others left unanswered when this was begun; return when nobody is to answer any of it.
+    """Answer the utterances that were unanswered at the first poll; return when all of them are closed.
 
     Args:
-        of_session: opens the mind in a conversation.
+        of_session: opens the mind in a session.
     """
     HOLDER.set(owner)  # in this task, and those that it begins
     left: set[int] | None = None
     while left is None or left:
-        with contextlib.suppress(StorageError):  # it is looked again
-            found = await _answers(memory)
-            left = {work.id for work in found if work.owner != owner} if left is None else left
-            left &= {work.id for work in found}
-            for work in found:
-                if work.id in left and work.is_open_to("", memory.clock.now()):
-                    left -= {each.id for each in await _take(memory, owner, lease_s, work, of_session)} | {work.id}
+        with contextlib.suppress(StorageError):  # the next poll tries again
+            answers = await _answers(memory)
+            left = {each.id for each in answers if each.owner != owner} if left is None else left
+            left &= {each.id for each in answers}
+            for each in answers:
+                if each.id in left and each.is_open_to("", memory.clock.now()):
+                    left -= {one.id for one in await _take(memory, owner, lease_s, each, of_session)} | {each.id}
         if left is None or left:
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(POLL_S)
 
 
 async def _answers(memory: Memory) -> list[Work]:
@@ -60,7 +60,7 @@ async def _take(
     first: Work,
     of_session: Callable[[str], AbstractAsyncContextManager[Mind]],
 ) -> Sequence[Work]:
-    """Take up what is open of a conversation, and answer it in its order."""
+    """Claim the open answers of a conversation and give them in order; return the claimed work."""
     store, now = memory.store, memory.clock.now()
     taken = await store.claim(memory.key, first.slot, owner, now, now + lease_s, first.cause + 1)
     if not taken:
@@ -73,15 +73,15 @@ async def _take(
         for work in taken:
             row = await find_unanswered(store, memory.key, replace(work, owner=owner))
             if row is not None and isinstance(row.event, Heard):
-                with contextlib.suppress(MindstreamError):  # it stays open, for the next one
+                with contextlib.suppress(MindstreamError):  # it stays open for the next process
                     async with of_session(row.event.session) as mind:
                         await take_all(mind.answer_again(row))
-                    await store.let_go(memory.key, work.cause, owner, (work.slot,))  # by whom it was broken off
+                    await store.release_work(memory.key, work.cause, owner, (work.slot,))  # if cancelled
     return taken
 
 
 async def take_all(rows: AsyncGenerator[Logged]) -> None:
-    """Take the rows of an answer that nobody listens to."""
+    """Consume the rows of an answer that has no listener."""
     async with aclosing(rows) as answer:
         async for _ in answer:
             pass
