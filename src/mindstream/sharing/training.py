@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
+from pydantic import ValidationError
 
-from mindstream.errors import InputError
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.policies import Policy
 from mindstream.memory.store.checkpoints import Checkpoint
@@ -21,14 +18,11 @@ from mindstream.sharing.events import Form, RetrieverTrained
 from mindstream.sharing.exemplar import embedded_text
 from mindstream.sharing.retriever.ranking import (
     AboutMean,
-    Basis,
     ByHead,
     Head,
     Labels,
     LearnedRetriever,
     Pair,
-    StandIn,
-    Unlikely,
     Version,
 )
 from mindstream.sharing.state import PoolState
@@ -60,21 +54,13 @@ async def read_newest(stream: Memory, number: int) -> Newest:
         return Newest(number, fault=f"the weights of version {number} are lost or damaged; it learns anew")
     number = max(number, kept.version)
     try:
-        version = await asyncio.to_thread(_read, kept)
-    except InputError as error:
-        return Newest(number, fault=f"version {number} cannot be read ({error}); it learns anew")
+        version = await asyncio.to_thread(Version.model_validate_json, kept.data)
+    except ValidationError as error:
+        return Newest(number, fault=f"version {number} cannot be read ({error.errors()[0]['msg']}); it learns anew")
     if version.embedder != stream.embedder.name:
         fault = f"version {number} was learned with the embedder {version.embedder}, and this is {stream.embedder.name}"
         return Newest(number, fault=fault, foreign=True)
     return Newest(number, version, ByHead(version.head))
-
-
-def _read(kept: Checkpoint) -> Version:
-    try:
-        data = json.loads(kept.data)
-    except (ValueError, RecursionError) as error:
-        raise InputError(str(error)) from None
-    return Version.from_data(data if isinstance(data, dict) else {})
 
 
 async def publish(stream: Memory, version: Version, row: RetrieverTrained) -> None:
@@ -83,8 +69,8 @@ async def publish(stream: Memory, version: Version, row: RetrieverTrained) -> No
     Raises:
         Conflict: another process has written one: go on from that one, and learn again.
     """
-    named = replace(version, number=row.number, parent=row.parent)
-    data = await asyncio.to_thread(lambda: json.dumps(named.as_data()).encode())
+    named = version.model_copy(update={"number": row.number, "parent": row.parent})
+    data = named.model_dump_json().encode()
     await stream.commit(Entry(row, NAME), checkpoint=Checkpoint(NAME, row.number, data))
 
 
@@ -116,6 +102,10 @@ def lesson_of(state: PoolState, id_: str, form: Form | None = None) -> Lesson:
 def form_of(state: PoolState) -> Form:
     """Return what of an exemplar a pool embeds."""
     return state.created.form if state.created else "composed"
+
+
+def _text_of(pair: Pair) -> str:
+    return pair.text if isinstance(pair, Lesson) else pair.query
 
 
 @dataclass(frozen=True)
@@ -160,21 +150,19 @@ class Trainer:
     def __init__(self, embedder: Embedder, width: int, labels: Labels | None = None) -> None:
         self.number = 0
         self.taken: set[str] = set()
-        self._texts: dict[str, str] = {}
         self._made: list[Version] = []
         self._stop = threading.Event()
         self._tell: Tell = lambda _: None
         self._weighed = 0
         self._running: asyncio.Task[Outcome] | None = None
         self.labels = labels
-        watched = Watched(StandIn(embedder), self._look)
         self._own = LearnedRetriever(
             embedder,
             width,
-            watched,
             labels=labels,
-            text_of=lambda pair: self._texts[pair.id],
+            text_of=_text_of,
             on_version=self._made.append,
+            on_weighing=self._on_weighing,
         )
 
     async def study(self, newest: Newest, lessons: Lessons, tell: Tell = lambda _: None) -> Outcome:
@@ -186,9 +174,7 @@ class Trainer:
         Raises:
             StudyStopped: `stop` was called.
         """
-        given = (*lessons.seed, *lessons.admit)
-        self._texts |= {each.id: each.text for each in given}
-        self.taken.update(each.id for each in given)
+        self.taken.update(each.id for each in (*lessons.seed, *lessons.admit))
         self._tell, self._weighed = tell, 0
         self._made.clear()
         self._running = asyncio.create_task(asyncio.to_thread(asyncio.run, self._study(newest, lessons)))
@@ -223,31 +209,16 @@ class Trainer:
         if newest.version and newest.number != self.number:
             self._own.adopt(newest.version)
         self.number = newest.number
-        await self._own.withdraw(lessons.gone)
+        self._own.withdraw(lessons.gone)
         if lessons.seed:
             await self._own.seed_with(lessons.seed)
         for each in lessons.admit:
             await self._own.admitted(each)
-        await self._own.relearn(lessons.again)
+        self._own.relearn(lessons.again)
         return self._outcome()
 
-    def _look(self) -> None:
+    def _on_weighing(self) -> None:
         if self._stop.is_set():
             raise StudyStopped
         self._weighed += 1
         self._tell(self._weighed)
-
-
-class Watched:
-    """Says how unlikely an answer is, and is watched: each pair that is weighed is counted."""
-
-    def __init__(self, inner: Unlikely, look: Callable[[], None]) -> None:
-        self._inner, self._look = inner, look
-
-    @property
-    def basis(self) -> Basis:
-        return self._inner.basis
-
-    async def p_not(self, pair: Pair, candidates: Sequence[Pair]) -> NDArray[np.float64]:
-        self._look()
-        return await self._inner.p_not(pair, candidates)

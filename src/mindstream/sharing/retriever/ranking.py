@@ -16,18 +16,18 @@ here the one without a model: candidates whose answers are like Y make Y likely.
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import re
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, Literal, NamedTuple, Protocol
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple, Protocol, TypedDict
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from pydantic import BaseModel, Field, JsonValue, ValidationError
+from pydantic import BaseModel, Field, model_validator
 from rapidfuzz.distance import LCSseq
 
 from mindstream.caches import remember
@@ -89,49 +89,28 @@ class Head:
             [LEARNED**0.5 * unit(multiply(plain, self.matrix)), (1 - LEARNED) ** 0.5 * plain], axis=1, dtype=np.float32
         )
 
-    def kept(self) -> Head:
-        """Return this head as it is when it was written and read again, so that every process ranks alike."""
-        step, steps = self._steps()
-        return Head._of(step, steps, self.scale, self.bias, self.means)
-
-    def as_text(self) -> str:
-        """Return the matrix as ASCII: what it has changed of the identity in 8 bits a number, zipped."""
-        step, steps = self._steps()
-        return base64.b64encode(zlib.compress(np.float32(step).tobytes() + steps.tobytes(), 6)).decode()
-
-    def means_as_text(self) -> str:
-        """Return the means as ASCII; "" where there are none."""
-        return "" if self.means is None else base64.b64encode(np.ascontiguousarray(self.means).tobytes()).decode()
-
-    @classmethod
-    def from_text(cls, text: str, width: int, scale: float, bias: float, means: str = "") -> Head:
-        """Read what `as_text` and `means_as_text` wrote.
-
-        Raises:
-            InputError: it is no head of this width.
-        """
-        try:
-            opener = zlib.decompressobj()
-            raw = opener.decompress(base64.b64decode(text, validate=True), 4 + width * width + 1)
-            step = float(np.frombuffer(raw[:4], np.float32)[0])
-            steps = np.frombuffer(raw[4:], np.int8).reshape(width, width)
-            known = np.frombuffer(base64.b64decode(means, validate=True), np.float32).reshape(-1, width)
-        except (ValueError, IndexError, zlib.error) as error:
-            raise InputError(f"this is no head of {width} by {width} numbers: {error}") from None
-        if len(known) not in (0, 2) or not np.isfinite([step, scale, bias, *known.ravel()]).all():
-            raise InputError("a head has a number that is not finite, or not two means")
-        return cls._of(np.float32(step), steps, scale, bias, known if len(known) else None)
-
-    def _steps(self) -> tuple[np.float32, NDArray[np.int8]]:
+    def weights(self) -> StoredWeights:
+        """Return the head as plain data: the change from the identity in 8 bits a number, compressed."""
         change = self.matrix - np.eye(self.width, dtype=np.float32)
         step = np.float32(max(float(np.abs(change).max(initial=0.0)) / STEPS, 1e-12))
-        return step, np.rint(change / step).astype(np.int8)
+        packed = zlib.compress(step.tobytes() + np.rint(change / step).astype(np.int8).tobytes(), 6)
+        return {
+            "width": self.width,
+            "matrix": base64.b64encode(packed).decode(),
+            "scale": self.scale,
+            "bias": self.bias,
+            "means": "" if self.means is None else base64.b64encode(self.means.tobytes()).decode(),
+        }
 
-    @classmethod
-    def _of(cls, step: np.float32, steps: NDArray[np.int8], scale: float, bias: float, means: Floats | None) -> Head:
-        matrix = np.eye(len(steps), dtype=np.float32) + steps.astype(np.float32) * step
-        matrix.flags.writeable = False
-        return cls(matrix, scale, bias, means)
+
+class StoredWeights(TypedDict):
+    """The weights of a head as they are written: numbers, and arrays in base64 ("": no means)."""
+
+    width: int
+    matrix: str
+    scale: float
+    bias: float
+    means: str
 
 
 def apart(vectors: Floats, mean: Floats) -> Floats:
@@ -259,8 +238,8 @@ class Learner:
         self.taken += 1
 
     def head(self) -> Head:
-        """Return the head as it is now, as it would be kept."""
-        return Head(self._matrix, float(self._line[0]), float(self._line[1]), self._means).kept()
+        """Return the head as it is now."""
+        return Head(self._matrix, float(self._line[0]), float(self._line[1]), self._means)
 
 
 def _move(numbers: Floats, speed: Floats, slope: Floats) -> None:
@@ -556,68 +535,21 @@ class Lessons:
 WIDEST = 4096
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Version:
-    """A head, where it comes from, and how it did.
+class Version(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
+    """A trained head as it is stored, its origin, and its result on held-out exemplars.
 
     Attributes:
-        number: 0 is the untrained one.
-        parent: the number of the version that it was trained on from.
-        embedder: whose vectors it is for.
-        admitted: the exemplar whose admission made it; "" before the first.
-        learned_from: how many exemplars' candidates it was trained on.
-        basis: what said which candidates help: `logprobs`, `stated`, or `stand-in`.
-        held_out, before: how often what it ranks first helps, on exemplars that it was not trained on; the same of its
+        number: 0 is the untrained version.
+        parent: the number of the version that it was compared with, and replaced.
+        embedder: the name of the embedder whose vectors the head reads.
+        width, matrix, scale, bias, means: the weights (`Head.weights`).
+        admitted: the exemplar whose admission led to this version; "" for the untrained one.
+        learned_from: number of exemplars whose candidates it was trained on.
+        basis: the source of the labels: `logprobs`, `stated`, or `stand-in`.
+        held_out: share of held-out exemplars for which the candidate it ranks first helps; before: the same for the
             parent.
     """
 
-    number: int
-    parent: int
-    embedder: str
-    head: Head
-    admitted: str = ""
-    learned_from: int = 0
-    basis: str = ""
-    held_out: float = 0.0
-    before: float = 0.0
-
-    @classmethod
-    def untrained(cls, embedder: str, width: int) -> Version:
-        """Return the version that every pool begins with."""
-        return cls(0, 0, embedder, Head.untrained(width))
-
-    def as_data(self) -> dict[str, JsonValue]:
-        """Return it as JSON."""
-        head = self.head
-        kept = _Kept(
-            **{name: getattr(self, name) for name in NAMED},
-            width=head.width,
-            matrix=head.as_text(),
-            scale=head.scale,
-            bias=head.bias,
-            means=head.means_as_text(),
-        )
-        return kept.model_dump(mode="json")
-
-    @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> Version:
-        """Read what `as_data` gave.
-
-        Raises:
-            InputError: it is no version.
-        """
-        try:
-            kept = _Kept.model_validate(dict(data))
-        except ValidationError as error:
-            raise InputError(f"this is no version of a retriever: {error.errors()[0]['msg']}") from None
-        head = Head.from_text(kept.matrix, kept.width, kept.scale, kept.bias, kept.means)
-        return cls(head=head, **kept.model_dump(include=NAMED))
-
-
-NAMED = {each.name for each in fields(Version)} - {"head"}
-
-
-class _Kept(BaseModel, extra="forbid", allow_inf_nan=False):
     number: int = Field(ge=0)
     parent: int = Field(ge=0)
     embedder: str
@@ -626,11 +558,38 @@ class _Kept(BaseModel, extra="forbid", allow_inf_nan=False):
     scale: float
     bias: float
     means: str = ""
-    admitted: str
-    learned_from: int = Field(ge=0)
-    basis: str
-    held_out: float
-    before: float
+    admitted: str = ""
+    learned_from: int = Field(0, ge=0)
+    basis: str = ""
+    held_out: float = 0.0
+    before: float = 0.0
+
+    @classmethod
+    def untrained(cls, embedder: str, width: int) -> Version:
+        """Return the version that every pool starts with."""
+        return cls(number=0, parent=0, embedder=embedder, **Head.untrained(width).weights())
+
+    @model_validator(mode="after")
+    def _can_rank(self) -> Version:
+        try:
+            self.head  # noqa: B018 (it is computed once)
+        except (IndexError, zlib.error) as error:
+            raise ValueError(f"the weights cannot be read: {error}") from None
+        return self
+
+    @cached_property
+    def head(self) -> Head:
+        """The head, with the same weights in every process."""
+        size = self.width**2
+        raw = zlib.decompressobj().decompress(base64.b64decode(self.matrix, validate=True), 4 + size + 1)
+        step = np.frombuffer(raw[:4], np.float32)[0]
+        steps = np.frombuffer(raw[4:], np.int8).reshape(self.width, self.width)
+        means = np.frombuffer(base64.b64decode(self.means, validate=True), np.float32).reshape(-1, self.width)
+        if len(means) not in (0, 2) or not np.isfinite([step, *means.ravel()]).all():
+            raise ValueError("a number is not finite, or there are not two means")
+        matrix = np.eye(self.width, dtype=np.float32) + steps.astype(np.float32) * step
+        matrix.flags.writeable = False
+        return Head(matrix, self.scale, self.bias, means if len(means) else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -675,15 +634,16 @@ class LearnedRetriever:
         text_of: Callable[[Pair], str] = lambda pair: pair.query,
         seed: int = 0,
         on_version: Callable[[Version], None] = lambda _: None,
+        on_weighing: Callable[[], None] = lambda: None,
     ) -> None:
         self.recipe = recipe or Recipe()
         self._embedder, self._text_of, self._on_version = embedder, text_of, on_version
+        self._on_weighing = on_weighing
         self._unlikely, self._labels = unlikely or StandIn(embedder), labels
         self._corpus = Corpus(width)
         self._lessons = Lessons(self.recipe.taken, self.recipe.held_out)
         self._learner: Learner | None = None
         self._chance = np.random.default_rng(seed)
-        self._admitting = asyncio.Lock()
         self._next_again = 0
         self._take(Version.untrained(embedder.name, width))
 
@@ -711,36 +671,32 @@ class LearnedRetriever:
     async def seed_with(self, pairs: Iterable[Pair]) -> None:
         """Take in what a pool begins with, then learn from each of it: every one may help every other."""
         new = [pair for pair in pairs if pair.id not in self._corpus]
-        async with self._admitting:
-            rows = await self._add(new)
-            for at in self._chance.permutation(rows).tolist():
-                await self._weigh(at)
-            for _ in range(-(-self.recipe.update // self.recipe.steps) if rows else 0):
-                await self._learn(new[-1].id)
+        rows = await self._add(new)
+        for at in self._chance.permutation(rows).tolist():
+            await self._weigh(at)
+        for _ in range(-(-self.recipe.update // self.recipe.steps) if rows else 0):
+            self._learn(new[-1].id)
 
     async def admitted(self, pair: Pair) -> None:
         """Learn from an exemplar that was admitted; recall goes on by the version of before meanwhile."""
-        async with self._admitting:
-            if pair.id not in self._corpus:
-                (at,) = await self._add([pair])
-                for row in (at, *self._again(at)):
-                    await self._weigh(row)
-                await self._learn(pair.id)
+        if pair.id not in self._corpus:
+            (at,) = await self._add([pair])
+            for row in (at, *self._again(at)):
+                await self._weigh(row)
+            self._learn(pair.id)
 
-    async def relearn(self, ids: Iterable[str]) -> None:
-        """Take a step more for each of these, which are known: what was learned from them was lost with a version."""
-        async with self._admitting:
-            for id_ in ids:
-                await self._learn(id_)
+    def relearn(self, ids: Iterable[str]) -> None:
+        """Train once more for each of these known pairs: the version that had learned from them was not published."""
+        for id_ in ids:
+            self._learn(id_)
 
-    async def withdraw(self, ids: Iterable[str]) -> None:
-        """Learn no more from these pairs; what the head has of them already, it keeps."""
+    def withdraw(self, ids: Iterable[str]) -> None:
+        """Stop learning from these pairs. What the current head has learned from them stays in it."""
         gone = list(ids)
-        async with self._admitting:
-            self._lessons.withdraw(self._corpus.withdraw(gone))
-            self._learner = None
-            if isinstance(self._unlikely, StandIn):
-                self._unlikely.forget(gone)
+        self._lessons.withdraw(self._corpus.withdraw(gone))
+        self._learner = None
+        if isinstance(self._unlikely, StandIn):
+            self._unlikely.forget(gone)
 
     async def _add(self, pairs: list[Pair]) -> list[int]:
         if not pairs:
@@ -756,9 +712,8 @@ class LearnedRetriever:
         self._next_again += len(turns)
         return turns
 
-    async def _learn(self, admitted: str) -> None:
-        version = await asyncio.to_thread(self.learn, admitted)
-        if version is not None:
+    def _learn(self, admitted: str) -> None:
+        if (version := self.learn(admitted)) is not None:
             self._take(version)
             self._on_version(version)
 
@@ -776,6 +731,7 @@ class LearnedRetriever:
             known = {self._corpus.number(id_): p for id_, p in self._labels.of(pair.id).items()}
             known.pop(None, None)
             return np.array(list(known), np.int64), np.array(list(known.values()), np.float64)
+        self._on_weighing()
         rows = self._corpus.candidates(at, self.recipe.candidates)
         if len(rows) < self.recipe.taken:
             return rows, np.zeros(len(rows))
@@ -794,19 +750,15 @@ class LearnedRetriever:
             self._learner.step(vectors, self._lessons.draw(self._chance))
         if self._learner.taken < self.recipe.update:
             return None
-        head, self._learner = self._learner.head(), None
-        before, after = self._lessons.check(self.version.head, vectors), self._lessons.check(head, vectors)
-        return None if after < before else self._next(head, admitted, before.first, after.first)
-
-    def _next(self, head: Head, admitted: str, before: float, after: float) -> Version:
-        return Version(
-            self.version.number + 1,
-            self.version.number,
-            self._embedder.name,
-            head,
-            admitted,
-            len(self._lessons),
-            self._labels.basis if self._labels else self._unlikely.basis,
-            after,
-            before,
+        weights, self._learner = self._learner.head().weights(), None
+        made = Version(
+            number=self.version.number + 1,
+            parent=self.version.number,
+            embedder=self._embedder.name,
+            admitted=admitted,
+            learned_from=len(self._lessons),
+            basis=self._labels.basis if self._labels else self._unlikely.basis,
+            **weights,
         )
+        before, after = self._lessons.check(self.version.head, vectors), self._lessons.check(made.head, vectors)
+        return None if after < before else made.model_copy(update={"before": before.first, "held_out": after.first})
