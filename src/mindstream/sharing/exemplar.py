@@ -1,4 +1,4 @@
-"""An exemplar: a prompt as it was put, recalled examples and a query together, and its answer (Gao 2024, 3.1.1)."""
+"""An exemplar: a prompt (recalled examples and a query) and its answer (Gao 2024, 3.1.1)."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ from mindstream.memory.store.record import normalised
 from mindstream.sharing.events import ExemplarOffered, Form
 
 LONGEST_EXAMPLE = 2_000
-"""So many characters of an example's query and answer stand in a composed prompt; the query itself is never cut."""
+"""Maximum number of characters of an example's query, and of its answer, in a composed prompt; the query itself is
+never cut."""
 
 
 Exemplar: TypeAlias = ExemplarOffered
-"""A pair, and where it comes from: the row that offered it."""
+"""A pair and its origin: the event that offered it."""
 
 
 def exemplar_id(pool: str, writer: str, query: str, answer: str) -> str:
-    """Return the id of a writer's pair: the same words twice are one exemplar, in every process."""
+    """Return the id of a writer's pair: the same words are one exemplar in every process."""
     return _digest(pool, writer, normalised(query), normalised(answer))
 
 
 def pair_id(exemplar: Exemplar) -> str:
-    """Return a short text that two pairs have alike where their words count as the same, whoever wrote them."""
+    """Return a digest that two pairs share if their normalised words are equal, whoever wrote them."""
     return _digest(normalised(exemplar.query), normalised(exemplar.answer))
 
 
 def question_id(query: str) -> str:
-    """Return a short text that a question has alike each time it is asked, and that has none of its words."""
+    """Return a digest of the normalised words of a question."""
     return _digest(normalised(query))
 
 
@@ -39,9 +40,10 @@ def _digest(*parts: str) -> str:
 
 
 def embedded_text(query: str, answer: str, examples: Sequence[Exemplar], form: Form) -> str:
-    """Return what of a pair is embedded: its query; before it in the composed form its examples' own pairs; or both.
+    """Return the embedded text of a pair: its query, preceded in the composed form by the pairs of its examples; or
+    both.
 
-    Only those: an example's prompt is not repeated, so that texts do not nest (the published code's do).
+    The examples' own examples are not included, so that texts do not nest (those of the published code do).
     """
     if form == "pair":
         return f"{query}\n{answer[:LONGEST_EXAMPLE]}"

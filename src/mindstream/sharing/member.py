@@ -1,4 +1,4 @@
-"""An agent's place in a pool: what any mind is handed to take part, by one argument."""
+"""An agent's membership in a pool: the one argument by which a mind, planner or life takes part."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ from mindstream.sharing.shots import TOKENS, render_shot, shots
 
 @dataclass(frozen=True)
 class Member:
-    """An agent of a pool; as `exemplars=` any mind, planner or life takes it.
+    """An agent of a pool; minds, planners and lives take it as `exemplars=`.
 
     Attributes:
-        agent: under whose name it reads and writes; model: who answers for it.
-        scorer: the model that grades what it offers: a model, its name, or `Models` (role `scorer`); None: it only
-            reads.
-        private: what it offers nobody else reads until it is shared (`Pool.release`).
-        render: how an exemplar is shown.
+        agent: the name under which it reads and writes; model: the model that answers for it.
+        scorer: the model that grades its offers: a model, its name, or `Models` (role `scorer`); None: it only reads.
+        private: only it can read its offers until they are shared (`Pool.release`).
+        render: formats an exemplar.
     """
 
     pool: Pool
@@ -36,12 +35,12 @@ class Member:
     render: Callable[[Exemplar], str] = render_shot
 
     async def examples(self, query: str, k: int = 3) -> list[Example]:
-        """Return shots for a query, best first, that fit whole into the tokens."""
+        """Return shots for a query, best first, that fit completely into the tokens."""
         kept = shots(await self.pool.recall(query, k, reader=self.agent), self.tokens)
         return [Example(self.render(each), each.id, self.pool.is_strangers(each.id)) for each in kept]
 
     async def offer(self, query: str, answer: str, shown: Sequence[Example], *, asked_by: str = "") -> ExemplarJudged:
-        """Hand in what was answered after these were shown: it is drawn from them.
+        """Offer an answer, as derived from the examples that were shown.
 
         Raises:
             InputError: it has no scorer.
@@ -54,14 +53,14 @@ class Member:
             return await offer(self.pool, pair, self.agent, models.of("scorer"))
 
     async def helped(self, shown: Sequence[Example], value: float, query: str = "") -> None:
-        """Tell how good the answer was, from 0 to 1, that these stood before.
+        """Record how good the answer was, from 0 to 1, that had these examples in its prompt.
 
         Args:
-            query: what was asked; where it comes again, what helped with it then counts more than what helps mostly.
+            query: the question; if it comes again, what helped with it counts more than what usually helps.
         """
         await self.pool.helped([each.id for each in shown], value, self.agent, query)
 
 
 def plan_shot(exemplar: Exemplar) -> str:
-    """Show an exemplar whose answer is a plan as a planner reads them."""
+    """Format an exemplar whose answer is a plan, for planners."""
     return f"Question: {exemplar.query}\n{exemplar.answer}"

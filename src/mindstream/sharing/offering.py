@@ -1,4 +1,5 @@
-"""What a person lets be offered to a pool out of a talk or a run: shown to them, and private until they share it."""
+"""Offer answers of a conversation or run to a pool, with the user's permission; they are private until the user shares
+them."""
 
 from __future__ import annotations
 
@@ -12,15 +13,15 @@ from mindstream.models.model import Model
 from mindstream.sharing.member import Member
 
 REMEMBERED = 50
-"""For so many questions is it known which exemplars stood before them."""
+"""Number of questions for which the shown exemplars are remembered."""
 
 
 @dataclass
 class Offering:
-    """A member's way to offer; as `exemplars=` it hands out what the pool finds, and knows what it was.
+    """A member's offers. As `exemplars=` it returns what the pool finds, and remembers it for the offer.
 
     Attributes:
-        scorer: who grades; None: not known yet.
+        scorer: the model that grades; None: not known yet.
     """
 
     member: Member
@@ -36,7 +37,7 @@ class Offering:
         return found
 
     async def offer(self, query: str, answer: str, shown: Sequence[Example] = ()) -> str:
-        """Offer an answer in private; return what came of it, in a line."""
+        """Offer an answer as private; return the result in one line."""
         shown = shown or self._shown.get(query, ())
         pool = self.member.pool.name
         if any(each.foreign for each in shown):
@@ -54,10 +55,10 @@ class Offering:
 
 
 def offered_pool(pool: str, offer: str) -> str:
-    """Return the pool that is opened: what was shown out of one is not offered to another.
+    """Return the pool to open: answers based on exemplars of one pool are not offered to another.
 
     Raises:
-        InputError: two are named.
+        InputError: two pools are named.
     """
     if pool and offer and pool != offer:
         raise InputError(

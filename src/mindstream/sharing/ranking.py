@@ -1,4 +1,4 @@
-"""Who ranks a pool: a policy for recall, told of every admission so that it can learn from it."""
+"""The interface of retrievers: a ranking policy that is notified of every admission, so that it can learn."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from mindstream.sharing.state import PoolState
 
 
 class Retriever:
-    """Ranks the exemplars of a pool, all of them; as it is here by the cosine, and nothing is learned."""
+    """Rank all exemplars of a pool. This default ranks by cosine and learns nothing."""
 
     @property
     def policy(self) -> Policy:
-        """How exemplars are ranked now; asked for before each recall, and never waited for."""
+        """The current ranking policy. It is read before each recall and must not wait."""
         return Cosine()
 
     @property
@@ -21,13 +21,13 @@ class Retriever:
         return 0
 
     async def catch_up(self, state: PoolState) -> None:
-        """Take over what other processes have learned; called before each recall."""
+        """Take over what other processes have trained; called before each recall."""
 
     async def admitted(self, pair: Exemplar) -> None:
-        """Take notice of an exemplar that was admitted; what it raises is logged, and nothing else."""
+        """Note an exemplar that was admitted. What it raises is logged and has no other effect."""
 
     async def settle(self) -> None:
-        """Wait until all that was admitted is learned from, or cannot be."""
+        """Wait until everything admitted has been learned, or cannot be."""
 
     async def close(self) -> None:
-        """Leave off; what was not learned yet is learned by whoever admits next."""
+        """Stop. What has not been learned is learned by the next process that admits an exemplar."""

@@ -1,4 +1,4 @@
-"""Which exemplars are ranked: those that a reader may be served now; and what helped before is ranked higher."""
+"""Restrict the ranking to exemplars that the reader may be served, and raise those that helped before."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ class Served:
 
     Attributes:
         helped, again: feedback by exemplar, and by question and exemplar; asked: the question.
-        columns: in whose order rows are; where the stream was filled anew meanwhile, the pool checks by id again.
+        columns: the columns whose row order `mask` uses. If they were reloaded meanwhile, `Pool.recall` checks the
+            ids again.
     """
 
     policy: Policy
@@ -46,5 +47,5 @@ class Served:
 
 
 def mask_of(columns: Columns, served: Set[str]) -> NDArray[np.bool_]:
-    """Mark the rows that may be served."""
+    """Return a mask of the rows that may be served."""
     return columns.ids.among(list(served))

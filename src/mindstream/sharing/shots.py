@@ -1,4 +1,4 @@
-"""The k-shot prompt: exemplars joined in order, the query last (Gao 2024, 3.2.2)."""
+"""The k-shot prompt: exemplars in order, the query last (Gao 2024, 3.2.2)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from mindstream.models.shorten import estimate_tokens
 from mindstream.sharing.exemplar import Exemplar
 
 TOKENS = 1_500
-"""So long the exemplars of a prompt are together."""
+"""Maximum number of tokens of all exemplars in a prompt."""
 
 
 def shots(found: Sequence[Exemplar], tokens: int = TOKENS) -> list[Exemplar]:
-    """Return what fits whole of what was found, the best first; a shot is never cut in two.
+    """Return the exemplars that fit completely, best first; an exemplar is never cut.
 
-    One that is too long is left out, and a shorter one behind it may stay.
+    One that is too long is skipped; a shorter one after it may still fit.
     """
     kept = list[Exemplar]()
     for each in found:
@@ -25,10 +25,10 @@ def shots(found: Sequence[Exemplar], tokens: int = TOKENS) -> list[Exemplar]:
 
 
 def render_shot(exemplar: Exemplar) -> str:
-    """Write an exemplar for a prompt, as data: where it goes it is fenced by the prompt's own template."""
+    """Format an exemplar for a prompt. It is untrusted data: the prompt's template delimits it."""
     return f"Question: {exemplar.query}\nAnswer: {exemplar.answer}"
 
 
 def kshot_text(found: Sequence[Exemplar], query: str) -> str:
-    """Join exemplars, the best last and so next to the query, which ends it."""
+    """Join exemplars, the best one last, next to the query that ends the prompt."""
     return "\n\n".join([*(render_shot(each) for each in reversed(found)), f"Question: {query}\nAnswer:"])

@@ -1,4 +1,4 @@
-"""A pool's retriever while it learns: in a thread with a loop of its own, so that recall never waits for it."""
+"""Train a pool's retriever in a thread with its own event loop, so that recall never waits for training."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Newest:
     """The newest version of a pool, as this process can use it.
 
     Attributes:
-        number: its place in the line; 0: there is none.
+        number: its number; 0: there is none.
         version: None: the pool is ranked untrained.
-        fault: why, where there is one; foreign: it is of another embedder.
+        fault: why the newest version cannot be used, if so; foreign: because it belongs to another embedder.
     """
 
     number: int = 0
@@ -48,7 +48,7 @@ class Newest:
 
 
 async def read_newest(stream: Memory, number: int) -> Newest:
-    """Read the newest version, which the log says is this one, or a later one."""
+    """Read the newest version; the log says that its number is `number`, or it is a later one."""
     kept = await stream.store.checkpoint(stream.key, NAME)
     if kept is None:
         return Newest(number, fault=f"the weights of version {number} are lost or damaged; it learns anew")
@@ -64,10 +64,10 @@ async def read_newest(stream: Memory, number: int) -> Newest:
 
 
 async def publish(stream: Memory, version: Version, row: RetrieverTrained) -> None:
-    """Write a version at the end of the line.
+    """Store a version as the newest.
 
     Raises:
-        Conflict: another process has written one: go on from that one, and learn again.
+        Conflict: another process has stored one: continue from that one and learn again.
     """
     named = version.model_copy(update={"number": row.number, "parent": row.parent})
     data = named.model_dump_json().encode()
@@ -77,13 +77,13 @@ async def publish(stream: Memory, version: Version, row: RetrieverTrained) -> No
 Tell = Callable[[int], None]
 
 
-class StudyStopped(Exception):  # noqa: N818 (no fault: whoever waits has asked for it)
-    """Learning was broken off."""
+class StudyStopped(Exception):  # noqa: N818 (not a failure: the caller asked for it)
+    """Training was stopped by `Trainer.stop`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """A pair, and what of it is embedded."""
+    """A pair, and the text of it that is embedded."""
 
     id: str
     query: str
@@ -92,7 +92,7 @@ class Lesson:
 
 
 def lesson_of(state: PoolState, id_: str, form: Form | None = None) -> Lesson:
-    """Return what an exemplar teaches; `form`: None: the pool's own."""
+    """Return the lesson of an exemplar; `form`: None: the pool's own."""
     exemplar = state.standings[id_].exemplar
     drawn = [state.standings[each].exemplar for each in exemplar.examples if each in state.standings]
     text = embedded_text(exemplar.query, exemplar.answer, drawn, form or form_of(state))
@@ -100,7 +100,7 @@ def lesson_of(state: PoolState, id_: str, form: Form | None = None) -> Lesson:
 
 
 def form_of(state: PoolState) -> Form:
-    """Return what of an exemplar a pool embeds."""
+    """Return the form in which a pool embeds its exemplars."""
     return state.created.form if state.created else "composed"
 
 
@@ -110,12 +110,12 @@ def _text_of(pair: Pair) -> str:
 
 @dataclass(frozen=True)
 class Lessons:
-    """What is learned at once.
+    """The input of one training run.
 
     Attributes:
         seed: pairs to learn from all together; admit: one by one.
-        again: ids of pairs that were learned from in vain: another process wrote the version.
-        gone: ids of what teaches no more.
+        again: ids of pairs whose training was lost, because another process stored its version first.
+        gone: ids of pairs that must not be learned from any more.
     """
 
     seed: Sequence[Lesson] = ()
@@ -126,11 +126,12 @@ class Lessons:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of it.
+    """The result of a training run.
 
     Attributes:
-        version: what ranks now; held: it is another one than before.
-        before: how often what the version before ranks first helps, on what is held out (0: too little is).
+        version: the version that ranks now; held: whether it differs from the one before.
+        before: share of held-out exemplars for which the first candidate of the version before helps (0: too few are
+            held out).
     """
 
     version: Version
@@ -142,9 +143,9 @@ class Trainer:
     """A retriever in training.
 
     Attributes:
-        number: the version of the line that it stands on.
-        taken: the ids of what it was given.
-        labels: by what it learns; None: by the stand-in.
+        number: number of the stored version that it continues from.
+        taken: ids of the pairs that it was given.
+        labels: the labels that it learns by; None: the stand-in's.
     """
 
     def __init__(self, embedder: Embedder, width: int, labels: Labels | None = None) -> None:
@@ -166,10 +167,10 @@ class Trainer:
         )
 
     async def study(self, newest: Newest, lessons: Lessons, tell: Tell = lambda _: None) -> Outcome:
-        """Learn, from the newest version on.
+        """Learn, starting from the newest version.
 
         Args:
-            tell: told how many pairs were weighed, from the thread.
+            tell: called from the thread with the number of labelled pairs.
 
         Raises:
             StudyStopped: `stop` was called.
@@ -181,11 +182,11 @@ class Trainer:
         return await asyncio.shield(self._running)
 
     def stop(self) -> None:
-        """Break off what is going on."""
+        """Stop the current training run."""
         self._stop.set()
 
     async def leave_off(self) -> Outcome:
-        """Break off what is going on, and return what held until then."""
+        """Stop the current training run and return its result so far."""
         self.stop()
         if self._running:
             await asyncio.gather(self._running, return_exceptions=True)
@@ -193,12 +194,12 @@ class Trainer:
 
     @property
     def policy(self) -> Policy:
-        """How its last version ranks."""
+        """The ranking policy of its last version."""
         return self._own.policy
 
     @property
     def head(self) -> Head:
-        """What its last version ranks by."""
+        """The head of its last version."""
         return self._own.version.head
 
     def _outcome(self) -> Outcome:

@@ -1,4 +1,4 @@
-"""Why a pair is served, or is not."""
+"""Explain why a pair is served or not."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from mindstream.sharing.state import Standing
 
 @dataclass(frozen=True)
 class Explanation:
-    """What became of a pair.
+    """What happened to a pair.
 
     Attributes:
-        unserved: why the reader is not served it; () where it is.
-        drawn: the ids of what was drawn from it.
+        unserved: why it is not served to the reader; () if it is.
+        drawn: ids of the exemplars derived from it.
         covering: the version of the retriever that covers its admission; version: the one that ranks now.
     """
 
@@ -28,10 +28,10 @@ class Explanation:
 
 
 async def explain(pool: Pool, id_: str, reader: str) -> Explanation:
-    """Explain a pair by its id, or by the first characters of it that no other has.
+    """Explain a pair by its id, or by a unique prefix of it.
 
     Raises:
-        InputError: there is none, or it may not be read by that reader, who is told no more than that.
+        InputError: there is no such pair, or this reader may not read it; the message does not tell these cases apart.
     """
     state = await pool.member_state(reader)
     found = [each for each in state.standings if each.startswith(id_)] if id_ else []
@@ -47,7 +47,7 @@ async def explain(pool: Pool, id_: str, reader: str) -> Explanation:
 
 
 def taught_by(row: RetrieverTrained) -> str:
-    """Say what taught a version."""
+    """Return what a version was trained by."""
     if not row.labeller:
         return "a stand-in"
     return f"{row.labeller} by {'log-probabilities' if row.basis == 'logprobs' else 'what it states'}"

@@ -1,4 +1,4 @@
-"""Rows of a CSV file as spreadsheets write it: with commas, semicolons or tabs between the columns."""
+"""Read CSV files as spreadsheets write them: with commas, semicolons, tabs or bars between the columns."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ DELIMITERS = ",;\t|"
 
 
 def read_csv(text: str) -> list[dict[str, str]]:
-    """Return the rows by the names in the first line, in which the delimiter is the one that occurs most.
+    """Return the rows, keyed by the names in the first line. The delimiter is the one that occurs most in that line.
 
     Raises:
-        csv.Error: it is no CSV.
+        csv.Error: it is not CSV.
     """
     head, _, rest = text.lstrip("\ufeff\r\n").partition("\n")
     named = head.strip().lower().removeprefix("sep=")

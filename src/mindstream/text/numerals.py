@@ -1,4 +1,4 @@
-"""Numbers in words, English and Chinese, written in digits: "twenty-five" and 二十五 are 25."""
+"""Replace numbers in words, English and Chinese, by digits: "twenty-five" and 二十五 become 25."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _english(found: re.Match[str]) -> str:
 
 
 def _is_one_number(parts: Sequence[str]) -> bool:
-    """Tell "two hundred and five" from "two and five"."""
+    """Return whether parts joined by "and" are one number ("two hundred and five") or several ("two and five")."""
     return all(re.search(rf"\b(?:{'|'.join(LARGE)})$", part, re.I) for part in parts[:-1])
 
 
@@ -57,7 +57,7 @@ def _chinese(found: re.Match[str]) -> str:
             digit = DIGITS[sign]
         elif PLACES[sign] >= 10_000:
             if not at:
-                return found[0]  # 3.5万: it belongs to what stands before
+                return found[0]  # 3.5万: a unit of the preceding number
             whole, group, digit = (whole + group + digit) * PLACES[sign], 0, 0
         else:
             group, digit = group + (digit or 1) * PLACES[sign], 0

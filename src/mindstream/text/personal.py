@@ -1,7 +1,7 @@
-"""Addresses, numbers and keys that say who somebody is, found by Presidio's recognisers and detect-secrets' plugins.
+"""Find personal data and secrets in text with Presidio's recognisers and the plugins of detect-secrets.
 
-Both come with `mindstream[redact]`. They are asked without a language model: what is found is what has a form and
-mostly a check digit. Names of people and places, and dates of birth, have none: they stay.
+Both are installed by `mindstream[redact]` and used without a language model: they find data with a fixed form,
+mostly with a check digit. Names of people and places and dates of birth have none, and are not found.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mindstream.intake import Cleaned, Redactor
 
 NAMES = ("presidio",)
 SURE = 0.4
-"""Presidio gives a phone number .4, and what has a form alone, as any nine digits, less."""
+"""Minimum score. Presidio gives a phone number .4, and anything that only has the form of a number less."""
 RECOGNISERS = {
     "email": ("EmailRecognizer",), "card": ("CreditCardRecognizer",), "iban": ("IbanRecognizer",),
     "id": (
@@ -30,9 +30,9 @@ RECOGNISERS = {
     "phone": ("PhoneRecognizer",), "ip": ("IpRecognizer",), "wallet": ("CryptoRecognizer",),
     "mac": ("MacAddressRecognizer",),
 }  # fmt: skip
-"""Kinds, by the mark that stands in their place, and who finds them. An earlier kind has the word where two do."""
+"""Recognisers by the kind that replaces their matches. Where matches overlap, the kind that is listed first is used."""
 PHONE_REGIONS = ("US", "GB", "DE", "FR", "ES", "IT", "NL", "PL", "PT", "SE", "IN", "BR")
-"""Where numbers without a + may be from."""
+"""Regions of phone numbers without a +."""
 
 
 class _Found(NamedTuple):
@@ -45,7 +45,7 @@ def open_redactor(name: str) -> Redactor:
     """Return the redactor of a name.
 
     Raises:
-        SettingsError: there is none of that name, or it is not installed.
+        SettingsError: there is no such redactor, or it is not installed.
     """
     if name not in NAMES:
         raise SettingsError(f"there is no redactor {name!r}: presidio is one")
@@ -61,7 +61,7 @@ def _presidio() -> Presidio:
 
 
 class Presidio:
-    """Takes out what Presidio and detect-secrets find."""
+    """Redact what Presidio and detect-secrets find."""
 
     def __init__(self) -> None:
         self._recognisers = list(_recognisers())
@@ -69,7 +69,7 @@ class Presidio:
         self._one_at_a_time = threading.Lock()
 
     def clean(self, text: str) -> Cleaned:
-        """Return a text with marks in place of what was found."""
+        """Return a text with its matches replaced by their kinds."""
         with self._one_at_a_time:
             found = sorted(self._find(text))
         parts, taken, upto = [], Counter[str](), 0
@@ -91,7 +91,7 @@ class Presidio:
 
 
 def _apart(found: list[_Found]) -> Iterator[_Found]:
-    """Yield what was found, each place once: where two overlap the kind that is named first, over all of both."""
+    """Merge overlapping matches: one match over their whole extent, of the kind that is listed first."""
     order = ["key", *RECOGNISERS]
     held: _Found | None = None
     for each in found:
@@ -135,7 +135,7 @@ def _recognisers() -> Iterator[tuple[str, Any]]:
 
 
 def _secrets() -> Iterator[Any]:
-    """Yield the patterns of keys: a plugin tells a part of what it finds, and all of it is to go."""
+    """Yield the patterns of keys. A plugin reports only a part of a key, but all of it must be removed."""
     from detect_secrets.plugins import (
         aws,
         github_token,

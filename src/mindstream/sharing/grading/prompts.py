@@ -35,7 +35,7 @@ class DraftQuestion(Prompt[DraftedQuestion]):
     examples: tuple[str, ...] = ()
 
     def parse(self, text: str) -> DraftedQuestion:
-        """Read the question, which is not the answer once more."""
+        """Read the question; it must differ from the answer."""
         reply = super().parse(text)
         if normalised(reply.question) == normalised(self.answer):
             raise ReplyInvalid("That is the answer. Write the question to it.")
@@ -55,13 +55,13 @@ class DraftRubric(Prompt[Rubric]):
 
 @rule(DraftRubric)
 def draft_general_rubric(ask: DraftRubric) -> Rubric:
-    """Give what holds in any domain; nobody has thought about this one."""
+    """Return criteria that apply to any domain."""
     return general_rubric(ask.domain)
 
 
 BY_FORM = "rules looked at the form only: nobody has read what it says"
 SHARE = 0.7
-"""What rules give of the points of a pair that is sound in form: enough for most thresholds, and never all."""
+"""Share of the points that the rules give to a pair of sound form: enough for most thresholds, but never all."""
 
 
 class Grade(BaseModel):
@@ -115,7 +115,8 @@ class GradePair(Prompt[Grades]):
 
 @rule(GradePair)
 def grade_by_form(ask: GradePair) -> Grades:
-    """Give a part of each criterion's points to what is sound in form, none to what is not; say that this is all."""
+    """Give SHARE of each criterion's points to a pair of sound form, none otherwise; the reason says that only the form
+    was checked."""
     faults = find_faults(ask.query, ask.answer)
     share = 0.0 if faults else SHARE
     reason = "; ".join(faults) or BY_FORM

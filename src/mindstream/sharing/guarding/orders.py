@@ -1,23 +1,24 @@
-"""Does a text give orders to whoever reads it? Heard sentence by sentence, by nearness and not by words.
+"""Detect answers that give orders to the reader, and estimate from all its pairs whether a source can be trusted.
 
-A sentence is compared with orders to readers and with harmless imperatives (orders.tsv, English and Chinese), with what
-the pool's own trusted exemplars say, since what is an order in one pool is verse in another, and with the query: who
-asks how is told what to do. It hears most, not all; the rest is left to the scorer and to the trust in the source.
+Orders: each sentence is compared by embedding with known orders to readers and harmless imperatives (orders.tsv,
+English and Chinese), with the pool's trusted exemplars (an order in one pool is verse in another), and with the
+query (whoever asks how to do something is told what to do). Most orders are found, not all; the rest is left to the
+scorer and to the trust in the source.
 
-A source's pairs are a mixture: some answers belong to their queries, the rest does not. The share of the rest is read
-from all pairs that could be measured (see measuring), each of which gives log odds; nobody knows it exactly, so all
-shares are weighed by how well they explain these (Bayes' rule). What a new source writes needs evidence of its own;
-what a long honest one writes hardly any; of one that wrote many foreign pairs nothing is served, what was written
-before included. The source of a pair is whoever asked: an attacker who may only talk is a source of its own.
+Sources: some pairs of a source have answers that belong to their queries, the others are foreign. The share of
+foreign pairs is inferred from the log odds of all measured pairs (see measuring.py) by Bayes' rule over all possible
+shares. A pair of a new source needs evidence of its own; a pair of a source with many honest pairs hardly any; of a
+source with many foreign pairs nothing is served, including its earlier pairs. The source of a pair is the agent or
+user who asked, so an attacker who can only talk is a source of its own.
 
-Where nothing measured a pair, or a model has read it, only the orders of its source speak against it.
+If a pair was not measured, or was read by a model, only orders from the same source count against it.
 
-A talker's pairs may fit their queries well, and carry what it is after (Dong 2025, MINJA): a name, a code, an address
-that its answers bring up again and again. Where nobody else's do, they wait until another source's does, or a person
-has looked.
+The pairs of an attacker may fit their queries well and still carry a payload (Dong 2025, MINJA): a name, code or
+address that many of its answers mention. If no other source mentions it, these pairs wait until one does, or until
+the owner has decided.
 
-With few pairs laid in what is measured is noise to a good part: a member's pair is held back by it only as far as these
-suffice (`guard.weigh`), as with fewer yet it is served unmeasured. A stranger's is not: it would wait unmeasured, too.
+With few seed pairs the measurements are noisy: a member's pair is held back only in proportion to `weigh`. A pair
+from outside the members is held back in full, as it would be without any measurement.
 """
 
 from __future__ import annotations
@@ -38,26 +39,26 @@ from mindstream.text.words import first_and_last, plain_words, sentences
 Floats = NDArray[np.float64]
 FILE = Path(__file__).with_name("orders.tsv")
 SENTENCES, MOST = 200, 3_000
-"""So many sentences of a text are read, and of the trusted exemplars together."""
+"""Maximum number of sentences read of a text, and of all trusted exemplars together."""
 WORDS = 3
-"""Fewer are no sentence: a scrap of code, a name."""
+"""Minimum number of words of a sentence; fewer are a fragment of code or a name."""
 NEAR = 3
 SHARE = 0.99
-"""Of the trusted pairs so many stay below what counts as an order."""
+"""Share of the trusted pairs that must stay below the threshold for orders."""
 LEAST, MARGIN = -0.02, 0.08
-"""What counts as an order at least where many trusted pairs tell; and where none do."""
+"""Minimum threshold when many trusted pairs calibrate it; and the threshold without any."""
 ON_TOPIC, RELIEF = 0.9, 0.03
-"""A sentence nearer to the query than that share of orders is speaks of it, and the difference counts for it: not more
-than so much, or an order that repeats the query would never be heard."""
+"""A sentence that is nearer to the query than this share of known orders is about the query, and the difference lowers
+its score, by at most RELIEF: otherwise an order that repeats the query would never be detected."""
 
 
 @dataclass(frozen=True)
 class Heard:
-    """What sounds most like an order in a text.
+    """The sentence of a text that is most similar to an order.
 
     Attributes:
-        order: the sentence; "": none is one.
-        louder: which share of the trusted pairs sounds at least as much like one; 1 where these are too few to say.
+        order: the sentence; "": no sentence is an order.
+        louder: share of the trusted pairs that are at least as similar to an order; 1 if these are too few to tell.
     """
 
     order: str = ""
@@ -66,11 +67,12 @@ class Heard:
 
 @dataclass(frozen=True)
 class OrderDetector:
-    """Hears orders in texts.
+    """Detect orders in texts.
 
     Attributes:
-        orders, others: unit vectors of sentences; threshold: from which contrast on one is heard.
-        own: the contrast of each trusted pair; empty where they are too few.
+        orders, others: unit vectors of known orders, and of other sentences.
+        threshold: minimum contrast of an order.
+        own: the contrast of each trusted pair; empty if they are too few.
     """
 
     embedder: Embedder
@@ -80,7 +82,7 @@ class OrderDetector:
     own: Floats
 
     async def hear(self, query: str, answer: str) -> Heard:
-        """Return what in an answer sounds most like an order to its reader."""
+        """Return the sentence of an answer that is most similar to an order to its reader."""
         spoken = _sentences(answer)
         if not spoken:
             return Heard()
@@ -92,7 +94,7 @@ class OrderDetector:
 
 
 async def build_detector(embedder: Embedder, trusted: Sequence[tuple[str, str]]) -> OrderDetector:
-    """Make a detector that knows what a pool's own pairs (query, answer) sound like."""
+    """Build a detector that is calibrated on the trusted pairs (query, answer) of a pool."""
     orders = np.asarray(await embedder.embed(_known("order")), np.float64)
     harmless = np.asarray(await embedder.embed(_known("harmless")), np.float64)
     spoken = [(at, each) for at, (_, answer) in enumerate(trusted) for each in _sentences(answer)][:MOST]
@@ -116,7 +118,7 @@ async def build_detector(embedder: Embedder, trusted: Sequence[tuple[str, str]])
 
 
 def _contrast(found: Floats, asked: Floats, orders: Floats, others: Floats) -> Floats:
-    """Return how much nearer each sentence is to orders than to all else and to the query."""
+    """Return how much nearer each sentence is to orders than to other sentences and to the query."""
     beyond = found @ asked - np.quantile(orders @ asked, ON_TOPIC)
     return _nearness(found, orders) - _nearness(found, others) - np.clip(beyond, 0, RELIEF)
 
@@ -138,34 +140,37 @@ def _known(label: str) -> tuple[str, ...]:
 
 
 SHARES = np.linspace(0.02, 1.0, 21)
-"""Which share of a source's pairs may be foreign, never none; before anything was measured each is as likely."""
+"""The possible shares of foreign pairs of a source, never zero; equally likely before any measurement."""
 KEPT = 0.99
-"""So much what was measured before counts at each new pair: credit cannot be saved up for ever."""
+"""Weight of earlier measurements at each new pair, so that a source cannot accumulate credit without limit."""
 MAX_LOG_ODDS = 3.0
-"""So many log odds one pair gives at most, for or against."""
+"""Maximum log odds that one pair contributes, for or against."""
 LOUD, IF_LOUD, IF_QUIET = 0.1, 7.5, 0.28
-"""Of orders that are not heard three quarters are among the loudest tenth of all texts: how often against others."""
+"""Three quarters of the undetected orders are among the LOUD share of texts that are most similar to orders: likelihood
+ratios for texts within that share and outside."""
 RISK = 0.15
-"""A pair is served where it is foreign with less than that probability."""
+"""A pair is served if the probability that it was planted is below this."""
 AT_FIRST = 2
-"""So many pairs without an order each source has before its first, lest one that was misheard condemns it."""
+"""Number of pairs without an order that each source is credited with, so that one false detection has little effect."""
 TWICE = 2
-"""A stranger needs so many pairs; what so many of its answers name, and nobody else's, is what it is after."""
+"""Minimum number of pairs of a source that is not a member; and number of its answers that must mention a name which no
+other source mentions for that name to count as a payload."""
 
 
 @dataclass
 class Mentions:
-    """Which names, codes and numbers stand in the answers of which sources."""
+    """The names, codes and numbers in the answers of each source."""
 
     by_source: dict[str, dict[str, set[str]]] = field(default_factory=dict)
 
     def add(self, source: str, pair: str, named: Iterable[str]) -> None:
-        """Take in what an answer names; `pair` tells different pairs from one that was said twice."""
+        """Record the names in an answer; `pair` identifies pairs with the same words."""
         for name in named:
             self.by_source.setdefault(name, {}).setdefault(source, set()).add(pair)
 
     def agenda(self, source: str, named: Iterable[str]) -> str:
-        """Return what an answer names that others of its source name, too, and no other source does; "" for nothing."""
+        """Return a name in this answer that other answers of its source mention and no other source does; "": there is
+        none."""
         for name in named:
             sources = self.by_source.get(name, {})
             if len(sources) == 1 and len(sources.get(source, ())) >= TWICE:
@@ -175,12 +180,12 @@ class Mentions:
 
 @dataclass
 class SourceRecord:
-    """What is known of a source.
+    """The history of a source.
 
     Attributes:
-        likelihoods: the logarithm of how well each of SHARES explains what was measured.
-        pairs: how many pairs were judged; orders: how many of these give orders.
-        by_person: what a person said; None: nobody looked.
+        likelihoods: log likelihood of each of SHARES, given the measurements.
+        pairs: number of judged pairs; orders: number of these that give orders.
+        by_person: the owner's decision; None: there is none.
     """
 
     likelihoods: NDArray[np.float64] = field(default_factory=lambda: np.zeros(len(SHARES)))
@@ -189,7 +194,7 @@ class SourceRecord:
     by_person: bool | None = None
 
     def add(self, judged: ExemplarJudged) -> None:
-        """Take a judged pair into account."""
+        """Add a judged pair."""
         self.pairs += 1
         self.orders += judged.orders
         if judged.fit is not None and not judged.orders:
@@ -198,12 +203,12 @@ class SourceRecord:
 
     @property
     def foreign_share(self) -> float:
-        """Which share of its pairs has answers that belong to other queries, or to none, as far as anybody knows."""
+        """Estimated share of its pairs whose answers belong to other queries, or to none."""
         weights = np.exp(self.likelihoods - self.likelihoods.max())
         return float(weights @ SHARES / weights.sum())
 
     def doubt(self, judged: ExemplarJudged, source: str) -> str:
-        """Say why a pair of this source is not served; "" where nothing speaks against it."""
+        """Return why a pair of this source is not served; "" if nothing speaks against it."""
         if self.by_person is not None:
             return "" if self.by_person else f"a person said that {source!r} is not to be trusted"
         if judged.orders:
@@ -219,10 +224,10 @@ class SourceRecord:
         return f"its answer may not belong to its query ({known}): a risk of {risk:.0%}"
 
     def _risk(self, judged: ExemplarJudged) -> tuple[float, float]:
-        """Return how probably a pair was planted, and the share of its source's pairs whose answers are foreign.
+        """Return the probability that a pair was planted, and the estimated share of foreign pairs of its source.
 
-        Orders are not heard in every pair that gives them: as many as were heard may stand in others of that source,
-        and rather in those that sound somewhat like one.
+        Not every order is detected: other pairs of a source that gave orders may contain more of them, more likely
+        those that are similar to an order.
         """
         weights = np.exp(self.likelihoods - self.likelihoods.max())
         weights /= weights.sum()

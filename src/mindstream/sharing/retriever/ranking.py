@@ -1,17 +1,17 @@
-"""Ranks the exemplars of a pool: BM25, rare words, and the learned head.
+"""Rank the exemplars of a pool with a projection ("head") that is trained on labels of which exemplars help.
 
-What all questions of a pool have alike is taken off their vectors first, and of its exemplars' likewise: contextual
-embedders put every text near every other, and what is left tells texts apart (on six genres that share their topics
-training gains half as much without it).
+The mean question vector and the mean exemplar vector of the pool are subtracted before projection. Contextual
+embedders place all texts close together; without the subtraction, training gains half as much on six genres with
+shared topics.
 
-loss = -1/v Σ [y log σ(s) + (1 - y) log(1 - σ(s))] with the score s of the head (Gao 2024, 3.2).
+loss = -1/v Σ [y log σ(s) + (1 - y) log(1 - σ(s))], where s is the score of the head (Gao 2024, 3.2).
 
-The few steps are what keeps a matrix of 65,000 numbers from learning some hundred pairs by heart; going on from the
-version before would add them up. Plain descent with momentum moves along what many lessons share; Adam, which moves
-every number equally far, did worse on pairs that were kept aside.
+Each update starts from the untrained head and takes few steps, so that a matrix of 65,000 numbers does not memorise
+some hundred pairs. Gradient descent with momentum is used because Adam did worse on held-out pairs.
 
-Three sources, from the best: log-probabilities of a model (`likelihood`), what a model states (`does_it_help`), and
-here the one without a model: candidates whose answers are like Y make Y likely.
+Labels have three sources, best first: log-probabilities of a model (`Likelihood`), a model's own estimates
+(`Stated`), and `StandIn`, which needs no model: it assumes that candidates whose answers resemble the wanted answer
+make it likely.
 """
 
 from __future__ import annotations
@@ -39,24 +39,25 @@ from mindstream.text.words import terms
 
 Floats = NDArray[np.float32]
 LEARNED = 2 / 3
-"""How far the trained part counts. Alone it finds a genre as often, and copies from what it finds are worse where the
-manner is the same in all of a pool (ROUGE-L .17 instead of .19 on the published pairs)."""
+"""Weight of the trained part of the score. A weight of 1 finds the genre as often, but answers written from its results
+are worse where the whole pool has one style (ROUGE-L .17 instead of .19 on the published pairs)."""
 ONE_THREAD = 1 << 18
-"""Products of so many multiplications OpenBLAS does not share out."""
+"""OpenBLAS computes products of at most this many multiplications on one thread."""
 STEPS = 127
-"""A number of the matrix is kept as one of so many steps on each side of 0."""
+"""Quantisation: a matrix entry is stored as an integer from -STEPS to STEPS."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Head:
-    """What ranks, in training and in recall alike: s = scale · near + bias.
+    """The scoring function of training and recall: s = scale · near + bias.
 
-    near = ⅔ cos((x - x̄)W, (m - m̄)W) + ⅓ cos(x - x̄, m - m̄): the part that is never trained keeps what an answer is
-    about, where training has learned its manner.
+    near = ⅔ cos((x - x̄)W, (m - m̄)W) + ⅓ cos(x - x̄, m - m̄). The second term is never trained: it keeps the topic
+    of an answer, where training learns its style.
 
     Attributes:
-        matrix: W, width by width; not to be written to.
-        means: x̄ and m̄, a row each: of questions, and of what is embedded of exemplars; None: nothing is taken off.
+        matrix: W, width by width; read-only.
+        means: x̄ and m̄ as two rows, the mean vectors of questions and of embedded exemplars; None: nothing is
+            subtracted.
     """
 
     matrix: Floats
@@ -66,7 +67,7 @@ class Head:
 
     @classmethod
     def untrained(cls, width: int) -> Head:
-        """Return the head that ranks by the plain cosine."""
+        """Return the head that ranks by plain cosine."""
         return cls(np.eye(width, dtype=np.float32))
 
     @property
@@ -74,11 +75,11 @@ class Head:
         return len(self.matrix)
 
     def ask(self, questions: Floats) -> Floats:
-        """Return unit vectors of questions; their cosine with what `project` gives is the head's nearness."""
+        """Return unit vectors of questions; their cosine with the result of `project` is `near`."""
         return self._both(questions, 0)
 
     def project(self, vectors: Floats) -> Floats:
-        """Return unit vectors of exemplars; zeros stay zeros."""
+        """Return unit vectors of exemplars; zero vectors stay zero."""
         return self._both(vectors, 1)
 
     def _both(self, vectors: Floats, of: int) -> Floats:
@@ -114,15 +115,15 @@ class StoredWeights(TypedDict):
 
 
 def apart(vectors: Floats, mean: Floats) -> Floats:
-    """Take a mean off vectors, and scale what is left to length one; zeros stay zeros."""
+    """Subtract a mean from vectors and normalise the result; zero vectors stay zero."""
     return unit(np.where(vectors.any(axis=1, keepdims=True), vectors - mean, vectors))
 
 
 def multiply(left: Floats, right: Floats) -> Floats:
-    """Return the product of two matrices, in portions that OpenBLAS does on one thread.
+    """Return the product of two matrices, in portions that OpenBLAS computes on one thread.
 
-    Its threads wait for one another in loops: on a busy machine a product takes a hundred times as long, and recall,
-    which runs beside training, would wait with them.
+    The threads of OpenBLAS wait for each other in busy loops. On a busy machine a product then takes a hundred times
+    as long, and a recall that runs during training waits as well.
     """
     rows = max(1, ONE_THREAD // right.size)
     found = np.empty((len(left), right.shape[1]), np.float32)
@@ -132,11 +133,11 @@ def multiply(left: Floats, right: Floats) -> Floats:
 
 
 LEAST = 12
-"""The mean of fewer says more of them than of what they have alike."""
+"""Minimum number of vectors for a mean; the mean of fewer mostly describes the individual texts."""
 
 
 class AboutMean:
-    """The cosine without what all exemplars that may be served have alike: how a pool is ranked untrained."""
+    """Cosine after subtracting the mean of all exemplars that may be served: the ranking of an untrained pool."""
 
     def rank(self, candidates: Candidates, n: int) -> Ranking:
         rows = candidates.rows
@@ -150,10 +151,10 @@ class AboutMean:
 
 
 class ByHead:
-    """The head's nearness of every candidate; nothing is left to a shortlist of the plain cosine.
+    """Rank all candidates by the head (no shortlist by plain cosine).
 
-    One for each version and pool. What the head makes of a pool's vectors is kept for the next question; so is what it
-    was made of, since a vector may change.
+    One instance per version and pool. It caches the projected vectors of a pool, together with the vectors they were
+    computed from, since a vector may change.
     """
 
     def __init__(self, head: Head) -> None:
@@ -162,7 +163,7 @@ class ByHead:
 
     def rank(self, candidates: Candidates, n: int) -> Ranking:
         if len(candidates.question) != self._head.width or not candidates.question.any():
-            return Cosine().rank(candidates, n)  # of another embedder, or of none: the head cannot read it
+            return Cosine().rank(candidates, n)  # vectors of another embedder, or none: the head cannot read them
         rows = candidates.rows
         question = self._head.ask(candidates.question[None, :])[0]
         return best(rows, np.vecdot(self._projected(candidates.vectors(rows)), question), n)
@@ -185,7 +186,7 @@ TINY = np.float32(1e-8)
 
 
 class Vectors(NamedTuple):
-    """The vectors of a pool, row by row: of the questions as they are asked, and of what is embedded of the pairs."""
+    """The vectors of a pool, row by row: of the questions, and of the embedded texts of the pairs."""
 
     asked: Floats
     texts: Floats
@@ -196,7 +197,8 @@ class Vectors(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """What is learned from: row by row a prompt, a candidate (both by number), and 1 where that one helps, else 0."""
+    """A training batch, row by row: the number of a question, the number of a candidate, and 1 if the candidate helps,
+    else 0."""
 
     asked: Rows
     candidates: Rows
@@ -204,10 +206,10 @@ class Drawn(NamedTuple):
 
 
 class Learner:
-    """A head in training, from the untrained one.
+    """A head in training; it starts untrained.
 
     Args:
-        means: what is taken off questions and exemplars.
+        means: subtracted from questions and exemplars.
     """
 
     def __init__(self, means: Floats) -> None:
@@ -219,7 +221,7 @@ class Learner:
         self.taken = 0
 
     def step(self, vectors: Vectors, drawn: Drawn) -> None:
-        """Take one step on these rows; `vectors` are those of the whole pool."""
+        """Take one training step on these rows; `vectors` are those of the whole pool."""
         questions, asked = np.unique(drawn.asked, return_inverse=True)
         texts, candidates = np.unique(drawn.candidates, return_inverse=True)
         used = (apart(vectors.asked[questions], self._means[0]), apart(vectors.texts[texts], self._means[1]))
@@ -238,7 +240,7 @@ class Learner:
         self.taken += 1
 
     def head(self) -> Head:
-        """Return the head as it is now."""
+        """Return the current head."""
         return Head(self._matrix, float(self._line[0]), float(self._line[1]), self._means)
 
 
@@ -260,11 +262,11 @@ def _sigmoid(scores: Floats) -> Floats:
 
 
 ALIKE = 0.98
-"""Prompts with a higher cosine put the same problem."""
+"""Questions with a higher cosine than this count as the same problem."""
 
 
 class Pair(Protocol):
-    """A question and its answer; `id` is nobody else's."""
+    """A question and its answer; `id` is unique."""
 
     @property
     def id(self) -> str: ...
@@ -277,7 +279,7 @@ class Pair(Protocol):
 
 
 class Corpus:
-    """Pairs by number: 0, 1, 2 … as they came."""
+    """Pairs, numbered from 0 in the order of addition."""
 
     def __init__(self, width: int) -> None:
         self.pairs: list[Pair] = []
@@ -296,11 +298,11 @@ class Corpus:
 
     @property
     def vectors(self) -> Vectors:
-        """Return all vectors: views, not to be kept across `add`."""
+        """Return all vectors: views, valid until the next `add`."""
         return Vectors(self._asked.values, self._texts.values)
 
     def add(self, pair: Pair, asked_as: Floats, vector: Floats) -> int:
-        """Add a pair with the vector of its question, and that of what is embedded of it; return its number."""
+        """Add a pair with the vector of its question and the vector of its embedded text; return its number."""
         at = self._numbers[pair.id] = len(self.pairs)
         asked, answered = terms(pair.query), terms(pair.answer)
         self.pairs.append(pair)
@@ -313,24 +315,24 @@ class Corpus:
         return at
 
     def withdraw(self, ids: Iterable[str]) -> list[int]:
-        """Take pairs out: they are no candidates any more; return their numbers."""
+        """Exclude pairs from the candidates; return their numbers."""
         gone = [self._numbers[id_] for id_ in ids if id_ in self._numbers]
         self._withdrawn.update(gone)
         return gone
 
     def number(self, id_: str) -> int | None:
-        """Return the number of a pair that can be learned from; None: there is no such."""
+        """Return the number of a pair that may be learned from; None: there is no such pair."""
         at = self._numbers.get(id_)
         return at if at is not None and self.teaches(at) else None
 
     def teaches(self, at: int) -> bool:
-        """Tell whether a pair may be learned from: it was not taken out, and has an answer."""
+        """Return whether a pair may be learned from: it was not withdrawn and has an answer."""
         return at not in self._withdrawn
 
     def candidates(self, at: int, n: int) -> Rows:
-        """Return up to n pairs that may help with one: the nearest by BM25, none of the same problem.
+        """Return up to n candidates for a pair: the best by BM25, without pairs of the same problem.
 
-        Where words do not tell, chance does, keyed by the pair.
+        Ties are broken by a random number that is keyed by the pair's id.
         """
         pair = self.pairs[at]
         chance = np.random.default_rng(zlib.crc32(pair.id.encode())).random(len(self))
@@ -349,37 +351,37 @@ class Corpus:
 Basis = Literal["logprobs", "stated", "stand-in"]
 WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 LONGEST = 4_000
-"""So many characters of an answer are compared."""
+"""Maximum number of characters of an answer that are compared."""
 
 
 LONGEST_SHOWN = 1_500
-"""So many characters of a query, and of an answer, a model is shown."""
+"""Maximum number of characters of a query, and of an answer, that a model is shown."""
 
 
 def shortened(text: str) -> str:
-    """Return what a model is shown of a text."""
+    """Return the part of a text that a model is shown."""
     return text[:LONGEST_SHOWN].strip()
 
 
 class Unlikely(Protocol):
-    """Who says how unlikely an answer is."""
+    """A source of labels: how unlikely an answer is after a candidate."""
 
     @property
     def basis(self) -> Basis:
-        """What it goes by, for the trace."""
+        """Name of the source, recorded with the version."""
 
     async def p_not(self, pair: Pair, candidates: Sequence[Pair]) -> NDArray[np.float64]:
-        """Return for each candidate how unlikely the pair's answer is, given that example and the pair's query.
+        """Return for each candidate p(not Y | candidate, X), where X and Y are the pair's query and answer.
 
         Raises:
-            ModelError: the model cannot be had.
+            ModelError: the model is not available.
         """
 
 
 class StandIn:
-    """1 - (½ ROUGE-L + ½ cosine) of the candidate's answer and Y: no model is asked.
+    """1 - (½ ROUGE-L + ½ cosine) of the candidate's answer and Y; no language model is called.
 
-    A little above 1 where the cosine is below 0, so that what helps least can be told apart.
+    Above 1 where the cosine is negative, so that the least helpful candidates stay distinguishable.
     """
 
     basis: Basis = "stand-in"
@@ -395,7 +397,7 @@ class StandIn:
         return 1 - (0.5 * np.array(overlap) + 0.5 * near.astype(np.float64))
 
     def forget(self, ids: Sequence[str]) -> None:
-        """Let go of what is kept of these pairs' answers."""
+        """Drop the cached vectors of these pairs' answers."""
         for id_ in ids:
             self._vectors.pop(id_, None)
 
@@ -407,7 +409,7 @@ class StandIn:
 
 
 def rouge_l(one: str, other: str) -> float:
-    """Return ROUGE-L's F of two texts: words, or characters where a script has no spaces (Lin 2004)."""
+    """Return ROUGE-L's F of two texts: of words, or of characters in scripts without spaces (Lin 2004)."""
     first, second = tokens(one), tokens(other)
     if not first or not second:
         return 0.0
@@ -416,7 +418,7 @@ def rouge_l(one: str, other: str) -> float:
 
 @remember(1 << 12)
 def tokens(text: str) -> tuple[str, ...]:
-    """Return what ROUGE counts of a text."""
+    """Return the tokens that ROUGE compares."""
     return tuple(WORD.findall(text[:LONGEST].lower()))
 
 
@@ -425,7 +427,7 @@ class Labels:
     """Labels by one model, on one basis.
 
     Attributes:
-        of: gives, for a pair's id, p(not Y | candidate, X) by the candidate's id.
+        of: returns for a pair's id p(not Y | candidate, X) by the candidate's id.
     """
 
     basis: Basis
@@ -434,17 +436,18 @@ class Labels:
 
 
 CHECKED = 48
-"""At most so many of the newest lessons tell whether an update holds."""
+"""Maximum number of lessons, the newest, that are held out to check an update."""
 LEAST_CHECKED, ENOUGH_CHECKED = 8, 24
-"""At least so many do; a pool that has not three times as many lessons learns from all, and every update holds. A third
-of the lessons does until there are enough: with eight of 66, chance refused one good update in three."""
+"""Minimum number of lessons that are held out; a pool with fewer than three times as many learns from all, and accepts
+every update. Between the two limits a third of the lessons is held out: with 8 of 66, one good update in three was
+rejected by chance."""
 WHOLE, BATCH = 192, 48
-"""A step is taken on all lessons where there are no more than this; else on so many, drawn anew for each step."""
+"""Up to this many lessons, each step uses all of them; beyond, each step draws a new batch of BATCH."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """A pair's candidates, for each whether it is one of those that help most, and those that are learned from."""
+    """A pair's candidates, for each whether it is among the most helpful, and the candidates that are learned from."""
 
     candidates: Rows
     helps: NDArray[np.bool_]
@@ -452,12 +455,12 @@ class Lesson:
 
 
 class Checked(NamedTuple):
-    """How a head does on what was held out; of two, the better one is greater.
+    """The result of a head on held-out lessons; of two results the better one is greater.
 
     Attributes:
-        first: how often what it ranks first is among what helps most.
-        above: how often what helps most is ranked above what does not; it decides where `first` is the same, so that
-            many small steps that each change no first place cannot lead astray.
+        first: share of lessons in which the candidate ranked first is among the most helpful.
+        above: share of (helpful, not helpful) pairs that are in the right order; it decides where `first` is equal,
+            so that many small steps that change no first place cannot drift.
     """
 
     first: float
@@ -465,10 +468,10 @@ class Checked(NamedTuple):
 
 
 class Lessons:
-    """Lessons by the number of the pair that they are about; a newer one replaces what was known of it.
+    """Lessons by the number of their pair; a newer lesson replaces an older one of the same pair.
 
-    The newest are held out, and learned from when others are newer: so no version has seen what its successor is
-    checked by, and in the end everything is learned from.
+    The newest are held out, and learned from once others are newer. So no version has learned from the lessons that
+    its successor is checked by, and every lesson is eventually learned from.
     """
 
     def __init__(self, taken: int, held_out: float) -> None:
@@ -479,21 +482,21 @@ class Lessons:
         self._whole: Drawn | None = None
 
     def __len__(self) -> int:
-        """Return how many are learned from."""
+        """Return how many lessons are learned from."""
         known = len(self._known)
         if known < 3 * LEAST_CHECKED:
             return known
         return known - min(CHECKED, max(min(ENOUGH_CHECKED, known // 3), int(self._held_out * known)))
 
     def add(self, at: int, candidates: Rows, p_not: NDArray[np.float64]) -> None:
-        """Keep which of a pair's candidates help, most and least."""
+        """Record which of a pair's candidates help most and least."""
         order = np.argsort(p_not, kind="stable")
         taken = candidates[np.concatenate([order[: self._half], order[-self._half :]])]
         self._known[at] = Lesson(candidates, p_not <= p_not[order[self._half - 1]], taken)
         self._whole = None
 
     def withdraw(self, rows: Iterable[int]) -> None:
-        """Forget what is about these pairs, or of them."""
+        """Remove the lessons of these pairs, and these pairs from the candidates of others."""
         gone = np.array(list(rows), np.int64)
         for at, lesson in list(self._known.items()):
             left = ~np.isin(lesson.candidates, gone)
@@ -504,7 +507,7 @@ class Lessons:
         self._whole = None
 
     def draw(self, chance: Generator) -> Drawn:
-        """Draw what a step is taken on."""
+        """Return the batch of one training step."""
         if self._whole is None:
             learned = list(self._known.items())[: len(self)]
             pairs = np.array([at for at, _ in learned], np.int64)
@@ -517,7 +520,7 @@ class Lessons:
         return Drawn(*(each[rows] for each in self._whole))
 
     def check(self, head: Head, vectors: Vectors) -> Checked:
-        """Tell how a head ranks the candidates of the pairs held out; nothing where there are none."""
+        """Return how a head ranks the candidates of the held-out lessons; zeros if there are none."""
         trials = list(self._known.items())[len(self) :]
         if not trials:
             return Checked(0.0, 0.0)
@@ -594,15 +597,15 @@ class Version(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How it learns.
+    """Training parameters.
 
     Attributes:
-        candidates: so many of the pool are weighed at an admission (the source's n; its 10 lowers P@1).
-        taken: of these, half so many that help most and half so many that help least are learned from (the source's v).
-        again: so many exemplars of before are weighed anew at each admission, in turn, since the pool has grown.
-        steps: so many steps of training are taken at an admission.
-        update: so many steps, always from the untrained head, are an update; more learn the lessons by heart.
-        held_out: the share of lessons, the newest, that tell whether an update helps and are learned from later.
+        candidates: number of candidates labelled at an admission (the paper's n; its value of 10 lowers P@1).
+        taken: number of candidates learned from, half of them the most helpful, half the least (the paper's v).
+        again: number of earlier exemplars that are labelled again at each admission, in turn, since the pool has grown.
+        steps: training steps per admission.
+        update: training steps of an update, always from the untrained head; more steps memorise the lessons.
+        held_out: share of lessons, the newest, that check an update and are learned from later.
     """
 
     candidates: int = 60
@@ -614,13 +617,14 @@ class Recipe:
 
 
 class LearnedRetriever:
-    """Learns from admissions, one at a time, and hands out the policy that ranks now.
+    """Learn from admissions, one at a time, and provide the current ranking policy.
 
     Args:
-        unlikely: who says how much a candidate helps, without a model; None: the stand-in.
-        labels: what a model has said, instead: a pair that it has not read teaches nothing.
-        text_of: what of a pair is embedded; its query as it is unless told otherwise.
-        on_version: told of each new version, to write it where the pool is.
+        unlikely: source of labels without a model; None: `StandIn`.
+        labels: labels by a model, used instead; a pair without labels teaches nothing.
+        text_of: the part of a pair that is embedded; by default its query.
+        on_version: called with each new version.
+        on_weighing: called before each pair is labelled by `unlikely`; what it raises ends the training.
     """
 
     def __init__(
@@ -649,14 +653,14 @@ class LearnedRetriever:
 
     @property
     def policy(self) -> Policy:
-        """How the pool is ranked now: of one version, which never changes."""
+        """The ranking policy of the current version."""
         return self._policy
 
     def adopt(self, version: Version) -> None:
-        """Go on from a version that was kept, or that another process made.
+        """Continue from a stored version, or from one that another process made.
 
         Raises:
-            InputError: it is of another embedder.
+            InputError: it belongs to another embedder.
         """
         if (version.embedder, version.head.width) != (self._embedder.name, self.version.head.width):
             raise InputError(
@@ -669,7 +673,7 @@ class LearnedRetriever:
         self._policy = ByHead(version.head)
 
     async def seed_with(self, pairs: Iterable[Pair]) -> None:
-        """Take in what a pool begins with, then learn from each of it: every one may help every other."""
+        """Add the initial pairs of a pool, then learn from each of them with all others as candidates."""
         new = [pair for pair in pairs if pair.id not in self._corpus]
         rows = await self._add(new)
         for at in self._chance.permutation(rows).tolist():
@@ -678,7 +682,7 @@ class LearnedRetriever:
             self._learn(new[-1].id)
 
     async def admitted(self, pair: Pair) -> None:
-        """Learn from an exemplar that was admitted; recall goes on by the version of before meanwhile."""
+        """Learn from one admitted exemplar."""
         if pair.id not in self._corpus:
             (at,) = await self._add([pair])
             for row in (at, *self._again(at)):
@@ -707,7 +711,7 @@ class LearnedRetriever:
         return [self._corpus.add(*each) for each in zip(pairs, asked, vectors, strict=True)]
 
     def _again(self, below: int) -> list[int]:
-        """Return whose turn it is to be weighed anew."""
+        """Return the pairs whose turn it is to be labelled again."""
         turns = [(self._next_again + i) % below for i in range(min(self.recipe.again, below))] if below else []
         self._next_again += len(turns)
         return turns
@@ -718,7 +722,7 @@ class LearnedRetriever:
             self._on_version(version)
 
     async def _weigh(self, at: int) -> None:
-        """Find how much a pair's candidates help; it teaches nothing where too few are known."""
+        """Label a pair's candidates. The pair teaches nothing if too few candidates have labels."""
         if not self._corpus.teaches(at):
             return
         candidates, p_not = await self._weighed(at)
@@ -738,9 +742,10 @@ class LearnedRetriever:
         return rows, await self._unlikely.p_not(pair, [self._corpus.pairs[row] for row in rows])
 
     def learn(self, admitted: str) -> Version | None:
-        """Train on what was weighed; return the new version, or None where an update is not whole or not good enough.
+        """Train on the lessons; return the new version, or None while an update is incomplete or if it is worse than
+        the current version on held-out lessons.
 
-        It reads what nobody else changes meanwhile, so it may run in a thread.
+        It may run in a thread, as long as nothing else changes this retriever.
         """
         if not len(self._lessons):
             return None
