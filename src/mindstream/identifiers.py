@@ -14,7 +14,7 @@ INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-"""Characters that have no glyph of their own (Unicode: Default_Ignorable_Code_Point)."""
+"""Characters without a glyph of their own (Unicode: Default_Ignorable_Code_Point)."""
 
 
 _JOINERS = re.compile("[\u00ad\u115f\u1160\u200c\u200d\u3164\ufe00-\ufe0f\uffa0]")

@@ -1,8 +1,9 @@
-"""What a person may set, and from where: flags, then the environment, then one TOML file, then the defaults.
+"""Settings from flags, the environment, one TOML file, and defaults, in this order.
 
-The file is the one that --settings or MINDSTREAM_SETTINGS names, else ~/.config/mindstream/settings.toml. Its keys are
-the fields of `Settings`; paths in it start from its own folder. A mindstream.toml in the working directory is read only
-where it is named: whoever wrote that folder could else choose who gets to hear the talk, and in whose words it is led.
+The file is the one that --settings or MINDSTREAM_SETTINGS names, else ~/.config/mindstream/settings.toml. Its keys
+are the fields of `Settings`; relative paths in it start from its folder. A mindstream.toml in the working directory
+is read only if it is named: otherwise the author of a downloaded folder could choose the model that gets the
+conversation, and its prompts.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ DEFAULT, RULES = "default", "rules"
 SECONDS = Field(gt=0, allow_inf_nan=False)
 FILE_VARIABLE = "MINDSTREAM_SETTINGS"
 HERE = "mindstream.toml"
-"""A settings file that may lie in the working directory; see `Chosen.unread`."""
+"""A settings file in the working directory; see `Chosen.unread`."""
 MOST_BYTES = 100_000
-"""The largest settings file."""
+"""Maximum size of a settings file."""
 OTHER_VARIABLES = frozenset({FILE_VARIABLE, "MINDSTREAM_DEBUG", "MINDSTREAM_WEBHOOK_SECRET"})
 TABLES = ("memory", "context", "patience_s")
 """Fields that an environment variable may set as JSON."""
@@ -56,7 +57,7 @@ EXPECTED: Mapping[str, str] = {
     "dict_type": "a table is expected",
     "path_type": "a path is expected",
 }
-"""What a value must be, by the type of Pydantic's finding."""
+"""The expected value, by the type of Pydantic's error."""
 
 
 def _data() -> Location:
@@ -66,24 +67,24 @@ def _data() -> Location:
 
 
 class Settings(BaseModel):
-    """All that can be set.
+    """All settings.
 
     Attributes:
         data: a folder, or the URL of a PostgreSQL database.
-        model: who answers for every role that `roles` does not name; where neither names anybody, stand-ins answer.
-        fallback: who answers in the place of a model that fails: `rules`, or another model; nobody, unless it is named.
-        patience_s: how long a model may be silent, before its first word and between two, of all models or by name;
-            else one minute and half of one, on this machine and beside it five minutes and two.
-        prompts: a folder with a person's own words for prompts.
-        context: how many tokens fit into a model's window, of all models or by name; longer requests are cut.
-        keep_prompts: what models were asked and answered is kept in the log, word by word, beside what it cost.
+        model: the model of every role that `roles` does not name; without either, the rule-based default answers.
+        fallback: the model that answers if another one fails: `rules`, or a model; none unless it is set.
+        patience_s: timeout until a model's first word and between two, for all models or by name; by default one
+            minute and half a minute, for models on this machine five minutes and two.
+        prompts: a folder with the user's own prompt texts.
+        context: size of a model's window in tokens, for all models or by name; longer requests are cut.
+        keep_prompts: store prompts and replies in the log, verbatim, next to their costs.
         reranker: the second stage of recall: none, model, cross:NAME.
-        embedder: makes the vectors of new memories; one that has vectors keeps its own, unless this is set.
+        embedder: embeds new memories; a memory with vectors keeps its own embedder, unless this is set.
         memory: how memories recall, and whether they decay (see memory/policy): retention, base, cap_s, …
-        timezone: where the user lives, as Europe/Berlin; "": as this machine, in `chat`, and else nobody knows.
-        deadline_s: how long the Talker waits for the Reasoner before it speaks without it.
-        budget_calls, budget_tokens, budget_usd: what models may spend: of a life in all, else while a command runs.
-        redact: who takes out of what comes in what says who somebody is (text/personal); "": nobody.
+        timezone: the user's time zone, as Europe/Berlin; "": that of this machine in `chat`, otherwise unknown.
+        deadline_s: how long the Talker waits for the Reasoner before it answers without it.
+        budget_calls, budget_tokens, budget_usd: limits of model usage: of a life in total, otherwise of one command.
+        redact: the redactor of personal data in inbound text (text/personal); "": none.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -116,27 +117,27 @@ class Settings(BaseModel):
 
     @property
     def models(self) -> dict[str, str]:
-        """The table role -> model, the default first where there is one."""
+        """The models by role; the default first if there is one."""
         named = {DEFAULT: self.model} if self.model else {}
         return named | self.roles or {DEFAULT: RULES}
 
     @property
     def named_embedder(self) -> str | None:
-        """The embedder, where one is set; None: each memory's own (memory/recall/embedding)."""
+        """The embedder if one is set; None: each memory's own (memory/recall/embedding)."""
         return self.embedder if "embedder" in self.model_fields_set else None
 
     @property
     def only_stand_ins(self) -> bool:
-        """No model is named for any role."""
+        """Whether no role has a model."""
         return set(self.models.values()) == {RULES}
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """Settings, and where each that is not a default came from: a flag, a variable's name, a file.
+    """Settings, and the source of each that is not a default: a flag, a variable, or a file.
 
     Attributes:
-        unread: a settings file in the working directory that nobody named.
+        unread: a settings file in the working directory that was not read.
     """
 
     settings: Settings
@@ -146,10 +147,10 @@ class Chosen:
 
 
 def choose(flags: Mapping[str, object] | None = None) -> Chosen:
-    """Gather the settings; a flag that is None was not given.
+    """Collect the settings; a flag that is None was not given.
 
     Raises:
-        SettingsError: something does not fit; the message says where it stands.
+        SettingsError: a value is invalid; the message names its source.
     """
     file = settings_file()
     layers: list[tuple[Callable[[str], str], dict[str, Any]]] = [
@@ -181,7 +182,7 @@ def flag_of(name: str) -> str:
 
 
 def settings_file() -> Path | None:
-    """Find the settings file: the one that is named, else the person's own; None where there is none."""
+    """Return the settings file: the named one, else the user's own; None if there is none."""
     if named := variable(FILE_VARIABLE):
         return _path(named, f"--settings or {FILE_VARIABLE}")
     config = own_folder("XDG_CONFIG_HOME", ".config")
@@ -189,17 +190,17 @@ def settings_file() -> Path | None:
 
 
 def unknown_variables() -> dict[str, str]:
-    """Return the environment variables with our prefix that are not read, with the names that may be meant, or ""."""
+    """Return environment variables with our prefix that are not settings, each with a similar setting or ""."""
     known = {PREFIX + name.upper() for name in Settings.model_fields} | OTHER_VARIABLES
     unknown = sorted(name for name in os.environ if name.upper().startswith(PREFIX) and name not in known)
     return {name: next(iter(difflib.get_close_matches(name.upper(), known, 1, 0.85)), "") for name in unknown}
 
 
 def role(text: str, origin: str = "--role") -> tuple[str, str]:
-    """Read `ROLE=MODEL`.
+    """Parse `ROLE=MODEL`.
 
     Raises:
-        SettingsError: it has no such form.
+        SettingsError: it has another form.
     """
     name, equals, model = text.partition("=")
     if not (equals and name.strip() and model.strip()):
@@ -210,16 +211,16 @@ def role(text: str, origin: str = "--role") -> tuple[str, str]:
 
 
 def shown(value: object) -> str:
-    """Write a value for an error message: shortened, and without the password of a URL in it."""
+    """Format a value for an error message: shortened, and without the password of a URL."""
     text = re.sub(r"//[^/@\s]*@", "//***@", repr(value) if isinstance(value, str) else str(value))
     return text if len(text) <= 80 else f"{text[:77]}…"
 
 
 def one_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Make a table of a JSON object's entries (`object_pairs_hook`).
+    """Build a table from a JSON object's entries (`object_pairs_hook`).
 
     Raises:
-        KeyError: a key is there twice.
+        KeyError: a key occurs twice.
     """
     table = dict(pairs)
     if len(table) < len(pairs):
@@ -229,12 +230,12 @@ def one_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _tidied(layer: Mapping[str, Any], origin: Callable[[str], str]) -> dict[str, Any]:
-    """Return the values of a layer without white space around texts, which scripts with CRLF leave there.
+    """Strip texts of a layer, since scripts with CRLF leave white space there.
 
-    An empty text switches off what is off by default; in a file it leaves unset what has no default.
+    An empty text switches off a setting that is off by default; in a file it leaves a setting without a default unset.
 
     Raises:
-        SettingsError: an empty text is given for what always has a value.
+        SettingsError: an empty text is given for a setting that always has a value.
     """
     tidied: dict[str, Any] = {}
     for name, value in layer.items():
@@ -264,10 +265,10 @@ def _of_environment() -> dict[str, Any]:
 
 
 def _of_json(text: str, where: str) -> Any:
-    """Return what a variable says as JSON.
+    """Parse a variable as JSON.
 
     Raises:
-        SettingsError: it is none, or names a key twice.
+        SettingsError: it is invalid, or a key occurs twice.
     """
     try:
         return json.loads(text, object_pairs_hook=one_each)
@@ -303,7 +304,7 @@ def _of_file(file: Path) -> dict[str, Any]:
 
 
 def _table(layer: Mapping[str, Any], origin: str) -> dict[str, str]:
-    """Return what a layer says of who answers, role -> model."""
+    """Return the models that a layer names, by role."""
     roles = layer.get("roles", {})
     if isinstance(roles, str) and roles.lstrip().startswith("{"):
         roles = _of_json(roles, origin)
@@ -352,7 +353,7 @@ def _checked(values: Mapping[str, Any], origins: Mapping[str, str]) -> Settings:
 
 
 def _finding(found: ErrorDetails, origins: Mapping[str, str]) -> str:
-    """Say where a value is, what is expected there, and what was found."""
+    """Describe an invalid value: where it is, what is expected, and what was found."""
     name = str(found["loc"][0])
     inner = [str(each) for each in found["loc"][1:] if not str(each).startswith(("constrained-", "dict["))]
     where = ".".join([_place(name, origins.get(name, name)), *inner])

@@ -1,4 +1,4 @@
-"""Drops what another process has erased, within LOOK_S: columns in memory and on disk, texts, open minds.
+"""Apply erasures of other processes within LOOK_S: columns in memory and on disk, texts, open minds.
 
 A PostgreSQL store announces erasures at once (`heeding`); otherwise the store is polled.
 """
@@ -76,7 +76,7 @@ class ErasureWatch:
 
 @contextlib.asynccontextmanager
 async def watching(store: TellsErasures) -> AsyncIterator[None]:
-    """Look whenever it is told of an erasure, and every LOOK_S, while the block runs."""
+    """Look at each announced erasure, and every LOOK_S seconds, while the block runs."""
     watch, told = ErasureWatch(store), asyncio.Event()
     with contextlib.suppress(StorageError):  # it begins with the first look
         await watch.begin()  # before anything is read here

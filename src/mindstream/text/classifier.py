@@ -47,11 +47,6 @@ def views(text: str) -> tuple[View, ...]:
     return _view("w", _words(plain)), _view("c", _characters(plain))
 
 
-def hash_gram(gram: str) -> int:
-    """Return the hash of an n-gram, with the name of its view before it, as used in files of weights."""
-    return zlib.crc32(gram.encode())
-
-
 class Classifier:
     """A binary classifier.
 

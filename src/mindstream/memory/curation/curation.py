@@ -1,4 +1,4 @@
-"""Care of a stream: corrections, where things come from, the archive, another embedder."""
+"""Maintenance of a stream: corrections, evidence, history, the archive, new embedders, sessions."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 
 BATCH = 256
 DEEPEST = 100
-"""So many levels of evidence are followed down."""
+"""Maximum depth of an evidence tree."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A record and what it was drawn from.
+    """A record with its evidence.
 
     Attributes:
-        missing: ids of evidence that is not there: erased, or never a record of this stream.
-        cut: its own evidence is left out here: it stands elsewhere in the tree, or lies too deep.
+        missing: ids of evidence that does not exist: erased, or never a record of this stream.
+        cut: its evidence is left out here: it is elsewhere in the tree, or too deep.
     """
 
     record: Record
@@ -51,14 +51,14 @@ class Drawn:
 
 @traced(genai.UPDATE_MEMORY, "old", tell_changed)
 async def supersede(stream: Stream, old: str, text: str, *, by: str = "", evidence: Sequence[str] = ()) -> Record:
-    """Write the correction of a record and end the old one, in one commit.
+    """Write the correction of a record and end the old record, in one commit.
 
-    The new record has all other fields of the old one: when it holds, importance, keywords, data, session. It may
-    differ in letter case or punctuation only; with the very text of the old one nothing is written. If another record
-    says the new text already, that one takes the old one's place.
+    The new record keeps all other fields: validity, importance, keywords, data, session. It may differ in letter
+    case or punctuation alone; if the text is identical nothing is written. If another record already has the new
+    text, that one takes the place of the old one.
 
     Raises:
-        InputError: there is no such record, or it is history already, or it is a version of a belief or plan.
+        InputError: the record does not exist, is already history, or is a version of a belief or plan.
     """
     text = (await intake.cleaned(checked_text(text))).text
     while True:
@@ -82,13 +82,13 @@ async def supersede(stream: Stream, old: str, text: str, *, by: str = "", eviden
 
 @traced(genai.UPDATE_MEMORY, "old", tell_changed)
 async def replace(stream: Stream, old: str, new: RecordDraft | None, *, by: str = "") -> Record | None:
-    """End a record and, where `new` is given, write what takes its place, in one commit; the old one is history.
+    """End a record and, if `new` is given, write its replacement, in one commit; the old record becomes history.
 
-    Unlike `supersede` it may change all of it, or letter case or `data` alone. None: nothing takes its place.
+    Unlike `supersede`, it can change every field. None: there is no replacement.
 
     Raises:
-        InputError: there is no such record, or it is history already (somebody may have been first), or it is a version
-            of a belief or plan.
+        InputError: the record does not exist, is already history (perhaps since a moment ago), or is a version of a
+            belief or plan.
     """
     draft = new and dataclasses.replace(new, evidence=(old, *new.evidence))
     while True:
@@ -126,7 +126,8 @@ async def _correctable(stream: Stream, id_: str) -> Record:
 
 
 async def _corrected(stream: Stream, old: Record, text: str, by: str, evidence: Sequence[str], now: Moment) -> Record:
-    """Return the correction of a record; it begins at `now`, where the old one ends, unless that says when it began."""
+    """Build the correction of a record. It begins at `now`, where the old one ends, unless the old one says when it
+    began."""
     about = old.about and Triple(old.about.subject, old.about.predicate, text[:200])
     new = RecordDraft(
         text=text,
@@ -146,9 +147,9 @@ async def _corrected(stream: Stream, old: Record, text: str, by: str, evidence: 
 
 
 async def evidence_of(stream: Stream, id_: str) -> Drawn:
-    """Return a record with what it was drawn from, and that with its own evidence, down to what was seen.
+    """Return a record with its evidence, recursively down to observations.
 
-    The evidence of a record stands in the tree once, where it is nearest to the top, and at most DEEPEST levels down.
+    The evidence of a record is in the tree once, where it is nearest to the top, and at most DEEPEST levels down.
 
     Raises:
         InputError: there is no such record.
@@ -178,7 +179,7 @@ async def evidence_of(stream: Stream, id_: str) -> Drawn:
 
 
 async def read_history(stream: Stream, id_: str) -> list[Record]:
-    """Return the wordings that led to a record and came after it, oldest first.
+    """Return all wordings that led to a record and followed it, oldest first.
 
     Raises:
         InputError: there is no such record.
@@ -200,17 +201,16 @@ async def read_history(stream: Stream, id_: str) -> list[Record]:
 
 
 async def archive(stream: Stream) -> list[Record]:
-    """Return what is forgotten, in the order of writing."""
+    """Return the archived records, in the order of writing."""
     return await stream.store.records(stream.key, await _forgotten(stream, OPEN))
 
 
 @traced(genai.DELETE_MEMORY, "before", lambda _, gone: {genai.RECORDS: gone})
 async def purge(stream: Stream, before: Time | None = None) -> int:
-    """Delete for good what was forgotten before a moment (None: all that is forgotten); return how many.
+    """Permanently delete records that were archived before a moment (None: all archived records); return their number.
 
-    Their words go from the log and from what was drawn from them, too (see memory/store/erasure), and from the file's
-    bytes.
-    What the user said in a chat stands: that is another record, and never fades.
+    Their words are also deleted from the log, from records derived from them (memory/store/erasure), and from the
+    file's bytes. The user's messages in a conversation stay: they are separate records and are never archived.
     """
     ids = await _forgotten(stream, OPEN if before is None else moment(before, "before"))
     if not ids:
@@ -222,10 +222,10 @@ async def purge(stream: Stream, before: Time | None = None) -> int:
 
 
 async def finish_erasure(stream: Stream, unembedded: Sequence[str], *, compact: bool = True) -> str:
-    """Remove what was erased from the bytes of the files; return why it is still there, "" if it is not.
+    """Remove erased data from the bytes of the files; return why that is still pending, or "".
 
-    The deletion is committed, so a file that is in use is no error: the next compaction or opening finishes it.
-    `unembedded`: records that had no vector before. Others lost some of their words, and get a new vector.
+    The deletion is committed, so a file in use is not an error: the next compaction or opening finishes it.
+    `unembedded`: records that had no vector before; others lost words and get a new vector.
     """
     pending = ""
     if compact:
@@ -249,13 +249,13 @@ async def _forgotten(stream: Stream, before: Moment) -> list[str]:
 
 
 async def reembed(stream: Stream, batch: int = BATCH, tell: Callable[[int], None] = lambda _: None) -> int:
-    """Give each record that has none a vector of the stream's embedder, a batch a commit; return how many got one.
+    """Give every record without a vector of the stream's embedder one, in batches; return how many got one.
 
-    It may be broken off and gone on with. `tell` hears how many are done. A text that the embedder refuses keeps its
-    record without a vector of it, and a row `error` of the log names the record; no other is held up by it.
+    It can be interrupted and repeated. `tell` is called with the number of records done. If the embedder refuses a
+    text, its record stays without a vector and an `error` row of the log names it; other records are not affected.
 
     Raises:
-        ModelError: the embedder fails for every text; what is done is kept.
+        ModelError: the embedder fails for every text; completed batches are kept.
     """
     done = await _embed(stream, list((await stream.columns()).ids), batch, tell)
     stream.vectors_of = ""
@@ -283,16 +283,16 @@ async def _embed(
 
 
 OPENING = 100
-"""So many characters of its first line say how a session began."""
+"""Maximum number of characters of a session's first record that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A session (an episode): its talk, or what was observed in it.
+    """A session (an episode): a conversation, or a series of observations.
 
     Attributes:
-        lines: how many records it has.
-        opening: the beginning of the first one; `seq`: its row of the log (0: it has none).
+        lines: its number of records.
+        opening: the beginning of its first record; `seq`: that record's row of the log (0: none).
     """
 
     name: str
@@ -304,7 +304,7 @@ class Session:
 
 
 async def list_sessions(stream: Stream) -> list[Session]:
-    """Return the sessions of a stream, in the order in which they began: from its columns, and a text of each."""
+    """Return the sessions of a stream in order of their beginning, from its columns and one text each."""
     columns = await stream.columns()
     there = np.flatnonzero((columns.group.values >= 0) & (columns.forgotten.values == OPEN))
     episodes = columns.episode.values[there]
@@ -327,12 +327,12 @@ async def list_sessions(stream: Stream) -> list[Session]:
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """What a correction came to.
+    """The result of a correction.
 
     Attributes:
-        record: the new one; `superseded` is history.
-        drawn: records that hold, and were drawn from the old one.
-        items: what beliefs and plans hold that rests on it, or on what it was drawn from in some of the same words.
+        record: the new record; `superseded` is history.
+        drawn: current records that were derived from the old one.
+        items: items of beliefs and plans that are based on the old record, or share evidence and words with it.
     """
 
     record: Record
@@ -344,7 +344,7 @@ class Correction:
 async def correct(
     stream: Stream, old: str, text: str, *, by: str = "", evidence: Sequence[str] = (), wake: NewWork | None = None
 ) -> Correction:
-    """Correct a record, log that, and return who believed the old one; `wake`: reasoners that are to know.
+    """Correct a record, log it, and return what was based on the old one; `wake`: reasoners to be notified.
 
     Raises:
         InputError: see `supersede`.
@@ -365,7 +365,7 @@ async def correct(
 
 
 def _rests(item: SlotItem, old: Record) -> bool:
-    """Tell whether an item rests on a record, or says some of its words and was drawn from what it was drawn from."""
+    """Return whether an item is based on a record, or shares both evidence and words with it."""
     if old.id in item.evidence:
         return True
     return not {*item.evidence}.isdisjoint(old.evidence) and not {*terms(item.text)}.isdisjoint(terms(old.text))

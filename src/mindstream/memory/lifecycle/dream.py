@@ -1,4 +1,4 @@
-"""From these fragments of information, make a dream (the M0, M1, M2 system), and the rule that makes a modest one."""
+"""The prompt that makes a dream of archived records (the M0, M1, M2 system), and its rule-based default."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Dream(Prompt[str]):
 
 @rule(Dream)
 def join_fragments(ask: Dream) -> str:
-    """Join the fragments, one leading into the next."""
+    """Join the fragments in order."""
     pieces = [_piece(text) for text in ask.fragments[:MOST]]
     if sum(bool(re.search(r"[\u3040-\u30ff\u3400-\u9fff]", piece)) for piece in pieces) * 2 > len(pieces):
         return "我梦见：" + "；然后，".join(pieces) + ("……" if len(ask.fragments) > MOST else "。")

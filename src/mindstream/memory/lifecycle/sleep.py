@@ -1,7 +1,7 @@
-"""Sleep: tidy memory, stay efficient; and the dream that comes of what is forgotten (the M0, M1, M2 system).
+"""Sleep: decay, a dream of what is archived, importance ratings, merging, expiry (the M0, M1, M2 system).
 
-Each step is one commit, with the `Slept` event that tells it. So a sleep can be broken off anywhere, and one that was
-begun for a row of the log is taken up where it was: what stands in the log after that row is not done again.
+Each step is one commit with its `Slept` event. So a sleep can be interrupted anywhere, and one that was started for
+a row of the log is continued: steps in the log after that row are not repeated.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 
 DRAWN, BATCH = 20, 256
 LONGEST, MOST = 1000, 100
-"""So many characters of a fragment, and so many fragments, are given to who dreams."""
+"""Maximum number of characters of a fragment, and of fragments, that the dreaming model gets."""
 LATELY = 500
-"""So many rows of the log back the end of the last sleep is looked for first, then eight times as many."""
+"""Number of rows of the log in which the end of the last sleep is looked for first; then eight times as many."""
 LAST = "compaction"
 ATTEMPTS = 5
 CODES = [KIND_CODES[kind] for kind in FADING]
 
 
 class Dreamt(NamedTuple):
-    """A dream, who dreamt it, and whether words of strangers stand in it that were not in what was forgotten."""
+    """A dream, the model that made it, and whether it contains untrusted text that was not in the archived records."""
 
     text: str
     model: str
@@ -51,11 +51,11 @@ class Dreamt(NamedTuple):
 
 
 Compose = Callable[["Model", Sequence[Record]], Awaitable[Dreamt]]
-"""Makes a dream of what was forgotten; raises ModelError where nobody can."""
+"""Makes a dream of archived records; raises ModelError if the model fails."""
 
 
 class Draw(NamedTuple):
-    """What a sleep looks at: how many records, those that lose a level by it, and those that are held better for it."""
+    """The records that a sleep changes: number drawn, those that lose a level, and those that are strengthened."""
 
     looked_at: int
     weaker: Sequence[Revision]
@@ -68,7 +68,7 @@ class Draw(NamedTuple):
 
 @dataclass
 class Night:
-    """One sleep: of which stream, with which models, behind which fence, and the steps that are done."""
+    """One sleep: its stream, models, fence, and completed steps."""
 
     stream: Stream
     model: Model
@@ -78,7 +78,7 @@ class Night:
     steps: dict[str, Logged] = field(default_factory=dict)
 
     async def look_back(self) -> None:
-        """Find what was done already of a sleep that was begun for the same row of the log."""
+        """Find the completed steps of a sleep that was started for the same row of the log."""
         if not self.cause:
             return
         for row in await self.stream.store.events(self.stream.key, self.cause, ["slept"]):
@@ -88,14 +88,14 @@ class Night:
                 self.steps.setdefault(row.event.step, row)
 
     async def write(self, event: Slept, records: Sequence[Record] = (), revisions: Sequence[Revision] = ()) -> None:
-        """Commit a step with all that it changes."""
+        """Commit a step with its changes."""
         begun = self.steps.get("fading")
         event = event.model_copy(update={"cause": begun.seq if begun else self.cause})
         entry = Entry(event, "sleep", tuple(records))
         [self.steps[event.step]] = await self.stream.commit(entry, revisions=revisions, fence=self.fence)
 
     def step(self, name: str) -> Slept:
-        """Return what was told of a step that is done."""
+        """Return the event of a completed step."""
         event = self.steps[name].event
         assert isinstance(event, Slept)
         return event
@@ -111,22 +111,22 @@ async def sleep(
     fence: Fence | None = None,
     compose: Compose | None = None,
 ) -> str:
-    """Let n random records fade, dream of what is forgotten, keep house; return the dream, or "".
+    """Let n random records decay, dream of those that are archived, and tidy up; return the dream, or "".
 
     A memory that keeps everything (memory/policy) archives, merges and dreams nothing: importance is rated, and the
     store is compacted.
 
-    A model that fails costs its step only: what is forgotten stays forgotten, and no dream is written.
+    If a model fails, only its step is lost: archived records stay archived, and no dream is written.
 
     Args:
-        cause: the row of the log that the sleep is begun for. Asked again for the same row, it goes on after the last
-            step that was done; 0: a sleep of its own.
-        fence: work that must still be its owner's at each step.
-        compose: who makes the dream; None: `model`, asked once.
+        cause: the row of the log that the sleep is started for. A second call for the same row continues after the
+            last completed step; 0: an independent sleep.
+        fence: work whose lease must still be held at each step.
+        compose: makes the dream; None: one call of `model`.
 
     Raises:
         InputError: n is below 0.
-        LeaseLost: the fence's work was taken over; what was done stands.
+        LeaseLost: another process took over the fence's work; completed steps stay.
     """
     if n < 0:
         raise InputError(f"n says how many records a sleep draws, at least 0, not {n}")
@@ -144,7 +144,7 @@ async def _find_none() -> list[list[Record]]:
 
 
 async def keep_house(night: Night, find: Callable[[], Awaitable[list[list[Record]]]]) -> str:
-    """Rate importance, merge the groups that are found, archive what is over; return the dream, or ""."""
+    """Rate importance, merge the groups that `find` returns, archive expired records; return the dream, or ""."""
     await _rate(night)
     await _merge(night, find)
     if not night.stream.keeps_all:
@@ -156,7 +156,7 @@ async def keep_house(night: Night, find: Callable[[], Awaitable[list[list[Record
 
 
 async def draw(stream: Stream, n: int) -> Draw:
-    """Draw n random records, and apply the law of sleep to them; nothing is written."""
+    """Draw n random records and apply the rule of sleep to them; nothing is written."""
     columns, now = await stream.columns(), stream.clock.now()
     rows: list[int] = np.flatnonzero(columns.holding(FADING, now)).tolist() if stream.decays else []
     drawn = [columns.ids[at] for at in chance.sample(rows, n, stream.name, "sleep", now)]
@@ -164,7 +164,7 @@ async def draw(stream: Stream, n: int) -> Draw:
 
 
 def weaken(stream: Stream, columns: Columns, id_: str) -> Revision | None:
-    """Return what the law of sleep does to a record; None: nothing."""
+    """Return the change of a record by the rule of sleep; None: no change."""
     held, now, laws = state_in(columns, id_), stream.clock.now(), stream.strength
     if laws and held and (after := after_sleep(held, now, laws)) != held:
         return revision(id_, held, after, now)
@@ -172,7 +172,7 @@ def weaken(stream: Stream, columns: Columns, id_: str) -> Revision | None:
 
 
 async def fade(night: Night, choose: Callable[[], Awaitable[Draw]]) -> None:
-    """Write down what a draw does; where something was touched meanwhile, draw again."""
+    """Write the changes of a draw; if a record was changed meanwhile, draw again."""
     while "fading" not in night.steps:
         chosen = await choose()
         gone = chosen.forgotten
@@ -187,21 +187,21 @@ async def fade(night: Night, choose: Callable[[], Awaitable[Draw]]) -> None:
 
 
 def fragments_of(forgotten: Sequence[Record]) -> tuple[str, ...]:
-    """Return what whoever dreams is given of what was forgotten."""
+    """Return the texts of archived records, as the dreaming model gets them."""
     return tuple(record.text[:LONGEST] for record in forgotten[:MOST])
 
 
 async def compose_dream(model: Model, forgotten: Sequence[Record]) -> Dreamt:
-    """Ask a model for the dream that comes of these.
+    """Ask a model for a dream of these records.
 
     Raises:
-        ModelError: it cannot.
+        ModelError: it failed.
     """
     return Dreamt(await ask(model, Dream(fragments=fragments_of(forgotten))), model.name)
 
 
 async def dream(night: Night, compose: Compose) -> None:
-    """Write the dream of what the fading forgot, its evidence that."""
+    """Write the dream of the archived records, with them as evidence."""
     stream, model = night.stream, night.model
     forgotten = await stream.store.records(stream.key, night.step("fading").records)
     if "dream" in night.steps or not forgotten:
@@ -220,12 +220,12 @@ async def dream(night: Night, compose: Compose) -> None:
 
 
 async def count_fading(stream: Stream) -> int:
-    """Return how many records a sleep may draw from."""
+    """Return the number of records that a sleep may draw."""
     return int(np.count_nonzero((await stream.columns()).holding(FADING, stream.clock.now())))
 
 
 async def _finished(stream: Stream) -> Logged | None:
-    """Return the end of the last sleep that came to its end; None: not lately, so that everything is looked at."""
+    """Return the last event of the last completed sleep; None: there is none, so that everything is examined."""
     newest = await stream.store.last(stream.key, "slept")
     if newest is None:
         return None
@@ -239,7 +239,7 @@ async def _finished(stream: Stream) -> Logged | None:
 
 
 async def _rate(night: Night) -> None:
-    """Rate what has no importance yet."""
+    """Rate records without importance."""
     if "importance" in night.steps:
         return
     done: list[Revision] = []
@@ -254,13 +254,13 @@ async def _rate(night: Night) -> None:
 
 
 async def find_duplicates(stream: Stream, leaving: Sequence[str] = ()) -> list[list[Record]]:
-    """Return the near-duplicates that have come since the last sleep, without these ids."""
+    """Return near-duplicates that are new since the last sleep, without these ids."""
     last = await _finished(stream)
     return await duplicates.groups(stream, last.seq if last else 0, leaving)
 
 
 async def _merge(night: Night, find: Callable[[], Awaitable[list[list[Record]]]]) -> None:
-    """Let one record take the place of near-duplicates, its evidence what it replaces."""
+    """Replace near-duplicates by one record, with them as evidence."""
     stream, error = night.stream, ""
     if "duplicates" in night.steps:
         return
@@ -283,7 +283,7 @@ async def _merge(night: Night, find: Callable[[], Awaitable[list[list[Record]]]]
 
 
 async def _expire(night: Night) -> None:
-    """Archive what was written to hold until a time that has passed by now."""
+    """Archive records whose validity has ended."""
     if "expiry" in night.steps:
         return
     stream = night.stream
@@ -302,19 +302,19 @@ async def _expire(night: Night) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PastNight:
-    """A sleep that was: the row in which it began to fade, and the row of each step, in order."""
+    """A completed sleep: the row of its first step, and the row of each step, in order."""
 
     begun: int
     steps: dict[str, Logged] = field(default_factory=dict)
 
     def step(self, name: str) -> Slept | None:
-        """Return what was told of a step; None: it was not done."""
+        """Return the event of a step; None: it was not done."""
         row = self.steps.get(name)
         return row.event if row is not None and isinstance(row.event, Slept) else None
 
 
 async def read_nights(stream: Stream) -> list[PastNight]:
-    """Return all sleeps, oldest first, those that were undone too."""
+    """Return all sleeps, oldest first, including undone ones."""
     nights: dict[int, PastNight] = {}
     async for row in read_log(stream.store, stream.key, kinds=[Slept.kind]):
         if isinstance(row.event, Slept):
