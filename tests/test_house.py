@@ -123,7 +123,6 @@ PROSE = {
     "coach/alarms.py",
     "coach/packs/safety.py",
     "text/dates.py",
-    "text/numerals.py",
     "memory/recall/question.py",
     "text/times.py",
 }

@@ -51,7 +51,7 @@ class SystemClock:
         return time.perf_counter()
 
     async def sleep(self, seconds: float) -> None:
-        from asyncio import sleep  # here, so that `mindstream --help` starts without it
+        from asyncio import sleep  # imported late: `mindstream --help` does not need it
 
         await sleep(seconds)
 
@@ -191,14 +191,14 @@ def moment(when: Time, what: str = "a time", *, whole_day: bool = False) -> Mome
     if at is not None:
         raise InputError(f"{what}: {out_of_range(at)}")
     raise InputError(
-        f"{what}: seconds since 1970, a datetime or a text as 2026-11-20 or 2026-11-20T21:30+01:00 is wanted,"
+        f"{what}: seconds since 1970, a datetime or a text as 2026-11-20 or 2026-11-20T21:30+01:00 is expected,"
         f" not {when!r:.99}"
     )
 
 
 def out_of_range(at: object, first_year: int = 1) -> str:
     """Describe an invalid time; milli-, micro- and nanoseconds are recognised by their size."""
-    told = f"seconds since 1970 are wanted, from the year {first_year} to 9999, not {at!r:.40}"
+    told = f"seconds since 1970 are expected, from the year {first_year} to 9999, not {at!r:.40}"
     if isinstance(at, float | int):
         for unit, in_a_second in (("milliseconds", 1e3), ("microseconds", 1e6), ("nanoseconds", 1e9)):
             if abs(at) >= 1e11 and abs(at) / in_a_second < 1e10:

@@ -85,7 +85,7 @@ class HeardAlready(Conflict):
     """
 
     def __init__(self, seq: int) -> None:
-        super().__init__(f"that was heard already, at {seq}")
+        super().__init__(f"the message was written already, as row {seq}")
         self.seq = seq
 
 

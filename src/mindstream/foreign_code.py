@@ -115,9 +115,9 @@ def describe(error: BaseException) -> str:
     try:
         words = " ".join(str(error).encode("utf-8", "replace").decode().split())
     except Exception:  # noqa: BLE001 (an error's own __str__ is foreign code too)
-        words = "(its words cannot be read)"
+        words = "(its message cannot be read)"
     if isinstance(error, TimeoutError) and not words:
-        return "it took too long, and was given up"
+        return "timed out"
     if not isinstance(error, MindstreamError):
         words = f"{type(error).__name__}: {words}" if words else type(error).__name__
     return words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"

@@ -37,7 +37,7 @@ def normal_name(name: str) -> str:
     if name.isascii() and name.isprintable() and name == name.strip():
         return name
     visible = _JOINERS.sub("", unicodedata.normalize("NFKC", name)).translate(_APOSTROPHES)
-    normal = unicodedata.normalize("NFKC", visible)  # again: a mark may follow its letter only now
+    normal = unicodedata.normalize("NFKC", visible)  # again: a combining mark may only now follow its letter
     while normal != (inner := normal.strip().strip(_AROUND)):
         normal = inner
     return normal if is_name(normal) else name
@@ -62,6 +62,6 @@ def checked_name(name: str, what: str = "name") -> str:
         shown = name if len(name) <= LONGEST else f"{name[:40]}…"
         raise InputError(
             f"{what} {shown!r}: use 1 to {LONGEST} letters, digits, spaces and . _ : | @ + / ' -,"
-            " beginning with a letter or digit; emoji and other symbols can be in what is said, not in a name"
+            " beginning with a letter or digit; emoji and other symbols are not allowed in names"
         )
     return normal

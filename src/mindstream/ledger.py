@@ -82,7 +82,7 @@ def _read(file: Path, *, mend: bool = False) -> dict[str, dict[str, Any]]:
     try:
         found = {row.pop("key"): row for row in map(json.loads, lines)}
     except (ValueError, LookupError, TypeError, AttributeError):
-        raise InputError(f"{file} is no evaluation's file; name another one with --out") from None
+        raise InputError(f"{file} is not a file of an evaluation; name another one with --out") from None
     if rest and mend:
         os.truncate(file, len(whole) - len(rest))
     return found

@@ -24,7 +24,7 @@ OWN = "_"
 SHOWN = ("host", "port", "user", "dbname", "sslmode", "options", "target_session_attrs")
 """Settings in a URL that may be shown; others may contain a password."""
 NO_URL = (
-    "that is no URL of a PostgreSQL database: postgresql://user@host:port/db; in a password @ is written %40, / %2F,"
+    "not a URL of a PostgreSQL database: postgresql://user@host:port/db; in a password @ is written %40, / %2F,"
     " ? %3F and # %23, and PGPASSWORD or ~/.pgpass keep it better"
 )
 
@@ -60,7 +60,7 @@ class Location:
                 )
             return cls(usable(data))
         if not isinstance(data, str):
-            raise InputError(f"a URL is handed in as a text, not as a path: {NO_URL}")  # a path has lost a slash
+            raise InputError(f"pass a URL as text, not as a path: {NO_URL}")  # a path has lost a slash
         _shown(data)
         return cls(None, data)
 
@@ -77,7 +77,7 @@ class Location:
         if self.folder is not None:
             return self.folder
         if (state := own_folder("XDG_STATE_HOME", ".local/state")) is None:
-            raise SettingsError("nobody knows your home directory: set XDG_STATE_HOME to a folder")
+            raise SettingsError("your home directory is unknown: set XDG_STATE_HOME to a folder")
         return state / "databases" / hashlib.blake2b(str(self).encode(), digest_size=12).hexdigest()
 
     def part(self, name: str) -> Location:
@@ -102,7 +102,9 @@ class Location:
             InputError: the data are in a database.
         """
         if self.folder is None:
-            raise InputError(f"that works on folders, and {self} is a database: `mindstream data copy` carries it over")
+            raise InputError(
+                f"this works on folders only, and {self} is a database: `mindstream data copy` copies it to a folder"
+            )
         return self.folder
 
     def under(self, folder: Path) -> Location:

@@ -45,7 +45,7 @@ def usable(path: str | Path) -> Path:
     try:
         path = Path(path).expanduser()
     except RuntimeError:
-        raise InputError(f"{str(path)!r} begins in the home of somebody who is not known here") from None
+        raise InputError(f"{str(path)!r} begins in the home directory of an unknown user") from None
     if len(os.fsencode(path)) > LONGEST_PATH or any(len(os.fsencode(part)) > LONGEST_NAME for part in path.parts):
         raise InputError(f"{str(path)[:60]!r}… is too long for a path")
     return path

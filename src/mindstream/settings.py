@@ -62,7 +62,7 @@ EXPECTED: Mapping[str, str] = {
 
 def _data() -> Location:
     if (folder := own_folder("XDG_DATA_HOME", ".local/share")) is None:
-        raise SettingsError("nobody knows your home directory, and so where memory lives: say --data DIR")
+        raise SettingsError("your home directory is unknown, so the data folder must be named: --data DIR")
     return Location(folder)
 
 
@@ -163,7 +163,7 @@ def choose(flags: Mapping[str, object] | None = None) -> Chosen:
     origins: dict[str, str] = {}
     for origin, layer in layers:
         table = _table(layer, origin("roles"))
-        if DEFAULT in table:  # who names a model means all roles, whatever a layer below said of some of them
+        if DEFAULT in table:  # naming a model sets all roles, also those that a lower layer sets
             values["model"], values["roles"] = table.pop(DEFAULT), {}
             origins["model"] = origin("model" if "model" in layer else "roles")
             origins = {name: where for name, where in origins.items() if not name.startswith("roles")}
@@ -332,7 +332,7 @@ def _checked(values: Mapping[str, Any], origins: Mapping[str, str]) -> Settings:
         settings = Settings.model_validate(values)
     except ValidationError as error:
         by_name = {}
-        for found in error.errors(include_url=False):  # of a union, the finding about the kind of value that is there
+        for found in error.errors(include_url=False):  # for a union, the error about the type of the value
             name = str(found["loc"][0])
             if name not in by_name or isinstance(values[name], dict):
                 by_name[name] = found

@@ -119,7 +119,7 @@ async def test_damaged_weights_are_said_and_learned_anew(folder: Path) -> None:
         connection.close()
         async with Pool.open(folder, "cities") as pool:
             assert len(await pool.recall("Write a toast to sand", 3, reader="ann")) == 3
-            assert pool.retriever.version == 0 and "it learns anew" in learner(pool).fault
+            assert pool.retriever.version == 0 and "training starts over" in learner(pool).fault
             row = await learner(pool).train("olga")
             assert row.anew and row.number == row.parent + 1 == pool.retriever.version
             assert learner(pool).fault == ""

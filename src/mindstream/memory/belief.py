@@ -137,7 +137,7 @@ def _folded(item: object) -> str:
     return str(item).strip().casefold()
 
 
-# Revising a belief: a patch is merged into what is believed now, and written as the next version.
+# Revisions.
 
 
 @traced(genai.UPSERT_MEMORY, "slot", tell_believed)
@@ -155,7 +155,7 @@ async def believe(
         except LeaseLost:
             raise
         except Conflict:
-            await asyncio.sleep(0)  # somebody was first: merge into what they wrote
+            await asyncio.sleep(0)  # another writer was first: merge into its version
             continue
         return await stream.belief(slot, shape)
 
@@ -170,7 +170,7 @@ async def revision(
         return None
     event = BeliefChanged(slot=slot, version=belief.version + 1, patch=changed)
     before = stream.last_version(slot)
-    taint = {TAINTED: True} if before and is_tainted(before) else {}  # what it said goes on standing in this one
+    taint = {TAINTED: True} if before and is_tainted(before) else {}  # its content continues in this version
     new = RecordDraft(
         text=render_belief(slot, value),
         kind="belief",

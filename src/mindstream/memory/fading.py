@@ -109,7 +109,7 @@ def _weaker(held: StrengthState, now: Moment, after_s: float) -> StrengthState:
     return held._replace(level=held.level - 1)
 
 
-# What the laws predict.
+# Predictions.
 
 
 class Point(NamedTuple):

@@ -115,7 +115,7 @@ async def hold(stream: Stream, slot: str, what: str, lease_s: float = LEASE_S) -
         with renewing(stream.store, stream.clock, lambda: ids, owner, lease_s):
             yield Fence(ids, owner)
     finally:
-        with contextlib.suppress(Exception):  # else the lease runs out by itself
+        with contextlib.suppress(Exception):  # otherwise the lease expires by itself
             await asyncio.shield(stream.store.give_up(owner))
 
 

@@ -124,7 +124,7 @@ class Memory(Stream):
         await self.settle()
         return await sleeping.sleep(self, model, n, rater, cause=cause, fence=fence, compose=compose)
 
-    # What stands in a module of its own; the memory is the first argument.
+    # Defined in their own modules; the memory is the first argument.
     propose_sleep, accept, undo_sleep = proposal.propose, proposal.accept, undoing.undo_sleep
     supersede, replace, correct = curation.supersede, curation.replace, curation.correct
     evidence_of = curation.evidence_of

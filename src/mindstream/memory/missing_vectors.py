@@ -96,7 +96,7 @@ class MissingVectors:
         rest_s = REST_S
         while self._waiting or self._embedding.is_silent:
             answers = not self._embedding.is_silent or await self._embedding.patiently([PROBE]) is not None
-            with contextlib.suppress(Exception):  # whatever the store does, what waits goes on waiting
+            with contextlib.suppress(Exception):  # after any failure of the store the records keep waiting
                 if answers and await self._give():
                     rest_s = REST_S
                     continue

@@ -69,7 +69,7 @@ class ErasureWatch:
         for stream, number in found.items():
             caches.empty(stream, whole=number > 0, before=number)
         kept = kept or await asyncio.to_thread(kept_beside, self._folder)
-        await asyncio.to_thread(delete_erased, kept, salt, erased)  # where it fails it is tried again
+        await asyncio.to_thread(delete_erased, kept, salt, erased)  # a failure is retried at the next look
         self._upto = erased[-1].number
         return list(found)
 
@@ -78,14 +78,14 @@ class ErasureWatch:
 async def watching(store: TellsErasures) -> AsyncIterator[None]:
     """Look at each announced erasure, and every LOOK_S seconds, while the block runs."""
     watch, told = ErasureWatch(store), asyncio.Event()
-    with contextlib.suppress(StorageError):  # it begins with the first look
+    with contextlib.suppress(StorageError):  # otherwise `look` begins
         await watch.begin()  # before anything is read here
 
     async def go_on() -> None:
         with store.heeding(ERASURES, told.set):
             while True:
                 told.clear()
-                with contextlib.suppress(StorageError, OSError):  # it is looked at again
+                with contextlib.suppress(StorageError, OSError):  # retried at the next look
                     await watch.look()
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(told.wait(), LOOK_S)

@@ -94,7 +94,7 @@ async def retain_all(stream: Stream, news: Sequence[RecordDraft]) -> list[Record
         known, timed = await _known(stream, records)
         fresh = [record for record in records if record.id not in known]
         if fresh:
-            # the same words may hold at several times: such a record need not be the only one that says them
+            # records with the same words may hold at different times: these need not be unique
             groups = [[each for each in fresh if (each.id in timed) is is_timed] for is_timed in (False, True)]
             entries = [
                 Entry(
@@ -109,7 +109,7 @@ async def retain_all(stream: Stream, news: Sequence[RecordDraft]) -> list[Record
             try:
                 await stream.commit(*entries)
             except Conflict:
-                if (await _known(stream, fresh))[0]:  # somebody else said it at the same moment
+                if (await _known(stream, fresh))[0]:  # another writer stored the same words meanwhile
                     continue
                 raise
         return [known.get(record.id, record) for record in records]
@@ -307,7 +307,7 @@ class Stream:
         """
         if self._since is None:
             since = await self.store.last_erasure()
-            if self._since is None:  # else another one began it meanwhile
+            if self._since is None:  # otherwise another task has set it meanwhile
                 self._since = since
                 caches.note(self.key, since)
 
@@ -547,8 +547,10 @@ class Stream:
             words_read=words_read,
         )
         writing = asyncio.ensure_future(self._published(commit, touch))
-        writing.add_done_callback(lambda task: task.cancelled() or task.exception())  # nobody may be left to ask for it
-        return await asyncio.shield(writing)  # what is written is shown, whoever gave up waiting
+        writing.add_done_callback(
+            lambda task: task.cancelled() or task.exception()
+        )  # a failure is not reported as never retrieved
+        return await asyncio.shield(writing)  # committed events are published even if the caller was cancelled
 
     async def _published(self, commit: Commit, touch: Touch | None) -> list[Logged]:
         logged = await (self._touches.commit(commit, touch) if touch else self.store.commit(commit))
@@ -559,7 +561,7 @@ class Stream:
                     self._held[record.slot] = record
         for each in logged:
             self.feed.publish(each)
-        return logged[len(logged) - len(commit.entries) :]  # what the touch itself wrote stands before
+        return logged[len(logged) - len(commit.entries) :]  # rows of the touch come first
 
     def show(self, event: Event, by: str = "") -> Logged:
         """Publish an event to the feed without storing it."""
@@ -635,10 +637,10 @@ class Stream:
             found = next(iter(await self._recaller.records_at(columns, rows[-1:])), None)
         if rows is None or (rows and (found is None or found.valid_until is not None or not found.version)):
             found = next(iter(await self.store.latest(self.key, now=self.clock.now(), slot=slot)), None)
-        if self._held.get(slot) is held:  # else a newer one was written meanwhile
+        if self._held.get(slot) is held:  # otherwise a newer one was written meanwhile
             self._held[slot] = found
         return found
 
-    # What stands in a module of its own; the stream is the first argument.
+    # Defined in their own modules; the stream is the first argument.
     retain_all, build_records = retain_all, build_records
     believe, revision = beliefs.believe, beliefs.revision

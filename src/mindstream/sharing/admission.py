@@ -62,7 +62,7 @@ async def lay_in(pool: Pool, pairs: Sequence[Pair], by: str) -> list[Exemplar]:
     by = normal_name(by)
     state = await pool.state()
     if state.created and by != state.created.owner:
-        raise InputError(f"only the owner {state.created.owner!r} lays exemplars in; {by!r} may offer them")
+        raise InputError(f"only the owner {state.created.owner!r} may add exemplars directly; {by!r} may offer them")
     fresh: dict[str, Exemplar] = {}
     for pair in pairs:
         exemplar = _exemplar(pool, pair, by)
@@ -175,7 +175,7 @@ async def _verdict(pool: Pool, state: PoolState, exemplar: Exemplar, scorer: Mod
         return judged.model_copy(update={"reasons": (f"the scorer gave no grades: {describe(error)}",)})
     reasons = tuple(f"{each.criterion}: {each.points:g}, {each.reason}" for each in grades.grades)
     if pool.guarded and grades.gives_orders:
-        reasons = (f"{scorer.name} says that it gives orders to whoever reads it", *reasons)
+        reasons = (f"{scorer.name} says that it gives orders to its reader", *reasons)
         return judged.model_copy(update={"orders": True, "reasons": reasons})
     found = {"score": grades.total, "grades": {each.criterion: each.points for each in grades.grades}}
     if grades.total < rubric.threshold:
@@ -192,7 +192,7 @@ async def _measured(
     measures = await pool.measures(state)
     heard = await measures.detector.hear(exemplar.query, exemplar.answer)
     if pool.guarded and heard.order:
-        reason = f"it sounds like an order to whoever reads it: {heard.order!r}"
+        reason = f"it resembles an order to its reader: {heard.order!r}"
         return judged.model_copy(update={"orders": True, "reasons": (reason,)})
     fit = await measures.fit(exemplar.query, exemplar.answer, likely)
     weight = 1.0 if exemplar.asked_by else measures.weight

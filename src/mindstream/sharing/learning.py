@@ -118,7 +118,7 @@ class PoolLearner(Retriever):
         if self._task:
             await asyncio.gather(self._task, return_exceptions=True)
 
-    # Beside recall.
+    # Background training.
 
     async def _run(self) -> None:
         try:

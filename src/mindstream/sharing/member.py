@@ -47,7 +47,7 @@ class Member:
             SettingsError: the scorer is neither a model nor the name of one.
         """
         if self.scorer is None:
-            raise InputError(f"{self.agent!r} only reads: nobody grades what it offers (`Member(…, scorer=…)`)")
+            raise InputError(f"{self.agent!r} only reads: no scorer grades its offers (`Member(…, scorer=…)`)")
         pair = Pair(query, answer, self.model, asked_by, tuple(each.id for each in shown), self.private)
         async with open_models(self.scorer) as models:
             return await offer(self.pool, pair, self.agent, models.of("scorer"))

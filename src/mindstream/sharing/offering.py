@@ -41,12 +41,12 @@ class Offering:
         shown = shown or self._shown.get(query, ())
         pool = self.member.pool.name
         if any(each.foreign for each in shown):
-            return f"not offered to {pool}: words of strangers stood before the answer"
+            return f"not offered to {pool}: the prompt of the answer contained untrusted text"
         member = replace(self.member, scorer=self.scorer, private=True)
         try:
             judged = await member.offer(query, answer, shown)
         except (MindstreamError, TimeoutError) as error:
-            return f"{pool} has not taken it yet: {describe(error)}"
+            return f"{pool} has not accepted it yet: {describe(error)}"
         if judged.verdict == "rejected":
             return f"{pool} rejected {judged.id}: {judged.reasons[0] if judged.reasons else 'it had too few points'}"
         return (
@@ -61,7 +61,5 @@ def offered_pool(pool: str, offer: str) -> str:
         InputError: two pools are named.
     """
     if pool and offer and pool != offer:
-        raise InputError(
-            f"--offer {offer!r}: answers that {pool!r} has stood before are offered to {pool!r} or to none"
-        )
+        raise InputError(f"--offer {offer!r}: answers based on exemplars of {pool!r} can be offered only to {pool!r}")
     return offer or pool

@@ -51,5 +51,5 @@ def read_pairs(lines: Iterable[bytes | str], source: str) -> Iterator[Pair]:
             query = answer = model = None
         if not (isinstance(query, str) and isinstance(answer, str) and isinstance(model, str)):
             wanted = '{"messages": [{"role": "user", "content": …}, {"role": "assistant", "content": …}]}'
-            raise InputError(f"{source}:{number}: no pair stands there; wanted {wanted}")
+            raise InputError(f"{source}:{number}: expected a pair: {wanted}")
         yield Pair(query, answer, model=model)

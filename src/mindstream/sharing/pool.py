@@ -161,7 +161,7 @@ class Pool:
         if not state.is_member(agent):
             owner = state.created.owner if state.created else ""
             raise InputError(
-                f"{agent!r} is no member of the pool {self.name!r}: its owner {owner!r} lets them in with"
+                f"{agent!r} is not a member of the pool {self.name!r}: its owner {owner!r} lets them in with"
                 f" `mindstream pool members {shlex.quote(self.name)} --add {shlex.quote(agent)}"
                 f" --user {shlex.quote(owner)}`, or everybody with --add '*'"
             )
@@ -282,7 +282,7 @@ class Pool:
         if unknown := [each for each in remove if each not in state.members]:
             named = ", ".join(state.members)
             why = f"everybody is, as {EVERYONE}: remove that and add names" if EVERYONE in state.members else named
-            raise InputError(f"{unknown[0]!r} is no member of the pool {self.name!r} by name ({why})")
+            raise InputError(f"{unknown[0]!r} is not a member of the pool {self.name!r} by name ({why})")
         await self.set_members([each for each in (*state.members, *add) if each not in remove], by)
 
     async def trust(self, source: str, trusted: bool, by: str) -> None:

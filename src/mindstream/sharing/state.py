@@ -240,7 +240,7 @@ class PoolState:
         if standing.verdict.verdict == "rejected":
             yield "it was rejected"
         if id_ in self.evicted:
-            yield "it had to go when the pool was full"
+            yield "it was evicted when the pool was full"
         yield from self._walls(standing, reader)
         if guarded and not standing.verdict.by_hand and (doubt := self._doubt(standing)):
             yield doubt
@@ -264,7 +264,7 @@ class PoolState:
     def _walls(self, standing: Standing, reader: str) -> Iterator[str]:
         for writer in sorted(standing.writers):
             own = writer == standing.exemplar.writer
-            words = f"{writer!r} wrote it" if own else f"it was drawn from what {writer!r} wrote"
+            words = f"{writer!r} wrote it" if own else f"it was derived from what {writer!r} wrote"
             if self.withdrawn_writers.get(writer, 0) > standing.seq or self._drew_withdrawn(standing, writer):
                 yield f"{words}, which was withdrawn"
             if not self.may_read(reader, writer):
@@ -275,7 +275,7 @@ class PoolState:
         if gone:
             yield f"withdrawn: {', '.join(sorted(gone))}"
         if unknown := standing.roots - self.standings.keys():
-            yield f"it was drawn from what is not there: {', '.join(sorted(unknown))}"
+            yield f"it was derived from exemplars that do not exist: {', '.join(sorted(unknown))}"
 
     def _drew_withdrawn(self, standing: Standing, writer: str) -> bool:
         """Return whether any of its roots was written by that writer before the writer's withdrawal."""
@@ -297,6 +297,6 @@ class PoolState:
                 " grade by a model, or trust the source"
             )
         if record.pairs < TWICE:
-            return f"too little is known of whoever asked ({source}): {record.pairs} pair, and {TWICE} are wanted"
+            return f"too little is known about who asked ({source}): {record.pairs} pair, {TWICE} are required"
         name = self.mentions.agenda(source, particulars(exemplar.answer))
-        return f"answers {source} name {name!r} again and again, and nobody else's do" if name else ""
+        return f"answers {source} repeatedly name {name!r}, and no other source's do" if name else ""

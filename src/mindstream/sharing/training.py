@@ -51,12 +51,14 @@ async def read_newest(stream: Memory, number: int) -> Newest:
     """Read the newest version; the log says that its number is `number`, or it is a later one."""
     kept = await stream.store.checkpoint(stream.key, NAME)
     if kept is None:
-        return Newest(number, fault=f"the weights of version {number} are lost or damaged; it learns anew")
+        return Newest(number, fault=f"the weights of version {number} are lost or damaged; training starts over")
     number = max(number, kept.version)
     try:
         version = await asyncio.to_thread(Version.model_validate_json, kept.data)
     except ValidationError as error:
-        return Newest(number, fault=f"version {number} cannot be read ({error.errors()[0]['msg']}); it learns anew")
+        return Newest(
+            number, fault=f"version {number} cannot be read ({error.errors()[0]['msg']}); training starts over"
+        )
     if version.embedder != stream.embedder.name:
         fault = f"version {number} was learned with the embedder {version.embedder}, and this is {stream.embedder.name}"
         return Newest(number, fault=fault, foreign=True)

@@ -61,7 +61,7 @@ class Classifier:
 
     def __init__(self, path: Path) -> None:
         with np.load(path) as kept:
-            # One place more at the end, for what is not known: it weighs nothing.
+            # An additional last entry, for unknown n-grams, with weight 0.
             self._hashes: NDArray[np.uint32] = np.append(kept["hashes"], np.uint32(2**32 - 1))
             self._rarity = np.append(kept["rarity"], kept["rarest"]).astype(np.float32)
             self._weights = np.append(kept["weights"].astype(np.float32), np.float32(0))

@@ -101,7 +101,7 @@ def _spans(text: str, today: datetime) -> tuple[tuple[DateSpan, ...], str]:
     rest = text
     for pattern, reading in READINGS:
         for match in pattern.finditer(rest):
-            with contextlib.suppress(ValueError, OverflowError):  # 31 February, or years that no calendar has
+            with contextlib.suppress(ValueError, OverflowError):  # 31 February, or a year outside the calendar
                 before = rest[max(0, match.start() - BEFORE) : match.start()]
                 found[match.start()] = _stretched(reading(match, today), before)
                 rest = rest[: match.start()] + "\0" * len(match[0]) + rest[match.end() :]

@@ -124,7 +124,7 @@ class Pattern:
 
     @cached_property
     def _exact(self) -> regex.Pattern[str]:
-        import regex  # only where a look-around is in question
+        import regex  # needed only for look-arounds
 
         return regex.compile(self.form(Form.EXACT)[0], regex.IGNORECASE | regex.VERSION0)
 
@@ -146,7 +146,7 @@ class Patterns(Generic[Name]):
         if form not in self._sets:
             self._sets[form] = self._set(form)
         hits = self._sets[form].Match(_encode(text)) or []
-        if len(self._each) not in hits:  # the empty pattern is missing: memory did not suffice; one alone needs none
+        if len(self._each) not in hits:  # the empty pattern is missing: RE2 ran out of memory, so search for each alone
             hits = [at for at, (_, one) in enumerate(self._each) if one.hits(text)]
         found: set[Name] = set()
         for name, one in (self._each[at] for at in sorted(hits) if at < len(self._each)):
@@ -174,7 +174,9 @@ def pattern(source: str) -> Pattern:
     """
     read = Pattern(source)
     if read.size > MOST_SIZE:
-        raise ValueError(f"would take {read.size:,} steps for each character ({MOST_SIZE:,} are the most): it {LARGE}")
+        raise ValueError(
+            f"would take {read.size:,} steps per character (at most {MOST_SIZE:,} are allowed): it {LARGE}"
+        )
     return read
 
 
@@ -194,7 +196,7 @@ def _compile(text: str) -> re2._Regexp:
     try:
         return re2.compile(text, _options(8 << 20))
     except UnicodeEncodeError:
-        raise ValueError("not a regular expression: it holds half a character (a surrogate)") from None
+        raise ValueError("not a regular expression: it contains half a character (a surrogate)") from None
     except re2.error as error:
         told = error.args[0].decode(errors="replace") if isinstance(error.args[0], bytes) else str(error)
         if "repetition size" in told or "too large" in told:
@@ -208,7 +210,7 @@ def _form(text: str) -> Form:
 
 def _encode(text: str) -> bytes:
     if not text.isascii():
-        text = text.replace("İ", "i").replace("ı", "i")  # to Python these are forms of an i, to RE2 they are not
+        text = text.replace("İ", "i").replace("ı", "i")  # Python treats these as forms of i, RE2 does not
     try:
         return text.encode()
     except UnicodeEncodeError:

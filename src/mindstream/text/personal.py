@@ -48,11 +48,11 @@ def open_redactor(name: str) -> Redactor:
         SettingsError: there is no such redactor, or it is not installed.
     """
     if name not in NAMES:
-        raise SettingsError(f"there is no redactor {name!r}: presidio is one")
+        raise SettingsError(f"there is no redactor {name!r}; the only one is presidio")
     try:
         return _presidio()
     except ImportError:
-        raise SettingsError("--redact presidio needs what finds it: pip install 'mindstream[redact]'") from None
+        raise SettingsError("--redact presidio is not installed: pip install 'mindstream[redact]'") from None
 
 
 @cache
@@ -110,9 +110,7 @@ def _recognisers() -> Iterator[tuple[str, Any]]:
     import tldextract
     from presidio_analyzer import predefined_recognizers
 
-    shipped = tldextract.TLDExtract(
-        suffix_list_urls=(), cache_dir=None
-    )  # the list that came with it: nothing is fetched
+    shipped = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)  # use the bundled list, without network access
 
     class Email(predefined_recognizers.EmailRecognizer):  # type: ignore[misc, unused-ignore]
         def validate_result(self, pattern_text: str) -> bool:

@@ -39,7 +39,7 @@ TOKEN = re.compile(
     re.DOTALL,
 )
 IN_CLASS = re.compile(rf"(?P<escape>{ESCAPE})|.", re.DOTALL)
-LARGE = "repeats what repeats, or has large counts: write it with fewer of them, or in several patterns"
+LARGE = "nests repeats, or has large counts: write it with fewer of them, or in several patterns"
 REFUSED = {
     "(?P=": "a reference to a group (?P=name): write out what may stand there",
     "(?(": "a condition on a group: write two patterns",
@@ -50,7 +50,7 @@ REFUSED = {
 def translate(source: str, form: Form) -> tuple[str, bool]:
     """Translate a pattern for an engine; also return whether the result matches exactly what the pattern matches."""
     out: list[str] = []
-    opened: list[int | None] = []  # where a group that falls away begins
+    opened: list[int | None] = []  # positions of look-arounds that are left out
     exact = True
     for token in TOKEN.finditer(source):
         kind, text = token.lastgroup, token[0]
@@ -119,7 +119,7 @@ def _character(escape: str) -> str:
     if letter == "0":
         return chr(int(escape[1:], 8))
     if letter.isdigit():
-        raise ValueError(f"holds a reference to a group ({escape}): write out what may stand there")
+        raise ValueError(f"contains a reference to a group ({escape}): write out what may stand there")
     if not letter or (letter.isascii() and letter.isalpha()):
         raise ValueError(f"holds {escape}, which is not known here")
     return _literal(letter)
@@ -131,7 +131,7 @@ def _literal(character: str) -> str:
 
 def _repeat(text: str) -> str:
     if len(text) > 1 and text.endswith("+"):
-        raise ValueError(f"holds a possessive repeat ({text}): a plain one costs no more here")
+        raise ValueError(f"contains a possessive repeat ({text}): a plain one costs no more here")
     return text.replace("{,", "{0,")
 
 

@@ -89,7 +89,7 @@ def read_moment(text: str, now: Moment, zone: tzinfo) -> Moment | None:
             if at > now:
                 return at
     except (ValueError, OverflowError):
-        raise InputError(f"{text!r:.99} lies beyond any calendar") from None
+        raise InputError(f"{text!r:.99} is outside the calendar") from None
     raise InputError(f"{text!r:.99} has passed")
 
 

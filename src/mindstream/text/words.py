@@ -61,7 +61,7 @@ _stem = Stemmer.Stemmer("english", maxCacheSize=0).stemWord
 def stem(word: str) -> str:
     """Return the stem of a lower-case English word; other words are returned unchanged."""
     found = str(_stem(BASE.get(word, word))) if word.isascii() else word
-    return word if found == word else found  # one object for both, where it is held
+    return word if found == word else found  # one object for both, to save memory
 
 
 def plain_words(text: str) -> list[str]:
@@ -134,7 +134,7 @@ CJK = re.compile(r"[\u3400-\u9fff]")
 
 def language_of(text: str, among: tuple[Language, ...] = ("en", "zh")) -> Language:
     """Return the language of a text by its script; the first of `among` if the script does not decide."""
-    if "zh" in among and len(CJK.findall(text)) * 5 > sum(map(str.isalpha, text)):  # one says as much as four letters
+    if "zh" in among and len(CJK.findall(text)) * 5 > sum(map(str.isalpha, text)):  # a character counts as four letters
         return "zh"
     return next((language for language in among if language != "zh"), among[0])
 

@@ -75,7 +75,7 @@ async def supersede(stream: Stream, old: str, text: str, *, by: str = "", eviden
         try:
             await stream.commit(Entry(event, by or stream.name, fresh, distinct=True), revisions=[ending])
         except Conflict:
-            await asyncio.sleep(0)  # somebody was first: look again
+            await asyncio.sleep(0)  # another writer was first: try again
             continue
         return new
 
@@ -105,7 +105,7 @@ async def replace(stream: Stream, old: str, new: RecordDraft | None, *, by: str 
             superseded_by=successor.id if successor else None,
             holds=True,
         )
-        with contextlib.suppress(Conflict):  # somebody was first: look again
+        with contextlib.suppress(Conflict):  # another writer was first: try again
             await stream.commit(Entry(event, by or stream.name, tuple(fresh)), revisions=[ending])
             return successor
         await asyncio.sleep(0)
@@ -121,7 +121,7 @@ async def _correctable(stream: Stream, id_: str) -> Record:
         raise InputError(f"the record {id_} was superseded by {record.superseded_by}: correct that one")
     ended = record.valid_until is not None and record.valid_until <= stream.clock.now()
     if record.forgotten is not None or ended:
-        raise InputError(f"the record {id_} is forgotten, or holds no more: retain the new text instead")
+        raise InputError(f"the record {id_} is archived or no longer holds: retain the new text instead")
     return record
 
 
@@ -155,7 +155,7 @@ async def evidence_of(stream: Stream, id_: str) -> Drawn:
         InputError: there is no such record.
     """
     found: dict[str, Record] = {}
-    owner: dict[str, str] = {id_: ""}  # whose evidence it is where it is nearest to the top
+    owner: dict[str, str] = {id_: ""}  # the record nearest to the top that it is evidence of
     levels = [[id_]]
     for _ in range(DEEPEST):
         there = await stream.store.records(stream.key, levels[-1])
@@ -238,7 +238,7 @@ async def finish_erasure(stream: Stream, unembedded: Sequence[str], *, compact: 
     known = frozenset(unembedded)
     lost = [id_ for id_ in await stream.store.unembedded(stream.key) if id_ not in known]
     if lost and not stream.vectors_of:
-        with contextlib.suppress(ModelError):  # `reembed` gives it one later
+        with contextlib.suppress(ModelError):  # `reembed` adds the vectors later
             await _embed(stream, lost)
     return pending
 
@@ -279,7 +279,7 @@ async def _embed(
     return done
 
 
-# The sessions of a stream: when each was, how long, and how it began.
+# Sessions.
 
 
 OPENING = 100
@@ -322,7 +322,7 @@ async def list_sessions(stream: Stream) -> list[Session]:
     return sorted(found, key=lambda session: session.first)
 
 
-# Corrections: the new words take the old ones' place, and whoever believed the old ones is told.
+# Corrections, with everything that was based on the old words.
 
 
 @dataclass(frozen=True, slots=True)

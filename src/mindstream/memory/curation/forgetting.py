@@ -152,7 +152,7 @@ async def remove(stream: Stream, removal: Removal, *, compact: bool = True, deed
         found, without = await _close(stream, removal.request, gone)
         try:
             rewritten = [*await _write_versions(stream, found, without), *await _redact_answers(stream, found)]
-        except Conflict:  # somebody wrote a version at the same moment: look again
+        except Conflict:  # another writer added a version: try again
             await asyncio.sleep(0)
             continue
         if round_ and found.gone == gone and not rewritten:
@@ -176,7 +176,7 @@ async def remove(stream: Stream, removal: Removal, *, compact: bool = True, deed
 
 def _check(request: ForgetRequest) -> None:
     if not (request.ids or request.about.strip() or request.narrows):
-        raise InputError("say what is to be forgotten: ids of records, a subject, a session, or a span of time")
+        raise InputError("nothing to forget is named: give ids of records, a subject, a session, or a span of time")
     for name in ("since", "until"):
         if (at := getattr(request, name)) is not None:
             checked_moment(at, name)
@@ -258,7 +258,7 @@ async def _about(stream: Stream, request: ForgetRequest) -> tuple[list[str], lis
             kinds=request.kinds or None,
             where={"episode": request.session} if request.session else None,
         )
-    except (InputError, ModelError):  # the embedder is not available: what mentions the subject is known without it
+    except (InputError, ModelError):  # without an embedder only mentions are found
         return found, []
     others = [each for each in recalled if each.record.slot is None and each.record.id not in found]
     best = max((each.score for each in others), default=0.0)
@@ -311,7 +311,7 @@ async def _removal(stream: Stream, request: ForgetRequest, asked: list[str], sim
 
 def _apart(drawn: Iterable[Record], request: ForgetRequest) -> Iterator[Record]:
     """Yield derived records that do not mention the subject: their message says other things, too."""
-    if request.about.strip() and not request.ids:  # what is named by its id is meant as a whole
+    if request.about.strip() and not request.ids:  # a record that is named by id is meant as a whole
         is_mentioned = mentions(request.about)
         for record in drawn:
             if record.kind in PARTS and not is_mentioned(words_of(record)):

@@ -156,7 +156,7 @@ def quotes(texts: Iterable[str]) -> Callable[[str], bool]:
 def _pieces(subject: str) -> list[Piece]:
     plain = _plain(subject).strip()
     if len(plain) > 1 and " " in plain and plain.isupper():
-        plain = plain.lower()  # all of it in capitals: they say nothing of a single word
+        plain = plain.lower()  # all in capitals: they do not mark names
     chunks = [chunk for each in plain.split() if (chunk := _stripped(each))]
     literals = [chunk for chunk in chunks if _has_symbols(chunk)]
     rest = " ".join(chunk for chunk in chunks if chunk not in literals)

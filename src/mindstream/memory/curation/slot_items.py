@@ -114,7 +114,7 @@ def rewrite(versions: Sequence[Record], without: Without) -> tuple[list[Record],
     if not stay or (stay[-1] is last and (states[-1] == as_they_are[-1] or not body_name(last))):
         return rewritten, None
     if not body_name(last):
-        return rewritten, stay[-1]  # what was held before it
+        return rewritten, stay[-1]  # the state before it
     return rewritten, _with_body(last, states[-1], as_they_are[-1])
 
 

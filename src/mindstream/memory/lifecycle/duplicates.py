@@ -43,7 +43,7 @@ def alike(one: str, other: str) -> bool:
     if len(long) - len(short) > len(long) // 5:
         return False
     rest = iter(long)
-    if not all(word in rest for word in short):  # in the same order, with something between
+    if not all(word in rest for word in short):  # a subsequence
         return False
     more = list(long)
     for word in short:
@@ -63,7 +63,7 @@ async def near(stream: Stream, after: int = 0, most: int = 1000) -> AsyncIterato
     await stream.columns()
     for kind in MERGED:
         for record in await _newest(stream, kind, after, most):
-            columns = await stream.columns()  # as it is now: the group before may have been merged
+            columns = await stream.columns()  # current: the previous group may have been merged
             others = _near(columns, kind, record)
             same = [each for each in await stream.store.records(stream.key, others) if alike(record.text, each.text)]
             if same and columns.holds(record.id, LATEST):

@@ -93,7 +93,7 @@ async def propose(stream: Stream, model: Model | None = None, n: int = DRAWN) ->
         InputError: n is below 0.
     """
     if n < 0:
-        raise InputError(f"n says how many records a sleep draws, at least 0, not {n}")
+        raise InputError(f"n, the number of records that a sleep draws, must be at least 0, not {n}")
     await stream.settle()
     model, chosen = model or Rules(), await draw(stream, n)
     forgotten = await stream.store.records(stream.key, chosen.forgotten)

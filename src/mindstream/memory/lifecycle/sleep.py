@@ -129,7 +129,7 @@ async def sleep(
         LeaseLost: another process took over the fence's work; completed steps stay.
     """
     if n < 0:
-        raise InputError(f"n says how many records a sleep draws, at least 0, not {n}")
+        raise InputError(f"n, the number of records that a sleep draws, must be at least 0, not {n}")
     model = model or Rules()
     night = Night(stream, model, rater or model, cause, fence)
     async with erasures.reading(stream.store):
@@ -274,7 +274,7 @@ async def _merge(night: Night, find: Callable[[], Awaitable[list[list[Record]]]]
         event = Slept(step="duplicates", looked_at=len(ending), changed=len(ending), records=kept)
         try:
             await night.write(event, records, ending)
-        except Conflict as conflict:  # one of them was changed meanwhile: look again
+        except Conflict as conflict:  # a record was changed meanwhile: try again
             error = str(conflict)
             await asyncio.sleep(0)
         else:

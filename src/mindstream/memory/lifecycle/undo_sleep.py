@@ -120,7 +120,7 @@ async def _weakened(stream: Stream, fading: Logged) -> tuple[list[Record], tuple
 async def _replaced(stream: Stream, merged: Record) -> Sequence[Record]:
     found = await stream.store.records(stream.key, merged.evidence)
     if len(found) < len(merged.evidence) or any(each.superseded_by != merged.id for each in found):
-        raise InputError(f"what {merged.id} took the place of was changed or deleted since: it cannot be undone")
+        raise InputError(f"records that {merged.id} replaced were changed or deleted since: it cannot be undone")
     return found
 
 

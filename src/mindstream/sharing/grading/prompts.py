@@ -59,7 +59,7 @@ def draft_general_rubric(ask: DraftRubric) -> Rubric:
     return general_rubric(ask.domain)
 
 
-BY_FORM = "rules looked at the form only: nobody has read what it says"
+BY_FORM = "rules checked the form only: no model has read the content"
 SHARE = 0.7
 """Share of the points that the rules give to a pair of sound form: enough for most thresholds, but never all."""
 

@@ -85,7 +85,7 @@ def read_rubric(text: str, name: str = "the rubric") -> Rubric:
     except ValidationError as error:
         raise InputError(f"{name}: {complaints(error)}") from None
     except RecursionError:
-        raise InputError(f"{name}: values lie too deep in one another") from None
+        raise InputError(f"{name}: values are nested too deeply") from None
 
 
 def general_rubric(domain: str) -> Rubric:

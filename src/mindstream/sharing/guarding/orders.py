@@ -210,9 +210,9 @@ class SourceRecord:
     def doubt(self, judged: ExemplarJudged, source: str) -> str:
         """Return why a pair of this source is not served; "" if nothing speaks against it."""
         if self.by_person is not None:
-            return "" if self.by_person else f"a person said that {source!r} is not to be trusted"
+            return "" if self.by_person else f"the owner does not trust {source!r}"
         if judged.orders:
-            return "it gives orders to whoever reads it"
+            return "it gives orders to its reader"
         risk, share = self._risk(judged)
         if risk < RISK:
             return ""
