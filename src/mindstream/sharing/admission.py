@@ -61,8 +61,8 @@ async def lay_in(pool: Pool, pairs: Sequence[Pair], by: str) -> list[Exemplar]:
     """
     by = normal_name(by)
     state = await pool.state()
-    if state.created and by != state.created.owner:
-        raise InputError(f"only the owner {state.created.owner!r} may add exemplars directly; {by!r} may offer them")
+    if by != state.owner:
+        raise InputError(f"only the owner {state.owner!r} may add exemplars directly; {by!r} may offer them")
     fresh: dict[str, Exemplar] = {}
     for pair in pairs:
         exemplar = _exemplar(pool, pair, by)
@@ -220,8 +220,7 @@ def _exemplar(pool: Pool, pair: Pair, writer: str) -> Exemplar:
 async def _record(pool: Pool, exemplar: Exemplar, state: PoolState) -> Record:
     """Build the record of an exemplar. Its text is the embedded text; it is tainted if a user outside the members
     asked."""
-    drawn = [state.standings[id_].exemplar for id_ in exemplar.examples if id_ in state.standings]
-    text = embedded_text(exemplar.query, exemplar.answer, drawn, state.created.form if state.created else "composed")
+    text = embedded_text(exemplar.query, exemplar.answer, state.examples_of(exemplar), state.form)
     data = {"query": exemplar.query, "answer": exemplar.answer, "model": exemplar.model, "asked_by": exemplar.asked_by}
     new = RecordDraft(
         text=text,

@@ -27,7 +27,7 @@ async def trim(pool: Pool, size: int, by: str) -> list[str]:
         InputError: the size is below 1, or `by` is not the owner.
     """
     state = await pool.state()
-    if size < 1 or (state.created and by != state.created.owner):
+    if size < 1 or (by != state.owner):
         raise InputError(f"a pool's owner trims it, to 1 exemplar or more; this is {by!r} and {size}")
     held = [id_ for id_, each in state.standings.items() if _is_held(state, id_)]
     if len(held) <= size:

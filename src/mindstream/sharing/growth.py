@@ -22,7 +22,7 @@ from mindstream.sharing.learning import LEAST as LEARNING
 from mindstream.sharing.pool import Pool
 from mindstream.sharing.retriever.ranking import ALIKE, Floats, Head, StandIn
 from mindstream.sharing.state import PoolState
-from mindstream.sharing.training import Lesson, Lessons, Newest, Tell, Trainer, form_of, lesson_of
+from mindstream.sharing.training import Lesson, Lessons, Newest, Tell, Trainer, lesson_of
 
 SHOTS = 3
 LEAST, MOST = 20, 100
@@ -115,7 +115,7 @@ async def size_curve(pool: Pool, reader: str, form: Form | None = None) -> SizeC
     helped = {size: asked.helped(size, trainer.head) for size in sizes}
     points = [SizePoint(n, float(each.mean()), float(asked.helped(n, plain).mean())) for n, each in helped.items()]
     best = _best({size: each for size, each in helped.items() if size >= min(by_hand, sizes[-1])})
-    return SizeCurve(form or form_of(state), tuple(points), len(asked.rows), asked.held_out, by_hand, best)
+    return SizeCurve(form or state.form, tuple(points), len(asked.rows), asked.held_out, by_hand, best)
 
 
 async def growth_curve(pool: Pool, reader: str, tell: Tell = lambda _: None) -> list[SizePoint]:

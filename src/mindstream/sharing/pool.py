@@ -159,11 +159,10 @@ class Pool:
         agent = normal_name(agent)
         state = await self.state()
         if not state.is_member(agent):
-            owner = state.created.owner if state.created else ""
             raise InputError(
-                f"{agent!r} is not a member of the pool {self.name!r}: its owner {owner!r} lets them in with"
+                f"{agent!r} is no member of the pool {self.name!r}: its owner {state.owner!r} lets them in with"
                 f" `mindstream pool members {shlex.quote(self.name)} --add {shlex.quote(agent)}"
-                f" --user {shlex.quote(owner)}`, or everybody with --add '*'"
+                f" --user {shlex.quote(state.owner)}`, or everybody with --add '*'"
             )
         return state
 
@@ -282,7 +281,7 @@ class Pool:
         if unknown := [each for each in remove if each not in state.members]:
             named = ", ".join(state.members)
             why = f"everybody is, as {EVERYONE}: remove that and add names" if EVERYONE in state.members else named
-            raise InputError(f"{unknown[0]!r} is not a member of the pool {self.name!r} by name ({why})")
+            raise InputError(f"{unknown[0]!r} is no member of the pool {self.name!r} by name ({why})")
         await self.set_members([each for each in (*state.members, *add) if each not in remove], by)
 
     async def trust(self, source: str, trusted: bool, by: str) -> None:
@@ -308,9 +307,8 @@ class Pool:
             raise InputError(f"there is no exemplar {sorted(unknown)[0]!r} in the pool {self.name!r}")
         if not found:
             raise InputError(f"{writer!r} has written nothing in the pool {self.name!r}")
-        owner = state.created.owner if state.created else ""
-        if by != owner and any(state.standings[id_].exemplar.writer != by for id_ in found):
-            raise InputError(f"{by!r} may withdraw what {by!r} wrote, and the owner {owner!r} anything")
+        if by != state.owner and any(state.standings[id_].exemplar.writer != by for id_ in found):
+            raise InputError(f"{by!r} may withdraw what {by!r} wrote, and the owner {state.owner!r} anything")
         await self.write(events.ExemplarWithdrawn(writer=writer, ids=tuple(ids), because=because), by)
         if erase:
             await self._erase(state, found)
@@ -340,8 +338,8 @@ class Pool:
     async def _owners_state(self, by: str) -> PoolState:
         by = normal_name(by)
         state = await self.state()
-        if state.created and by != state.created.owner:
-            raise InputError(f"the pool {self.name!r} is {state.created.owner!r}'s, and {by!r} cannot change it")
+        if by != state.owner:
+            raise InputError(f"the pool {self.name!r} is {state.owner!r}'s, and {by!r} cannot change it")
         return state
 
 

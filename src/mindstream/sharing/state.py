@@ -158,6 +158,20 @@ class PoolState:
     # Derived from the log.
 
     @property
+    def owner(self) -> str:
+        """The agent that created the pool; "": it was not created."""
+        return self.created.owner if self.created else ""
+
+    @property
+    def form(self) -> events.Form:
+        """The form in which exemplars are embedded."""
+        return self.created.form if self.created else "composed"
+
+    def examples_of(self, exemplar: Exemplar) -> list[Exemplar]:
+        """Return the exemplars in the prompt of another one."""
+        return [self.standings[id_].exemplar for id_ in exemplar.examples if id_ in self.standings]
+
+    @property
     def version(self) -> int:
         """The number of the retriever's newest version; 0: it has learned nothing yet."""
         return self.versions[-1].number if self.versions else 0
@@ -178,14 +192,13 @@ class PoolState:
         Only exemplars that every member is served: what an agent keeps private, or what is doubted, has no effect on
         others' ranking.
         """
-        owner = self.created.owner if self.created else ""
         found = [
             id_
             for id_, each in self.standings.items()
             if each.verdict
             and self.is_open(id_)
             and all(map(self._is_public, each.writers))
-            and self.is_served(id_, owner, guarded)
+            and self.is_served(id_, self.owner, guarded)
         ]
         return sorted(found, key=lambda id_: self.standings[id_].judged)
 
@@ -204,8 +217,7 @@ class PoolState:
 
     def is_member(self, agent: str) -> bool:
         """Return whether an agent may write and recall at all."""
-        owner = self.created.owner if self.created else ""
-        return agent == owner or agent in self.members or EVERYONE in self.members
+        return agent == self.owner or agent in self.members or EVERYONE in self.members
 
     def may_read(self, reader: str, writer: str) -> bool:
         """Return whether an agent may read what a writer wrote."""
@@ -227,8 +239,8 @@ class PoolState:
     def may_see(self, reader: str, id_: str) -> bool:
         """Return whether an agent may inspect a pair, served or not. The owner may inspect everything that is not
         private."""
-        owner, standing = self.created.owner if self.created else "", self.standings[id_]
-        readable = reader == owner or all(self.may_read(reader, writer) for writer in standing.writers)
+        standing = self.standings[id_]
+        readable = reader == self.owner or all(self.may_read(reader, writer) for writer in standing.writers)
         return readable and self.is_open(id_, reader)
 
     def reasons_unserved(self, id_: str, reader: str, guarded: bool = True) -> Iterator[str]:

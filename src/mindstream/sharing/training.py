@@ -96,14 +96,8 @@ class Lesson:
 def lesson_of(state: PoolState, id_: str, form: Form | None = None) -> Lesson:
     """Return the lesson of an exemplar; `form`: None: the pool's own."""
     exemplar = state.standings[id_].exemplar
-    drawn = [state.standings[each].exemplar for each in exemplar.examples if each in state.standings]
-    text = embedded_text(exemplar.query, exemplar.answer, drawn, form or form_of(state))
+    text = embedded_text(exemplar.query, exemplar.answer, state.examples_of(exemplar), form or state.form)
     return Lesson(id_, exemplar.query, exemplar.answer, text)
-
-
-def form_of(state: PoolState) -> Form:
-    """Return the form in which a pool embeds its exemplars."""
-    return state.created.form if state.created else "composed"
 
 
 def _text_of(pair: Pair) -> str:

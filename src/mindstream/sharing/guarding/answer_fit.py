@@ -60,56 +60,53 @@ def weigh(laid_in: int) -> float:
 
 
 @dataclass(frozen=True)
-class Pairs:
-    """Queries and answers with their unit vectors."""
+class _Text:
+    """The measured properties of a query or an answer: its vector, terms, length, and share of unspaced scripts."""
 
-    queries: Sequence[str]
-    answers: Sequence[str]
-    query_vectors: Floats
-    answer_vectors: Floats
+    vector: Floats
+    terms: frozenset[str]
+    length: int
+    wide: float
+
+
+def _read(text: str, vector: Floats) -> _Text:
+    return _Text(vector, frozenset(terms(text)), len(text), len(WIDE.findall(text)) / max(1, len(text)))
 
 
 class AnswerFit:
-    """Measure pairs by those that the owner added."""
+    """Measure pairs by those that the owner added.
 
-    def __init__(self, trusted: Pairs) -> None:
-        self._trusted = trusted
-        self._terms = [
-            (frozenset(terms(q)), frozenset(terms(a))) for q, a in zip(trusted.queries, trusted.answers, strict=True)
-        ]
-        self._counts = Counter(term for asked, said in self._terms for term in asked | said)
-        self._near = trusted.query_vectors @ trusted.query_vectors.T
-        self._lengths = np.array([math.log1p(len(answer)) for answer in trusted.answers])
-        self._wide = [(_wide(q), _wide(a)) for q, a in zip(trusted.queries, trusted.answers, strict=True)]
-        np.fill_diagonal(self._near, -2.0)
+    Args:
+        pairs: queries with their answers; query_vectors, answer_vectors: their unit vectors.
+    """
+
+    def __init__(self, pairs: Sequence[tuple[str, str]], query_vectors: Floats, answer_vectors: Floats) -> None:
+        self._pairs, self._query_vectors, self._answer_vectors = pairs, query_vectors, answer_vectors
+        self._queries = [_read(query, vector) for (query, _), vector in zip(pairs, query_vectors, strict=True)]
+        self._answers = [_read(answer, vector) for (_, answer), vector in zip(pairs, answer_vectors, strict=True)]
+        both = zip(self._queries, self._answers, strict=True)
+        self._counts = Counter(term for query, answer in both for term in query.terms | answer.terms)
+        self._lengths = np.array([math.log1p(answer.length) for answer in self._answers])
         self._fit()
 
     def log_odds(self, query: str, answer: str, query_vector: Floats, answer_vector: Floats) -> float:
         """Return the log odds that the answer belongs to the query and not to another one."""
-        found = self._features(_read(query, answer, query_vector, answer_vector))
+        found = self._features(_read(query, query_vector), _read(answer, answer_vector))
         return float(((found - self._mean) / self._spread) @ self._weights + self._bias)
 
     def alike(self, query_vector: Floats) -> list[tuple[str, str]]:
         """Return all seed pairs, those with the most similar queries first."""
-        order = np.argsort(-(self._trusted.query_vectors @ query_vector))
-        return [(self._trusted.queries[at], self._trusted.answers[at]) for at in order]
+        return [self._pairs[at] for at in np.argsort(-(self._query_vectors @ query_vector))]
 
     def _fit(self) -> None:
-        held, count = self._trusted, len(self._trusted.queries)
-        rows, labels = list[Floats](), list[float]()
+        count, rows, labels = len(self._pairs), list[Floats](), list[float]()
+        near = self._query_vectors @ self._query_vectors.T
+        np.fill_diagonal(near, -2.0)
         for at in range(count):
-            alike = np.argsort(-self._near[at])[: count - 1]
+            alike = np.argsort(-near[at])[: count - 1]
             drawn = [int(alike[int(chance.fraction("guard", at, n) * len(alike))]) for n in range(OTHERS // 2)]
             for other in (at, *map(int, alike[: OTHERS // 2]), *drawn):
-                pair = _Read(
-                    len(held.answers[other]),
-                    self._terms[at][0],
-                    self._terms[other][1],
-                    held.query_vectors[at],
-                    held.answer_vectors[other],
-                    abs(self._wide[at][0] - self._wide[other][1]),
-                )
-                rows.append(self._features(pair, (at, other)))
+                rows.append(self._features(self._queries[at], self._answers[other], (at, other)))
                 labels.append(float(other == at))
         matrix, wanted = np.array(rows), np.array(labels)
         self._mean, self._spread = matrix.mean(axis=0), matrix.std(axis=0) + 1e-6
@@ -118,55 +115,35 @@ class AnswerFit:
         foreign = scaled[wanted == 0] @ self._weights
         self._bias = max(even + ALLOWANCE, -float(np.quantile(foreign, 1 - CHANCE)))
 
-    def _features(self, pair: _Read, without: tuple[int, ...] = ()) -> Floats:
-        """Compute the features of a pair; `without`: the seed pairs that it is made of, which are left out of the
-        comparison."""
-        held = self._trusted
-        near_queries, near_answers = held.query_vectors @ pair.query_vector, held.answer_vectors @ pair.answer_vector
+    def _features(self, query: _Text, answer: _Text, without: tuple[int, ...] = ()) -> Floats:
+        """Compute the features of a pair; `without`: the seed pairs that it is made of, which are left out."""
+        queries, answers = self._query_vectors, self._answer_vectors
+        near_queries, near_answers = queries @ query.vector, answers @ answer.vector
         near_queries[list(without)] = near_answers[list(without)] = -np.inf
         many = min(AROUND, len(near_queries) - len(set(without)))
         asked, said = np.argsort(-near_queries)[:many], np.argsort(-near_answers)[:many]
-        likeness = held.answer_vectors[asked[:NEAR]] @ pair.answer_vector
-        cosine, shared = float(pair.query_vector @ pair.answer_vector), self._shared(pair.asked, pair.said)
+        likeness = answers[asked[:NEAR]] @ answer.vector
+        cosine, shared = float(query.vector @ answer.vector), self._shared(query, answer)
         return np.array(
             [
                 cosine,
-                _contrast(cosine, held.query_vectors[asked] @ pair.answer_vector),
-                _contrast(cosine, held.answer_vectors[said] @ pair.query_vector),
+                _contrast(cosine, queries[asked] @ answer.vector),
+                _contrast(cosine, answers[said] @ query.vector),
                 likeness.mean(),
                 likeness.max(),
-                (held.query_vectors[said[:NEAR]] @ pair.query_vector).mean(),
+                (queries[said[:NEAR]] @ query.vector).mean(),
                 shared,
-                _contrast(shared, np.array([self._shared(self._terms[each][0], pair.said) for each in asked])),
-                _contrast(shared, np.array([self._shared(pair.asked, self._terms[each][1]) for each in said])),
-                abs(math.log1p(pair.length) - float(np.median(self._lengths[asked[:NEAR]]))),
-                pair.scripts_apart,
+                _contrast(shared, np.array([self._shared(self._queries[each], answer) for each in asked])),
+                _contrast(shared, np.array([self._shared(query, self._answers[each]) for each in said])),
+                abs(math.log1p(answer.length) - float(np.median(self._lengths[asked[:NEAR]]))),
+                abs(query.wide - answer.wide),
             ]
         )
 
-    def _shared(self, asked: frozenset[str], said: frozenset[str]) -> float:
+    def _shared(self, query: _Text, answer: _Text) -> float:
         """Return the words that a query and an answer share, weighted by rarity."""
-        return sum(map(self._telling, asked & said)) / math.sqrt(sum(map(self._telling, said)) + 1e-6)
-
-    def _telling(self, term: str) -> float:
-        return math.log((1 + len(self._terms)) / (0.5 + self._counts[term]))
-
-
-@dataclass(frozen=True)
-class _Read:
-    """The measured properties of a pair: length of the answer, words, vectors, and difference of scripts."""
-
-    length: int
-    asked: frozenset[str]
-    said: frozenset[str]
-    query_vector: Floats
-    answer_vector: Floats
-    scripts_apart: float
-
-
-def _read(query: str, answer: str, query_vector: Floats, answer_vector: Floats) -> _Read:
-    asked, said = frozenset(terms(query)), frozenset(terms(answer))
-    return _Read(len(answer), asked, said, query_vector, answer_vector, abs(_wide(query) - _wide(answer)))
+        rarity = {term: math.log((1 + len(self._pairs)) / (0.5 + self._counts[term])) for term in answer.terms}
+        return sum(rarity[term] for term in query.terms & answer.terms) / math.sqrt(sum(rarity.values()) + 1e-6)
 
 
 def _contrast(own: float, others: Floats) -> float:
@@ -177,10 +154,6 @@ def _contrast(own: float, others: Floats) -> float:
 def particulars(text: str) -> set[str]:
     """Return the numbers, codes and names (capitalised words within a sentence, Latin script) of a text."""
     return {each for each in TOKEN.findall(text) if any(map(str.isdigit, each))} | set(NAME.findall(text))
-
-
-def _wide(text: str) -> float:
-    return len(WIDE.findall(text)) / max(1, len(text))
 
 
 def _logistic(rows: Floats, labels: Floats) -> tuple[Floats, float]:

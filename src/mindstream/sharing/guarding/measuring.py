@@ -9,7 +9,7 @@ import numpy as np
 
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.sharing.exemplar import Exemplar
-from mindstream.sharing.guarding.answer_fit import LEAST, MOST, AnswerFit, MutualInformation, Pairs, weigh
+from mindstream.sharing.guarding.answer_fit import LEAST, MOST, AnswerFit, MutualInformation, weigh
 from mindstream.sharing.guarding.orders import OrderDetector, build_detector
 
 SURE = 3.0
@@ -60,10 +60,12 @@ class Measures:
 async def build_measures(embedder: Embedder, exemplars: Sequence[Exemplar]) -> Measures:
     """Build the instruments from seed exemplars; of many exemplars a sample is used."""
     some = exemplars[:: len(exemplars) // MOST + 1]
-    detector = await build_detector(embedder, [(each.query, each.answer) for each in some])
+    pairs = [(each.query, each.answer) for each in some]
+    detector = await build_detector(embedder, pairs)
     if len(some) < LEAST:
         return Measures(embedder, None, detector, 0.0)
-    queries, answers = [each.query for each in some], [each.answer for each in some]
-    vectors = np.asarray(await embedder.embed([*queries, *answers]), np.float64)
-    guard = AnswerFit(Pairs(queries, answers, vectors[: len(some)], vectors[len(some) :]))
+    vectors = np.asarray(
+        await embedder.embed([text for texts in zip(*pairs, strict=True) for text in texts]), np.float64
+    )
+    guard = AnswerFit(pairs, vectors[: len(some)], vectors[len(some) :])
     return Measures(embedder, guard, detector, weigh(len(some)))
