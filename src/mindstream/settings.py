@@ -62,7 +62,7 @@ EXPECTED: Mapping[str, str] = {
 
 def _data() -> Location:
     if (folder := own_folder("XDG_DATA_HOME", ".local/share")) is None:
-        raise SettingsError("your home directory is unknown, so the data folder must be named: --data DIR")
+        raise SettingsError("your home directory is unknown, so say --data DIR")
     return Location(folder)
 
 

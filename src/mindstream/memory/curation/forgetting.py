@@ -176,7 +176,7 @@ async def remove(stream: Stream, removal: Removal, *, compact: bool = True, deed
 
 def _check(request: ForgetRequest) -> None:
     if not (request.ids or request.about.strip() or request.narrows):
-        raise InputError("nothing to forget is named: give ids of records, a subject, a session, or a span of time")
+        raise InputError("say what is to be forgotten: ids of records, a subject, a session, or a span of time")
     for name in ("since", "until"):
         if (at := getattr(request, name)) is not None:
             checked_moment(at, name)
