@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.providers.provider import provider
 from mindstream.sharing.labelling import Likelihood, Stated
-from mindstream.sharing.retriever.ranking import (
+from mindstream.sharing.retriever import (
     Basis,
     Checked,
     Corpus,

@@ -140,7 +140,7 @@ FORMS = {
         "life/stand_in.py",
         "memory/curation/audit.py",
         "memory/store/validation.py",
-        "memory/lifecycle/dream.py",
+        "memory/lifecycle/sleep.py",
         "models/providers/address.py",
     ),
     *(
@@ -159,7 +159,7 @@ FORMS = {
     *("planning/formats/read.py", "planning/formats/read.py", "planning/formats/rewoo.py"),
     "planning/formats/read.py",
     *("service/chat/companion.py", "memory/curation/mentions.py"),
-    *("sharing/retriever/ranking.py", "text/classifier.py", "text/words.py"),
+    *("sharing/retriever.py", "text/classifier.py", "text/words.py"),
     *("text/links.py", "tools/algebra.py", "tools/web/web.py", "tools/web/search.py"),
     *("studio/joining.py", "town/formats/saves.py", "town/world/routes.py", "identifiers.py"),
 }

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mindstream.models.embedders.embedder import unit
-from mindstream.sharing.retriever.ranking import (
+from mindstream.sharing.retriever import (
     Basis,
     Checked,
     Drawn,

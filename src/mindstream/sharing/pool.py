@@ -30,8 +30,7 @@ from mindstream.sharing.grading.rubric import Rubric
 from mindstream.sharing.guarding.answer_fit import MutualInformation, mutual_information
 from mindstream.sharing.guarding.measuring import Measures, build_measures
 from mindstream.sharing.learning import PoolLearner
-from mindstream.sharing.ranking import Retriever
-from mindstream.sharing.serving import Served, mask_of
+from mindstream.sharing.ranking import Retriever, Served, mask_of
 from mindstream.sharing.state import PoolState, Standing
 
 SPARE = 4

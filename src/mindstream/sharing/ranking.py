@@ -1,10 +1,18 @@
-"""The interface of retrievers: a ranking policy that is notified of every admission, so that it can learn."""
+"""Rank the exemplars that a reader may be served: the interface of retrievers, and a bonus for what helped before."""
 
 from __future__ import annotations
 
-from mindstream.memory.recall.policies import Cosine, Policy
+from collections.abc import Set
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mindstream.memory.recall.policies import Candidates, Cosine, Policy, Ranking, best
+from mindstream.memory.store.columns import Columns
 from mindstream.sharing.exemplar import Exemplar
 from mindstream.sharing.state import PoolState
+from mindstream.sharing.utility import AGAIN, WEIGHT, Helped, values
 
 
 class Retriever:
@@ -31,3 +39,41 @@ class Retriever:
 
     async def close(self) -> None:
         """Stop. What has not been learned is learned by the next process that admits an exemplar."""
+
+
+@dataclass(frozen=True)
+class Served:
+    """A policy over what may be served, with the values of what helped.
+
+    Attributes:
+        helped, again: feedback by exemplar, and by question and exemplar; asked: the question.
+        columns: the columns whose row order `mask` uses. If they were reloaded meanwhile, `Pool.recall` checks the
+            ids again.
+    """
+
+    policy: Policy
+    columns: Columns
+    mask: NDArray[np.bool_]
+    helped: dict[str, Helped]
+    again: dict[tuple[str, str], Helped]
+    asked: str
+
+    def rank(self, candidates: Candidates, n: int) -> Ranking:
+        served = np.zeros(len(candidates.relevance), np.bool_)
+        known = min(len(served), len(self.mask))
+        served[:known] = self.mask[:known]
+        visible = replace(candidates, relevance=np.where(served, candidates.relevance, -np.inf))
+        ranking = self.policy.rank(visible, n)
+        if not self.helped or len(ranking.rows) < 2:
+            return ranking
+        ids = [self.columns.ids[at] if at < len(self.columns.ids) else "" for at in ranking.rows]
+        gains = WEIGHT * values(self.helped, ids) + AGAIN * values(self.again, [(self.asked, each) for each in ids])
+        if not gains.any():
+            return ranking
+        scores = ranking.scores + gains
+        return best(ranking.rows, scores, n, {**ranking.parts, "helped": gains})
+
+
+def mask_of(columns: Columns, served: Set[str]) -> NDArray[np.bool_]:
+    """Return a mask of the rows that may be served."""
+    return columns.ids.among(list(served))

@@ -16,7 +16,7 @@ from mindstream.memory.store.store import Entry
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.sharing.events import Form, RetrieverTrained
 from mindstream.sharing.exemplar import embedded_text
-from mindstream.sharing.retriever.ranking import (
+from mindstream.sharing.retriever import (
     AboutMean,
     ByHead,
     Head,
@@ -84,7 +84,7 @@ class StudyStopped(Exception):  # noqa: N818 (not a failure: the caller asked fo
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
+class TrainingPair:
     """A pair, and the text of it that is embedded."""
 
     id: str
@@ -93,19 +93,19 @@ class Lesson:
     text: str
 
 
-def lesson_of(state: PoolState, id_: str, form: Form | None = None) -> Lesson:
-    """Return the lesson of an exemplar; `form`: None: the pool's own."""
+def training_pair(state: PoolState, id_: str, form: Form | None = None) -> TrainingPair:
+    """Return the training pair of an exemplar; `form`: None: the pool's own."""
     exemplar = state.standings[id_].exemplar
     text = embedded_text(exemplar.query, exemplar.answer, state.examples_of(exemplar), form or state.form)
-    return Lesson(id_, exemplar.query, exemplar.answer, text)
+    return TrainingPair(id_, exemplar.query, exemplar.answer, text)
 
 
 def _text_of(pair: Pair) -> str:
-    return pair.text if isinstance(pair, Lesson) else pair.query
+    return pair.text if isinstance(pair, TrainingPair) else pair.query
 
 
 @dataclass(frozen=True)
-class Lessons:
+class TrainingInput:
     """The input of one training run.
 
     Attributes:
@@ -114,8 +114,8 @@ class Lessons:
         gone: ids of pairs that must not be learned from any more.
     """
 
-    seed: Sequence[Lesson] = ()
-    admit: Sequence[Lesson] = ()
+    seed: Sequence[TrainingPair] = ()
+    admit: Sequence[TrainingPair] = ()
     again: Sequence[str] = ()
     gone: Sequence[str] = ()
 
@@ -162,7 +162,7 @@ class Trainer:
             on_weighing=self._on_weighing,
         )
 
-    async def study(self, newest: Newest, lessons: Lessons, tell: Tell = lambda _: None) -> Outcome:
+    async def study(self, newest: Newest, lessons: TrainingInput, tell: Tell = lambda _: None) -> Outcome:
         """Learn, starting from the newest version.
 
         Args:
@@ -202,7 +202,7 @@ class Trainer:
         version = self._own.version
         return Outcome(version, bool(self._made), self._made[0].before if self._made else version.held_out)
 
-    async def _study(self, newest: Newest, lessons: Lessons) -> Outcome:
+    async def _study(self, newest: Newest, lessons: TrainingInput) -> Outcome:
         if newest.version and newest.number != self.number:
             self._own.adopt(newest.version)
         self.number = newest.number

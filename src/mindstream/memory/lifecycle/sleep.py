@@ -7,10 +7,11 @@ a row of the log is continued: steps in the log after that row are not repeated.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -20,17 +21,44 @@ from mindstream.log import erasures
 from mindstream.log.events import Logged, Slept
 from mindstream.memory.fading import after_sleep
 from mindstream.memory.lifecycle import duplicates, importance
-from mindstream.memory.lifecycle.dream import Dream
 from mindstream.memory.recall.touch import revision, state_in
 from mindstream.memory.store.columns import KIND_CODES, OPEN, Columns
 from mindstream.memory.store.record import FADING, TAINTED, Record, RecordDraft, common_data
 from mindstream.memory.store.store import Entry, Fence, Revision, read_log
 from mindstream.models.ask import ask
+from mindstream.models.prompt import Prompt, rule
 from mindstream.models.rules import Rules
 
 if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
     from mindstream.models.model import Model
+
+LONGEST_PIECE = 120
+MOST_PIECES = 7
+
+
+class Dream(Prompt[str]):
+    """Make a dream of what was forgotten."""
+
+    role: ClassVar[str] = "reasoner"
+
+    fragments: tuple[str, ...]
+
+
+@rule(Dream)
+def join_fragments(ask: Dream) -> str:
+    """Join the fragments in order."""
+    pieces = [_piece(text) for text in ask.fragments[:MOST_PIECES]]
+    if sum(bool(re.search(r"[\u3040-\u30ff\u3400-\u9fff]", piece)) for piece in pieces) * 2 > len(pieces):
+        return "我梦见：" + "；然后，".join(pieces) + ("……" if len(ask.fragments) > MOST_PIECES else "。")
+    dream = "I dreamt: " + "; and then: ".join(pieces)
+    return dream + (" … and more that I cannot hold." if len(ask.fragments) > MOST_PIECES else ".")
+
+
+def _piece(text: str) -> str:
+    piece = " ".join(text.split()).strip(" .。!！“”\"'")
+    return piece if len(piece) <= LONGEST_PIECE else piece[:LONGEST_PIECE].rsplit(" ", 1)[0] + " …"
+
 
 DRAWN, BATCH = 20, 256
 LONGEST, MOST = 1000, 100

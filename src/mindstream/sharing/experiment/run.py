@@ -15,13 +15,12 @@ from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.model import Model
 from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.events import Form
-from mindstream.sharing.exemplar import Exemplar, question_id
+from mindstream.sharing.exemplar import Exemplar, question_id, shots
 from mindstream.sharing.experiment.agents import AnswerByExample, Cast, Exchange
 from mindstream.sharing.experiment.studies import STAGES, Cell, CellAnswer, Design, Ledger, cells
 from mindstream.sharing.grading.rubric import general_rubric
 from mindstream.sharing.guarding.answer_fit import find_faults
 from mindstream.sharing.pool import Pool
-from mindstream.sharing.shots import shots
 
 OWNER = "experimenter"
 AT_ONCE = 3
