@@ -1,4 +1,4 @@
-"""Exemplars: prompts (recalled examples and a query) with their answers; and the k-shot prompt (Gao 2024, 3.1.1, 3.2.2)."""
+"""Exemplars: prompts (recalled examples and a query) and their answers; the k-shot prompt (Gao 2024, 3.1.1, 3.2.2)."""
 
 from __future__ import annotations
 
