@@ -1,4 +1,4 @@
-"""Registry of this process's caches of users' words. All of them are bounded, and emptied by one call.
+"""Registry of this process's caches of users' words. All are bounded, and emptied by one call.
 
 Cached functions register by `remember`, objects by `watch`; objects that must end with a user, such as an open mind,
 by `watch_end`. When data are permanently deleted the store calls `empty`; so does a process that learns of an

@@ -26,7 +26,7 @@ WORDS, LONGEST_WORD = 400, 100
 SIGNS = frozenset("€£¥¢°§©®™«»‹›“”„‘’‚…–—·•¿¡²³½¼¾×±ªº´¸¦µ№、。「」，！？：；（）")
 """Characters beyond letters that texts hold."""
 BETWEEN = frozenset("’‘–—·‐")
-"""Those of them that may stand between two letters."""
+"""Those that may occur between two letters."""
 DAMAGED = 4
 """A text with this many valid UTF-8 characters for each invalid byte is damaged UTF-8, not another encoding."""
 BOMS = (

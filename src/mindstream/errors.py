@@ -1,7 +1,7 @@
 """The error tree, by who must act.
 
 MindstreamError
-├── UserError                 the caller can fix it: the message says what was expected, what was found, what to do
+├── UserError                 the caller can fix it: the message says: expected, found, what to do
 │   ├── SettingsError         a flag, an environment variable or the settings file
 │   ├── PackError             a pack's file, with file and line
 │   └── InputError            an invalid text, name or number
@@ -22,7 +22,7 @@ MindstreamError
 │   │   └── ModelResting      it was not called: it failed recently, and is not called for `rest_s`
 │   ├── ReplyInvalid          it answered, but not in the required form
 │   └── BudgetSpent           the allowed tokens, money or calls are used up
-├── WorkerLost                the processes that did a task have died; what they had stored is kept
+├── WorkerLost                the processes that did a task have died; stored results are kept
 └── ToolError                 a tool failed; its caller gets the message
 """
 
@@ -65,7 +65,7 @@ class ErasedMeanwhile(StorageError):  # noqa: N818
     """Words of a stream were erased after they were read here: they are not written back.
 
     Attributes:
-        whole: the whole stream was erased; else a part of it was forgotten.
+        whole: the whole stream was erased; else some records were forgotten.
     """
 
     def __init__(self, message: str, *, whole: bool = True) -> None:
@@ -158,7 +158,7 @@ class ModelResting(ModelUnavailable):
 
 
 class ReplyInvalid(ModelError):  # noqa: N818
-    """The reply is not in the required form, even after the model was told what is wrong.
+    """The reply is not in the required form, even after the model got the complaint.
 
     Attributes:
         reply: the last reply, if it is one text.

@@ -19,7 +19,7 @@ LONGEST = 500
 
 
 class ForeignFailure(Exception):  # noqa: N818 (what the run is, not what went wrong)
-    """Third-party code failed; the message says why, in one line. `cause` is what it raised, if anything."""
+    """Third-party code failed; the message says why, in one line. `cause` is the exception, if there is one."""
 
     def __init__(self, message: str, cause: BaseException | None = None) -> None:
         super().__init__(message)

@@ -1,6 +1,6 @@
 """Redaction of inbound text; off until it is switched on (text/personal).
 
-Every entry point for text from users, files and tools calls it first. So what is redacted reaches neither the log
+Every entry point for text from users, files and tools calls it first. So redacted data reach neither the log
 nor the memory, a model, a trace or a page. A mark in its place names the kind: [email].
 """
 

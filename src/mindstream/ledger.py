@@ -57,7 +57,7 @@ class Ledger:
             raise InputError(f"{self.file} cannot be written: {error.strerror}") from None
 
     def take_in(self) -> None:
-        """Merge the files that other processes wrote next to this one, once none of them is running any more.
+        """Merge the files that other processes wrote next to this one, once these processes have ended.
 
         Raises:
             InputError: a file cannot be used.

@@ -355,7 +355,7 @@ def _checked(values: Mapping[str, Any], origins: Mapping[str, str]) -> Settings:
 
 
 def _finding(found: ErrorDetails, origins: Mapping[str, str]) -> str:
-    """Describe an invalid value: where it is, what is expected, and what was found."""
+    """Describe an invalid value: its place, the expected value, and the value found."""
     name = str(found["loc"][0])
     inner = [str(each) for each in found["loc"][1:] if not str(each).startswith(("constrained-", "dict["))]
     where = ".".join([_place(name, origins.get(name, name)), *inner])

@@ -30,7 +30,7 @@ class Strength:
     restarts the wait, so with a longer cap a record in daily use would never become long-term. A record that was not
     returned for a fortnight may lose one level each time a sleep draws it; one that was not returned for a month
     loses a level when recall finds it and returns others. Decay is slow on purpose: an archived record is out of
-    reach until the user looks into the archive, and a fact that was told once may be needed a week later.
+    reach until the user looks into the archive, and a fact that was mentioned once may be needed a week later.
 
     Attributes:
         first_s: T(0), in seconds.

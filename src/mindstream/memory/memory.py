@@ -77,7 +77,7 @@ class Memory(Stream):
         until: Time | None = None,
         kinds: Sequence[Kind] = (),
     ) -> Forgotten:
-        """Permanently delete records, by id or by the other criteria, with everything that is derived from them alone.
+        """Permanently delete records, by id or by the other criteria, with all records derived only from these.
 
         Records that are only similar to the subject `about` are kept and returned as `similar`; they can be
         forgotten by id. To look first: `remove(await find_removal(…))`.
@@ -118,7 +118,7 @@ class Memory(Stream):
         (lifecycle/sleep).
 
         Returns the dream, or "". `model` (M1) makes it, `rater` rates importance; None: rules, or the same model.
-        `cause`: a row of the log; an interrupted sleep that was started for it is continued. `compose`: makes the
+        `cause`: a row of the log; an interrupted sleep that was started for that row is continued. `compose`: makes the
         dream in place of `model`.
         """
         await self.settle()

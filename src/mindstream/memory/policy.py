@@ -1,6 +1,6 @@
 """The policy of a memory: how it recalls, and whether unused records are archived.
 
-Layers, later ones first: defaults; what is recorded for this memory (`mindstream memory policy base=3`,
+Layers, later ones first: defaults; the values recorded for this memory (`mindstream memory policy base=3`,
 `Memory.open(policy="decay")`); the settings of the process that opens it.
 
 The retention policy is `keep` (default: records strengthen and rank, nothing is ever archived) or `decay` (the rules
@@ -92,7 +92,7 @@ async def open_policy(store: Store, stream: StreamKey, given: Mapping[str, JsonV
 
 
 async def adopt_policy(store: Store, stream: StreamKey, at: Moment, given: AnyPolicy) -> MemoryPolicy:
-    """Return the policy of a memory that is opened for use, and record what is not yet recorded.
+    """Return the policy of a memory that is opened for use, and record any part that is not recorded.
 
     Recorded are a retention policy that is given by name, and the policy of a memory that an earlier version wrote.
 
@@ -110,7 +110,7 @@ async def adopt_policy(store: Store, stream: StreamKey, at: Moment, given: AnyPo
 
 
 async def own_policy(store: Store, stream: StreamKey) -> Mapping[str, JsonValue]:
-    """Return what is recorded for this memory, and `decay` for a memory that an earlier version wrote."""
+    """Return the values recorded for this memory, and `decay` for a memory that an earlier version wrote."""
     recorded = await _recorded(store, stream)
     if "retention" not in recorded and await store.taken_by(stream, WRITTEN_UNDER_DECAY) is not None:
         return {**recorded, "retention": "decay"}

@@ -109,7 +109,7 @@ async def retain_all(stream: Stream, news: Sequence[RecordDraft]) -> list[Record
             try:
                 await stream.commit(*entries)
             except Conflict:
-                if (await _known(stream, fresh))[0]:  # another writer stored the same words meanwhile
+                if (await _known(stream, fresh))[0]:  # another writer stored the same words first
                     continue
                 raise
         return [known.get(record.id, record) for record in records]
@@ -307,7 +307,7 @@ class Stream:
         """
         if self._since is None:
             since = await self.store.last_erasure()
-            if self._since is None:  # otherwise another task has set it meanwhile
+            if self._since is None:  # otherwise another task has set it
                 self._since = since
                 caches.note(self.key, since)
 
@@ -412,7 +412,7 @@ class Stream:
             importance: 1 (mundane) to 10 (poignant); None: not rated.
             evidence: ids of the records that it is derived from.
             data: custom fields; `recall(where=…)` filters by them.
-            created: when it was said or observed; None: now.
+            created: time of the statement or observation; None: now.
             valid_from, valid_until: the time for which it holds, from (included) and until (excluded); None: open.
         """
         new = RecordDraft(
@@ -459,7 +459,7 @@ class Stream:
         floor: float = 0.0,
         rerank: bool = True,
     ) -> Recollection:
-        """Return the k best records with the parts of their scores, and the certainty that any of them is relevant.
+        """Return the k best records with the parts of their scores, and the certainty that at least one is relevant.
 
         Args:
             since, until: time of writing, both included: seconds since 1970, a datetime, a date or ISO 8601 text, in
@@ -637,7 +637,7 @@ class Stream:
             found = next(iter(await self._recaller.records_at(columns, rows[-1:])), None)
         if rows is None or (rows and (found is None or found.valid_until is not None or not found.version)):
             found = next(iter(await self.store.latest(self.key, now=self.clock.now(), slot=slot)), None)
-        if self._held.get(slot) is held:  # otherwise a newer one was written meanwhile
+        if self._held.get(slot) is held:  # otherwise a newer one has been written
             self._held[slot] = found
         return found
 

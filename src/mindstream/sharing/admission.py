@@ -233,7 +233,7 @@ async def _record(pool: Pool, exemplar: Exemplar, state: PoolState) -> Record:
 
 
 async def _tell(pool: Pool, exemplar: Exemplar) -> None:
-    """Notify the retriever of an admission. It may be third-party code: what it raises is logged."""
+    """Notify the retriever of an admission. It may be third-party code: an exception is logged."""
     try:
         await pool.retriever.admitted(exemplar)
     except Exception as error:  # noqa: BLE001 (third-party code: the pair stays admitted)

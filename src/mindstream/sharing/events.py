@@ -1,4 +1,4 @@
-"""The events of a pool. Its state follows from this log alone: permissions, and what is served.
+"""The events of a pool. Its state follows from this log alone: permissions, and the exemplars that are served.
 
 Rows never change, so the record of who wrote, asked and judged a pair, with which model and rubric, cannot change
 either.
@@ -67,7 +67,7 @@ class ExemplarOffered(Event):
     examples: NoWords[tuple[str, ...]] = ()
     """The ids of the exemplars in the prompt; an id is computed from the words of its exemplar."""
     private: bool = False
-    """Until the writer shares it, only the writer is served it and what was derived from it."""
+    """Until the writer shares it, only the writer is served it, and exemplars derived from it."""
 
 
 class ExemplarJudged(Event):
@@ -100,7 +100,7 @@ class ExemplarJudged(Event):
 
 
 class ExemplarShared(Event):
-    """A writer set who may read what it wrote, earlier pairs included; the last row counts."""
+    """A writer set who may read its exemplars, earlier pairs included; the last row counts."""
 
     kind = "exemplar_shared"
     writer: Person[Agent]
@@ -122,7 +122,7 @@ class MembersChanged(Event):
 
 
 class ExemplarWithdrawn(Event):
-    """Exemplars are no longer served, nor what was derived from them: all of a writer, or single ones."""
+    """Exemplars are no longer served, nor those derived from these: all of a writer, or single ones."""
 
     kind = "exemplar_withdrawn"
     writer: Person[Agent] = ""
@@ -150,7 +150,7 @@ class ExemplarsHelped(Event):
 
 
 class ExemplarEvicted(Event):
-    """The pool was full: these are no longer served, but what was derived from them is."""
+    """The pool was full: these are no longer served, but exemplars derived from these are."""
 
     kind = "exemplar_evicted"
     ids: NoWords[tuple[str, ...]]
@@ -175,7 +175,7 @@ class RetrieverTrained(Event):
     """A new version of the pool's retriever; versions form a line, and the newest one's weights are stored as a
     checkpoint.
 
-    Each version covers what was admitted after the row `after` and up to the row `upto`, so that each pair is
+    Each version covers the admissions after the row `after` and up to the row `upto`, so that each pair is
     covered once.
     """
 

@@ -26,7 +26,7 @@ def exemplar_id(pool: str, writer: str, query: str, answer: str) -> str:
 
 
 def pair_id(exemplar: Exemplar) -> str:
-    """Return a digest that two pairs share if their normalised words are equal, whoever wrote them."""
+    """Return a digest that two pairs share if their normalised words are equal, whatever their writers."""
     return _digest(normalised(exemplar.query), normalised(exemplar.answer))
 
 

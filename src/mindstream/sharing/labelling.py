@@ -250,7 +250,7 @@ async def label(
         tell: called with the number of labelled exemplars.
 
     Raises:
-        ModelError: the model failed; its labels so far are kept.
+        ModelError: the model failed; its labels up to then are kept.
     """
     state, done, room = pool.last_state, 0, asyncio.Semaphore(AT_ONCE)
     pairs = {id_: each.exemplar for id_, each in state.standings.items()}

@@ -211,7 +211,7 @@ class PoolLearner(Retriever):
         return ours
 
     def _lessons(self, trainer: Trainer, whole: bool = False) -> TrainingInput:
-        """Return what is to be learned from the last state read; `whole`: from all exemplars, else from those not
+        """Return the training input from the last state read; `whole`: from all exemplars, else from those not
         covered."""
         state = self._pool.last_state
         ids = state.teaching(self._pool.guarded)
@@ -224,7 +224,7 @@ class PoolLearner(Retriever):
         return TrainingInput(admit=fresh, again=lost, gone=sorted(trainer.taken - set(ids)))
 
     async def _publish(self, base: Base, trainer: Trainer, outcome: Outcome) -> RetrieverTrained:
-        """Store the next version; it covers what was admitted when its lessons were chosen."""
+        """Store the next version; it covers the exemplars admitted when its input was chosen."""
         version, parent = outcome.version, base.newest.number
         row = RetrieverTrained(
             number=parent + 1,
@@ -269,7 +269,7 @@ class PoolLearner(Retriever):
         """Train on all exemplars now, for a member, and store the result. A cancelled training stores its last accepted
         version.
 
-        Exemplars that the labeller has not read are labelled first. If it fails, its labels so far are kept for the
+        Exemplars that the labeller has not read are labelled first. If it fails, its labels up to then are kept for the
         next time.
 
         Raises:

@@ -205,7 +205,7 @@ class Pool:
         found = await self.memory.recall(query, SPARE * k, kinds=["exemplar"], policy=policy, touch=False)
         served = self.served(
             await self.member_state(reader), reader
-        )  # again: an exemplar may have been withdrawn meanwhile
+        )  # again: an exemplar may have been withdrawn since
         by_pair: dict[str, Exemplar] = {}
         for each in found:
             if each.record.id in served:
@@ -250,7 +250,7 @@ class Pool:
         return len((await self.state()).rubrics)
 
     async def share(self, writer: str, readers: Sequence[str]) -> None:
-        """Let only these agents read what a writer wrote, and what was derived from it; (): only the writer."""
+        """Let only these agents read what a writer wrote, and everything derived from it; (): only the writer."""
         writer, *readers = (_checked_agent(each) for each in (writer, *readers))
         await self.member_state(writer)
         await self.write(events.ExemplarShared(writer=writer, readers=tuple(dict.fromkeys(readers))), writer)
@@ -292,9 +292,9 @@ class Pool:
         await self.write(events.SourceTrusted(source=source, trusted=trusted), by)
 
     async def withdraw(self, *ids: str, writer: str = "", by: str, because: str = "", erase: bool = False) -> list[str]:
-        """Withdraw exemplars, or everything a writer has written so far; return their ids.
+        """Withdraw exemplars, or everything a writer has written until now; return their ids.
 
-        From the next recall on, in any process, neither they nor what was derived from them is served.
+        From the next recall on, in any process, neither these exemplars nor those derived from these are served.
 
         Args:
             by: the writer, or the pool's owner.

@@ -47,7 +47,7 @@ class Served:
 
     Attributes:
         helped, again: feedback by exemplar, and by question and exemplar; asked: the question.
-        columns: the columns whose row order `mask` uses. If they were reloaded meanwhile, `Pool.recall` checks the
+        columns: the columns whose row order `mask` uses. If these were reloaded since, `Pool.recall` checks the
             ids again.
     """
 

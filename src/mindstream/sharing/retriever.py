@@ -601,7 +601,7 @@ class Recipe:
 
     Attributes:
         candidates: number of candidates labelled at an admission (the paper's n; its value of 10 lowers P@1).
-        taken: number of candidates learned from, half of them the most helpful, half the least (the paper's v).
+        taken: number of candidates learned from, half the most helpful and half the least helpful (the paper's v).
         again: number of earlier exemplars that are labelled again at each admission, in turn, since the pool has grown.
         steps: training steps per admission.
         update: training steps of an update, always from the untrained head; more steps memorise the lessons.
@@ -624,7 +624,7 @@ class LearnedRetriever:
         labels: labels by a model, used instead; a pair without labels teaches nothing.
         text_of: the part of a pair that is embedded; by default its query.
         on_version: called with each new version.
-        on_weighing: called before each pair is labelled by `unlikely`; what it raises ends the training.
+        on_weighing: called before each pair is labelled by `unlikely`; an exception ends the training.
     """
 
     def __init__(
@@ -690,7 +690,7 @@ class LearnedRetriever:
             self._learn(pair.id)
 
     def relearn(self, ids: Iterable[str]) -> None:
-        """Train once more for each of these known pairs: the version that had learned from them was not published."""
+        """Train once more for each of these known pairs: the version that had learned from these was not published."""
         for id_ in ids:
             self._learn(id_)
 

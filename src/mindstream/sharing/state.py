@@ -1,4 +1,4 @@
-"""The state of a pool, computed from its log: who may read, what is trusted, what is withdrawn."""
+"""The state of a pool, computed from its log: permissions, trusted sources, withdrawn exemplars."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ class PoolState:
     def teaching(self, guarded: bool = True) -> list[str]:
         """Return the ids of the exemplars that the retriever learns from, in the order of admission.
 
-        Only exemplars that every member is served: what an agent keeps private, or what is doubted, has no effect on
+        Only exemplars that every member is served: private or doubted exemplars have no effect on
         others' ranking.
         """
         found = [
@@ -305,7 +305,7 @@ class PoolState:
             return doubt
         if standing.verdict.fit is None and standing.verdict.model == BY_RULES:
             return (
-                f"a stranger asked ({source}), and nothing measures whether the answer fits: lay in {LEAST} pairs,"
+                f"a stranger asked ({source}), and nothing measures whether the answer fits: add {LEAST} pairs,"
                 " grade by a model, or trust the source"
             )
         if record.pairs < TWICE:

@@ -85,7 +85,7 @@ class StudyStopped(Exception):  # noqa: N818 (not a failure: the caller asked fo
 
 @dataclass(frozen=True, slots=True)
 class TrainingPair:
-    """A pair, and the text of it that is embedded."""
+    """A pair, and its embedded text."""
 
     id: str
     query: str
@@ -182,7 +182,7 @@ class Trainer:
         self._stop.set()
 
     async def leave_off(self) -> Outcome:
-        """Stop the current training run and return its result so far."""
+        """Stop the current training run and return its result up to now."""
         self.stop()
         if self._running:
             await asyncio.gather(self._running, return_exceptions=True)

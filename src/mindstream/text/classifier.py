@@ -118,7 +118,7 @@ BROKEN_OFF = re.compile(r"\.{3}|…")
 class Support:
     """The sources that a belief may be based on: messages of users, results of tools, records.
 
-    Source: grounded beliefs (a quotation is looked up literally, apart from case, spaces and punctuation).
+    Source: grounded beliefs (quotations are searched literally, apart from case, spaces and punctuation).
     """
 
     def __init__(self, texts: Iterable[str]) -> None:

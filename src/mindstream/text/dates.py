@@ -75,7 +75,7 @@ HINT = re.compile(
 )
 """A text without any of these names no time; most texts have none."""
 BEFORE = 60
-"""Maximum number of characters before a time in which words are looked for that extend it: 'a couple of weekends before
+"""Maximum number of characters before a time that are searched for words that extend it: 'a couple of weekends before
 the'."""
 
 

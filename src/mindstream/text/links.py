@@ -40,7 +40,7 @@ _NO_LINK = re.compile(r"[\w+-]+\.(?:js|ts|jsx|tsx|py|md|txt|html|css|json|csv|pd
 _MAYBE = re.compile(r"://|\.[a-z0-9]|[a-z]\s?:\S|[/\\]{2}", _FLAGS)
 """A necessary part of every link: most texts have none."""
 _MARK = re.compile(r"\]\(|[:/\\.&<@\u00ad\u200b-\u200f\u2060-\u2064\ufeff\uff0e\uff0f\uff1a]")
-"""A character that a link may need: a word with one of them is passed on when it is whole."""
+"""A character that a link may need: a word that contains one is passed on only when complete."""
 _LAST_WORD = re.compile(r"\S*\Z")
 _BEGUN = re.compile(r"(?:h|ht|htt|https?|w|ww|www\.?)\Z", _FLAGS)
 """Letters that may become a link."""

@@ -344,7 +344,7 @@ class Correction:
 async def correct(
     stream: Stream, old: str, text: str, *, by: str = "", evidence: Sequence[str] = (), wake: NewWork | None = None
 ) -> Correction:
-    """Correct a record, log it, and return what was based on the old one; `wake`: reasoners to be notified.
+    """Correct a record, log it, and return everything based on the old one; `wake`: reasoners to be notified.
 
     Raises:
         InputError: see `supersede`.

@@ -1,7 +1,7 @@
 """Forgetting on request: records are permanently deleted. (Automatic decay only archives: memory/fading.)
 
 A request names records, a subject, a session or a span of time. `find_removal` shows what will be deleted: these
-records and everything derived from them alone. `remove` deletes it in one transaction and rewrites the file. A
+records and everything derived only from these. `remove` deletes it in one transaction and rewrites the file. A
 record that is also derived from others stays without the forgotten words. An independent record stays whole even if
 it says the same: what others said, another message of the user, and an answer that was given earlier or does not
 repeat it.
@@ -77,7 +77,7 @@ class Removal:
     """What a removal deletes and changes.
 
     Attributes:
-        asked: the records that the request selects, and their earlier wordings; drawn: records derived from them alone.
+        asked: the records that the request selects, and their earlier wordings; drawn: records derived only from these.
         changed: records that stay without the forgotten words.
         items: items that are removed from beliefs and plans.
         sources: the evidence of the selected records; it stays.
@@ -136,7 +136,7 @@ async def find_removal(stream: Stream, request: ForgetRequest) -> Removal:
 
 @traced(genai.DELETE_MEMORY, "removal", tell_removed)
 async def remove(stream: Stream, removal: Removal, *, compact: bool = True, deed: Deed | None = None) -> Forgotten:
-    """Permanently delete the records of a removal, and what was derived from them since it was computed.
+    """Permanently delete the records of a removal, and records derived from these since it was computed.
 
     Args:
         compact: rewrite the file, so that no byte of the records remains. To remove from many streams, do so once at

@@ -10,7 +10,7 @@ decisive, so only function words that are also names count there.
 not a thumb of another skin tone.
 - Characters of a script without spaces must be adjacent as in the subject; only "的" and "の" may be missing. A
 Chinese name whose last character is doubled is another name: 王明 is not 王明明, but occurs in 王明明天来 ("comes
-tomorrow"). Other longer names (张三, 张三丰) cannot be told apart without a dictionary: check the preview first.
+tomorrow"). Other longer names (张三, 张三丰) cannot be distinguished without a dictionary: check the preview first.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ AFTER_MING = "天年日早晚白确显后確顯後"
 KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff"
 
 FEWEST, MOST_OF = 3, 0.75
-"""Minimum number of words of a text that can be quoted, and minimum share of them that a quoting line contains."""
+"""Minimum number of words of a text that can be quoted, and minimum share of these in a quoting line."""
 
 
 @dataclass(frozen=True, slots=True)

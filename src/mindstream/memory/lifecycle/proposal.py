@@ -1,7 +1,7 @@
 """Sleep as a proposal: what a sleep would do, to be inspected and accepted in whole or in part.
 
 A proposal contains ids of records and their strength, so it can be stored as JSON and accepted later by another
-process. Records that have changed meanwhile are not touched. A record that the user keeps is strengthened as by a
+process. Records that have changed since then are not touched. A record that the user keeps is strengthened as by a
 recall, and no sleep proposes it again before the time that the rules set.
 """
 
@@ -125,7 +125,7 @@ async def accept(
 ) -> str:
     """Sleep as proposed, except for these ids; return the dream, or "".
 
-    Records that have changed meanwhile are not touched. If fewer records are archived than proposed, the dream is
+    Records that have changed since then are not touched. If fewer records are archived than proposed, the dream is
     made again from those.
 
     Raises:

@@ -83,10 +83,10 @@ class Replayed:
 
     Attributes:
         asked: number of new requests; lost: those whose record would have been archived by then.
-        held, idle: number of records at the end that are not archived, and those of them that were never requested
+        held, idle: number of records at the end that are not archived, and those that were never requested
             again.
         forgotten: ids of the records that would have been archived.
-        by_day: share of the records so far that would not be archived, at the end of each day.
+        by_day: share of all earlier records that would not be archived, at the end of each day.
     """
 
     laws: Strength

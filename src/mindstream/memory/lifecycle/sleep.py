@@ -1,4 +1,4 @@
-"""Sleep: decay, a dream of what is archived, importance ratings, merging, expiry (the M0, M1, M2 system).
+"""Sleep: decay, a dream of archived records, importance ratings, merging, expiry (the M0, M1, M2 system).
 
 Each step is one commit with its `Slept` event. So a sleep can be interrupted anywhere, and one that was started for
 a row of the log is continued: steps in the log after that row are not repeated.
@@ -64,7 +64,7 @@ DRAWN, BATCH = 20, 256
 LONGEST, MOST = 1000, 100
 """Maximum number of characters of a fragment, and of fragments, that the dreaming model gets."""
 LATELY = 500
-"""Number of rows of the log in which the end of the last sleep is looked for first; then eight times as many."""
+"""Number of rows of the log in which the end of the last sleep is searched first; then eight times as many."""
 LAST = "compaction"
 ATTEMPTS = 5
 CODES = [KIND_CODES[kind] for kind in FADING]
@@ -200,7 +200,7 @@ def weaken(stream: Stream, columns: Columns, id_: str) -> Revision | None:
 
 
 async def fade(night: Night, choose: Callable[[], Awaitable[Draw]]) -> None:
-    """Write the changes of a draw; if a record was changed meanwhile, draw again."""
+    """Write the changes of a draw; if a record has changed since the draw, draw again."""
     while "fading" not in night.steps:
         chosen = await choose()
         gone = chosen.forgotten
@@ -302,7 +302,7 @@ async def _merge(night: Night, find: Callable[[], Awaitable[list[list[Record]]]]
         event = Slept(step="duplicates", looked_at=len(ending), changed=len(ending), records=kept)
         try:
             await night.write(event, records, ending)
-        except Conflict as conflict:  # a record was changed meanwhile: try again
+        except Conflict as conflict:  # a record has changed since `find`: try again
             error = str(conflict)
             await asyncio.sleep(0)
         else:

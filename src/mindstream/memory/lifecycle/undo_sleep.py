@@ -1,4 +1,4 @@
-"""Undo a sleep: what it archived and merged is restored, and what it created is archived.
+"""Undo a sleep: archived and merged records are restored, and records that it created are archived.
 
 Its importance ratings and expired records stay as they are: nothing was lost by them.
 """

@@ -45,7 +45,7 @@ BLUR = 0.05
 """Added to the standard deviation in a contrast."""
 CHANCE, ALLOWANCE = 0.05, 0.5
 """Zero log odds is set where at most CHANCE of the foreign answers score higher, or ALLOWANCE below even odds,
-whichever is lower. Foreign answers look alike among offered and seed pairs, whereas honest offered pairs differ
+the lower of both. Foreign answers look alike among offered and seed pairs, whereas honest offered pairs differ
 from the seed ones."""
 OTHERS = 6
 """Number of foreign answers that each query is compared with; half of them belong to the most similar queries."""
@@ -198,7 +198,7 @@ class MutualInformation:
     async def measure(self, query: str, answer: str, alike: Sequence[tuple[str, str]]) -> float | None:
         """Return the gain of the answer from its query, in nats per token times the root of the number of tokens.
 
-        About 0 for an answer to another query, whichever model measures. None: the model cannot read the pair (see
+        About 0 for an answer to another query, with any model. None: the model cannot read the pair (see
         given_text).
 
         Args:
@@ -248,7 +248,7 @@ LONG = 20
 
 
 def find_faults(query: str, answer: str) -> tuple[str, ...]:
-    """Return what is wrong with the form of a pair; empty if it is sound. Its quality is not judged."""
+    """Return the faults in the form of a pair; empty if it is sound. Its quality is not judged."""
     return tuple(_faults(query, answer))
 
 

@@ -2,7 +2,7 @@
 
 Orders: each sentence is compared by embedding with known orders to readers and harmless imperatives (orders.tsv,
 English and Chinese), with the pool's trusted exemplars (an order in one pool is verse in another), and with the
-query (whoever asks how to do something is told what to do). Most orders are found, not all; the rest is left to the
+query (an answer to a how-to question consists of instructions). Most orders are found, not all; the rest is left to the
 scorer and to the trust in the source.
 
 Sources: some pairs of a source have answers that belong to their queries, the others are foreign. The share of

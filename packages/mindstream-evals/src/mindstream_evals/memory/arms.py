@@ -66,7 +66,7 @@ class TalkArms:
         self._by_id = {each.id: each for each in self.talk.messages}
 
     async def show(self, question: TalkQuestion, arm: Arm) -> ShownLines:
-        """Return what is shown for a question under a condition."""
+        """Return the lines for a question under a condition."""
         if arm == "whole":
             return self._fit(self._newest(), self.whole_tokens)
         ranked = await self._recalled(question) if arm == "memory" else self._by_words(question)

@@ -29,7 +29,7 @@ class AnswerFromMemory(Prompt[str]):
     """What is the answer, by these lines alone?
 
     Attributes:
-        recalled: lines of the talk, in the order in which they were said.
+        recalled: messages of the conversation, in order.
         asked: the day on which it is asked.
     """
 
@@ -102,7 +102,7 @@ class MemoryEvaluation:
         """Answer and judge everything, conversation by conversation.
 
         Raises:
-            ModelError: a model is not available; answers so far are cached.
+            ModelError: a model is not available; earlier answers are cached.
         """
         found: list[GivenAnswer] = []
         for talk in self.talks:

@@ -100,9 +100,7 @@ def read_talks(file: Path) -> tuple[str, list[AskedTalk]]:
             except (LookupError, TypeError, ValueError, AttributeError) as error:
                 raise InputError(f"{file} looks like {name}, and is not: {error!r}") from None
             return name, [talk for talk in talks if talk.messages and talk.questions]
-    raise InputError(
-        f"{file} has none of the forms of LoCoMo, LongMemEval and BEAM (docs/memory.md says what they hold)"
-    )
+    raise InputError(f"{file} has none of the forms of LoCoMo, LongMemEval and BEAM (described in docs/memory.md)")
 
 
 def _locomo(sample: Mapping[str, Any], n: int) -> AskedTalk:

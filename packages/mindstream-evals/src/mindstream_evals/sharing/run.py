@@ -59,7 +59,7 @@ class Stock:
 
 @dataclass
 class Experiment:
-    """Agents, their models, and the answers so far.
+    """Agents, their models, and the existing answers.
 
     Attributes:
         answered: called with the number of answered cells, and of all cells.
@@ -92,7 +92,7 @@ class Experiment:
         """Answer all unanswered cells; pools are created in a folder, or continued if they exist.
 
         Raises:
-            ModelError: a model is not available; answers so far are stored.
+            ModelError: a model is not available; earlier answers are stored.
         """
         for arm in self.arms():
             await self.answer(arm, folder)

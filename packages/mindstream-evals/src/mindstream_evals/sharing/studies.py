@@ -175,7 +175,7 @@ class Ledger:
         self._kept.keep(key, asdict(answer))
 
     def take_in(self) -> None:
-        """Merge the files of workers, once none of them is running any more."""
+        """Merge the files of workers, once these processes have ended."""
         self._kept.take_in()
         self._read()
 
