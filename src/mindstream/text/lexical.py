@@ -230,7 +230,12 @@ Ints = NDArray[np.int64]
 NONE_REMOVED: Ints = np.empty(0, np.int64)
 K1, B = 0.9, 0.25
 GROUP_K1, GROUP_B = 1.2, 0.75
-MOST_TIMES = 15
+MOST_TIMES, MOST_TERMS = 15, 65_535
+
+
+def _postings(document: int, terms: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Yield each term of a document with its posting."""
+    return ((term, document << 4 | min(times, MOST_TIMES)) for term, times in Counter(terms).items())
 
 
 class Matches(NamedTuple):
@@ -262,10 +267,10 @@ class Lexical:
 
     def add(self, terms: Sequence[str], group: int = -1) -> int:
         """Add a document; return its number. Groups are numbered from 0; -1: no group."""
-        number, length = len(self.sizes), min(len(terms), 65_535)
+        number, length = len(self.sizes), min(len(terms), MOST_TERMS)
         add = self.postings.add
-        for term, times in Counter(terms).items():
-            add(term, number << 4 | min(times, MOST_TIMES))
+        for term, posting in _postings(number, terms):
+            add(term, posting)
         self.sizes.append(length)
         self.group.append(group)
         self.total += length
@@ -292,8 +297,8 @@ class Lexical:
         """
         old: dict[str, list[int]] = {}
         for number, terms in (*gone.items(), *((number, before) for number, (before, _) in changed.items())):
-            for term, times in Counter(terms).items():
-                old.setdefault(term, []).append(number << 4 | min(times, MOST_TIMES))
+            for term, posting in _postings(number, terms):
+                old.setdefault(term, []).append(posting)
         postings = self.postings.without(old, removed_below, 4)
         if postings is None:
             return None
@@ -304,15 +309,15 @@ class Lexical:
             *((number, ()) for number in gone),
             *((number, now) for number, (_, now) in changed.items()),
         ):
-            length, group = min(len(terms), 65_535), int(self.group.values[number])
+            length, group = min(len(terms), MOST_TERMS), int(self.group.values[number])
             grown = length - int(sizes[number])
             sizes[number] = length
             fresh.total += grown
             if group >= 0:
                 fresh.group_sizes.values[group] += grown
                 fresh.grouped += grown
-            for term, times in Counter(terms).items():
-                postings.add(term, (number - int(removed_below[number])) << 4 | min(times, MOST_TIMES))
+            for term, posting in _postings(number - int(removed_below[number]), terms):
+                postings.add(term, posting)
         fresh.sizes, fresh.group = self.sizes.without(removed), self.group.without(removed)
         fresh.sizes.values[:] = np.delete(sizes, removed)
         return fresh
