@@ -127,7 +127,7 @@ class MachineZone(tzinfo):
     def utcoffset(self, at: datetime | None) -> timedelta | None:
         return at.replace(tzinfo=None).astimezone().utcoffset() if at else None
 
-    def dst(self, at: datetime | None) -> timedelta | None:  # noqa: ARG002 (what is summer time is nobody's question)
+    def dst(self, at: datetime | None) -> timedelta | None:  # noqa: ARG002 (unused: utcoffset includes it)
         return None
 
     def tzname(self, at: datetime | None) -> str | None:

@@ -18,7 +18,7 @@ LONGEST = 500
 """Maximum number of characters of an error message."""
 
 
-class ForeignFailure(Exception):  # noqa: N818 (what the run is, not what went wrong)
+class ForeignFailure(Exception):  # noqa: N818 (names the outcome of a run)
     """Third-party code failed; the message says why, in one line. `cause` is the exception, if there is one."""
 
     def __init__(self, message: str, cause: BaseException | None = None) -> None:

@@ -8,12 +8,13 @@ conversation, and its prompts.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import json
 import os
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -161,17 +162,18 @@ def choose(flags: Mapping[str, object] | None = None) -> Chosen:
     layers = [(origin, _tidied(layer, origin)) for origin, layer in layers]
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
+    roles: dict[str, str] = {}
     for origin, layer in layers:
+        values |= layer
+        origins |= {name: origin(name) for name in layer if name != "roles"}
         table = _table(layer, origin("roles"))
         if DEFAULT in table:  # naming a model sets all roles, also those that a lower layer sets
-            values["model"], values["roles"] = table.pop(DEFAULT), {}
+            values["model"], roles = table.pop(DEFAULT), {}
             origins["model"] = origin("model" if "model" in layer else "roles")
             origins = {name: where for name, where in origins.items() if not name.startswith("roles")}
-        values["roles"] = {**values.get("roles", {}), **table}
+        roles |= table
         origins |= {f"roles.{role}": origin("roles") for role in table}
-        rest = {name: value for name, value in layer.items() if name not in ("model", "roles")}
-        values |= rest
-        origins |= {name: origin(name) for name in rest}
+    values["roles"] = roles
     unread = None if variable(FILE_VARIABLE) or not os.path.lexists(HERE) else Path(HERE)
     return Chosen(_checked(values, origins), origins, file, unread)
 
@@ -184,7 +186,8 @@ def flag_of(name: str) -> str:
 def settings_file() -> Path | None:
     """Return the settings file: the named one, else the user's own; None if there is none."""
     if named := variable(FILE_VARIABLE):
-        return _path(named, f"--settings or {FILE_VARIABLE}")
+        with _naming(f"--settings or {FILE_VARIABLE}"):
+            return usable(named)
     config = own_folder("XDG_CONFIG_HOME", ".config")
     return config / "settings.toml" if config and os.path.lexists(config / "settings.toml") else None
 
@@ -294,11 +297,13 @@ def _of_file(file: Path) -> dict[str, Any]:
             advice = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(Settings.model_fields)}"
             raise SettingsError(f"{file}: unknown key {name!r}; {advice}")
     if isinstance(found.get("data"), str):
-        found["data"] = _location(found["data"], f"{file}: data").under(file.parent)
+        with _naming(f"{file}: data"):
+            found["data"] = Location.of(found["data"]).under(file.parent)
     for name in ("prompts", "pack"):
         value = found.get(name)
         if isinstance(value, str) and (name != "pack" or is_path(value)):
-            path = file.parent / _path(value, f"{file}: {name}")
+            with _naming(f"{file}: {name}"):
+                path = file.parent / usable(value)
             found[name] = as_path(path) if name == "pack" else str(path)
     return found
 
@@ -331,7 +336,8 @@ def _table(layer: Mapping[str, Any], origin: str) -> dict[str, str]:
 
 def _checked(values: Mapping[str, Any], origins: Mapping[str, str]) -> Settings:
     try:
-        settings = Settings.model_validate(values)
+        with _naming(origins.get("data", "data")):
+            settings = Settings.model_validate(values)
     except ValidationError as error:
         by_name = {}
         for found in error.errors(include_url=False):  # for a union, the error about the type of the value
@@ -339,18 +345,16 @@ def _checked(values: Mapping[str, Any], origins: Mapping[str, str]) -> Settings:
             if name not in by_name or isinstance(values[name], dict):
                 by_name[name] = found
         raise SettingsError("; ".join(_finding(found, origins) for found in by_name.values())) from None
-    except InputError as error:
-        raise SettingsError(f"{origins.get('data', 'data')}: {error}") from None
     if settings.timezone:
-        try:
+        with _naming(_place("timezone", origins["timezone"])):
             read_zone(settings.timezone)
-        except InputError as error:
-            raise SettingsError(f"{_place('timezone', origins['timezone'])}: {error}") from None
     changed: dict[str, object] = {}
     if settings.prompts is not None:
-        changed["prompts"] = _path(settings.prompts, origins.get("prompts", "prompts"))
+        with _naming(origins.get("prompts", "prompts")):
+            changed["prompts"] = usable(settings.prompts)
     if is_path(settings.pack):
-        changed["pack"] = as_path(_path(settings.pack, origins.get("pack", "pack")))
+        with _naming(origins.get("pack", "pack")):
+            changed["pack"] = as_path(usable(settings.pack))
     return settings.model_copy(update=changed)
 
 
@@ -364,15 +368,10 @@ def _finding(found: ErrorDetails, origins: Mapping[str, str]) -> str:
     return f"{where}: {expected}, found {shown(found['input'])}"
 
 
-def _location(data: str, where: str) -> Location:
+@contextlib.contextmanager
+def _naming(where: str) -> Iterator[None]:
+    """Turn an InputError into a SettingsError that names the place of the value."""
     try:
-        return Location.of(data)
-    except InputError as error:
-        raise SettingsError(f"{where}: {error}") from None
-
-
-def _path(path: str | Path, where: str) -> Path:
-    try:
-        return usable(path)
+        yield
     except InputError as error:
         raise SettingsError(f"{where}: {error}") from None

@@ -1,7 +1,7 @@
 """The policy of a memory: how it recalls, and whether unused records are archived.
 
-Layers, later ones first: defaults; the values recorded for this memory (`mindstream memory policy base=3`,
-`Memory.open(policy="decay")`); the settings of the process that opens it.
+Layers, of which later ones take precedence: defaults; the values recorded for this memory (`mindstream memory policy
+base=3`, `Memory.open(policy="decay")`); the settings of the process that opens it.
 
 The retention policy is `keep` (default: records strengthen and rank, nothing is ever archived) or `decay` (the rules
 of memory/fading). A life records `decay` for its memory unless one is recorded. A memory that an earlier version
@@ -67,7 +67,7 @@ class MemoryPolicy(BaseModel):
 
 
 def read_policy(*layers: Mapping[str, JsonValue]) -> MemoryPolicy:
-    """Merge these layers, later ones first.
+    """Merge these layers; later ones take precedence.
 
     Raises:
         InputError: an unknown name or an invalid value.
@@ -82,7 +82,7 @@ def read_policy(*layers: Mapping[str, JsonValue]) -> MemoryPolicy:
         known = ", ".join(MemoryPolicy.model_fields)
         raise InputError(f"the policy of a memory: {complaints(error)}; what can be set: {known}") from None
     check_reranker(policy.reranker)
-    policy.laws  # noqa: B018 (refuses what cannot be)
+    policy.laws  # noqa: B018 (raises InputError for invalid constants)
     return policy
 
 

@@ -187,7 +187,7 @@ async def _verdict(pool: Pool, state: PoolState, exemplar: Exemplar, scorer: Mod
 async def _measured(
     pool: Pool, state: PoolState, exemplar: Exemplar, judged: ExemplarJudged, likely: MutualInformation | None
 ) -> ExemplarJudged:
-    """Measure a pair that only rules or a model in this process read: whether its answer gives orders and belongs to
+    """Measure a pair that rules or a model in this process judge: whether its answer gives orders and belongs to
     its query."""
     measures = await pool.measures(state)
     heard = await measures.detector.hear(exemplar.query, exemplar.answer)

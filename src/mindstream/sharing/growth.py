@@ -112,7 +112,7 @@ async def size_curve(pool: Pool, reader: str, form: Form | None = None) -> SizeC
         in_order = sorted(asked.others(lessons), key=lambda each: state.standings[each.id].judged)
         await trainer.study(Newest(), TrainingInput(seed=in_order))
     sizes = _tenths(len(ids))
-    helped = {size: asked.helped(size, trainer.head) for size in sizes}
+    helped = {size: asked.helped(size, trainer.version.head) for size in sizes}
     points = [SizePoint(n, float(each.mean()), float(asked.helped(n, plain).mean())) for n, each in helped.items()]
     best = _best({size: each for size, each in helped.items() if size >= min(by_hand, sizes[-1])})
     return SizeCurve(form or state.form, tuple(points), len(asked.rows), asked.held_out, by_hand, best)
@@ -136,7 +136,7 @@ async def growth_curve(pool: Pool, reader: str, tell: Tell = lambda _: None) -> 
             await trainer.study(Newest(), TrainingInput(admit=more) if done else TrainingInput(seed=more))
             done = size
         tell(size)
-        trained, untrained = (float(asked.helped(size, head).mean()) for head in (trainer.head, plain))
+        trained, untrained = (float(asked.helped(size, head).mean()) for head in (trainer.version.head, plain))
         points.append(SizePoint(size, trained, untrained))
     return points
 

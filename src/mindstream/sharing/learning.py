@@ -103,7 +103,7 @@ class PoolLearner(Retriever):
         elif newer:
             self._newest = await read_newest(self._pool.memory, state.version)
 
-    async def admitted(self, pair: Exemplar) -> None:  # noqa: ARG002 (whatever is not covered is learned from)
+    async def admitted(self, pair: Exemplar) -> None:  # noqa: ARG002 (every exemplar that is not covered is learned)
         if not self._closing.is_set() and (self._task is None or self._task.done()):
             self._task = asyncio.create_task(self._run())
 

@@ -643,7 +643,7 @@ class LearnedRetriever:
         self.recipe = recipe or Recipe()
         self._embedder, self._text_of, self._on_version = embedder, text_of, on_version
         self._on_weighing = on_weighing
-        self._unlikely, self._labels = unlikely or StandIn(embedder), labels
+        self._unlikely, self.labels = unlikely or StandIn(embedder), labels
         self._corpus = Corpus(width)
         self._lessons = Lessons(self.recipe.taken, self.recipe.held_out)
         self._learner: Learner | None = None
@@ -731,8 +731,8 @@ class LearnedRetriever:
 
     async def _weighed(self, at: int) -> tuple[Rows, NDArray[np.float64]]:
         pair = self._corpus.pairs[at]
-        if self._labels is not None:
-            known = {self._corpus.number(id_): p for id_, p in self._labels.of(pair.id).items()}
+        if self.labels is not None:
+            known = {self._corpus.number(id_): p for id_, p in self.labels.of(pair.id).items()}
             known.pop(None, None)
             return np.array(list(known), np.int64), np.array(list(known.values()), np.float64)
         self._on_weighing()
@@ -762,7 +762,7 @@ class LearnedRetriever:
             embedder=self._embedder.name,
             admitted=admitted,
             learned_from=len(self._lessons),
-            basis=self._labels.basis if self._labels else self._unlikely.basis,
+            basis=self.labels.basis if self.labels else self._unlikely.basis,
             **weights,
         )
         before, after = self._lessons.check(self.version.head, vectors), self._lessons.check(made.head, vectors)

@@ -19,7 +19,6 @@ from mindstream.sharing.exemplar import embedded_text
 from mindstream.sharing.retriever import (
     AboutMean,
     ByHead,
-    Head,
     Labels,
     LearnedRetriever,
     Pair,
@@ -135,13 +134,12 @@ class Outcome:
     before: float
 
 
-class Trainer:
-    """A retriever in training.
+class Trainer(LearnedRetriever):
+    """A retriever that learns in a thread with its own event loop.
 
     Attributes:
         number: number of the stored version that it continues from.
         taken: ids of the pairs that it was given.
-        labels: the labels that it learns by; None: the stand-in's.
     """
 
     def __init__(self, embedder: Embedder, width: int, labels: Labels | None = None) -> None:
@@ -150,19 +148,13 @@ class Trainer:
         self._made: list[Version] = []
         self._stop = threading.Event()
         self._tell: Tell = lambda _: None
-        self._weighed = 0
+        self._labelled = 0
         self._running: asyncio.Task[Outcome] | None = None
-        self.labels = labels
-        self._own = LearnedRetriever(
-            embedder,
-            width,
-            labels=labels,
-            text_of=_text_of,
-            on_version=self._made.append,
-            on_weighing=self._on_weighing,
+        super().__init__(
+            embedder, width, labels=labels, text_of=_text_of, on_version=self._made.append, on_weighing=self._count
         )
 
-    async def study(self, newest: Newest, lessons: TrainingInput, tell: Tell = lambda _: None) -> Outcome:
+    async def study(self, newest: Newest, given: TrainingInput, tell: Tell = lambda _: None) -> Outcome:
         """Learn, starting from the newest version.
 
         Args:
@@ -171,10 +163,10 @@ class Trainer:
         Raises:
             StudyStopped: `stop` was called.
         """
-        self.taken.update(each.id for each in (*lessons.seed, *lessons.admit))
-        self._tell, self._weighed = tell, 0
+        self.taken.update(each.id for each in (*given.seed, *given.admit))
+        self._tell, self._labelled = tell, 0
         self._made.clear()
-        self._running = asyncio.create_task(asyncio.to_thread(asyncio.run, self._study(newest, lessons)))
+        self._running = asyncio.create_task(asyncio.to_thread(asyncio.run, self._study(newest, given)))
         return await asyncio.shield(self._running)
 
     def stop(self) -> None:
@@ -188,34 +180,23 @@ class Trainer:
             await asyncio.gather(self._running, return_exceptions=True)
         return self._outcome()
 
-    @property
-    def policy(self) -> Policy:
-        """The ranking policy of its last version."""
-        return self._own.policy
-
-    @property
-    def head(self) -> Head:
-        """The head of its last version."""
-        return self._own.version.head
-
     def _outcome(self) -> Outcome:
-        version = self._own.version
-        return Outcome(version, bool(self._made), self._made[0].before if self._made else version.held_out)
+        return Outcome(self.version, bool(self._made), self._made[0].before if self._made else self.version.held_out)
 
-    async def _study(self, newest: Newest, lessons: TrainingInput) -> Outcome:
+    async def _study(self, newest: Newest, given: TrainingInput) -> Outcome:
         if newest.version and newest.number != self.number:
-            self._own.adopt(newest.version)
+            self.adopt(newest.version)
         self.number = newest.number
-        self._own.withdraw(lessons.gone)
-        if lessons.seed:
-            await self._own.seed_with(lessons.seed)
-        for each in lessons.admit:
-            await self._own.admitted(each)
-        self._own.relearn(lessons.again)
+        self.withdraw(given.gone)
+        if given.seed:
+            await self.seed_with(given.seed)
+        for each in given.admit:
+            await self.admitted(each)
+        self.relearn(given.again)
         return self._outcome()
 
-    def _on_weighing(self) -> None:
+    def _count(self) -> None:
         if self._stop.is_set():
             raise StudyStopped
-        self._weighed += 1
-        self._tell(self._weighed)
+        self._labelled += 1
+        self._tell(self._labelled)

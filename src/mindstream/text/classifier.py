@@ -32,7 +32,7 @@ and end of the text count as words, so that "I just want to sleep" differs from 
 class View:
     """The n-grams of one kind in a text: their hashes, each once, and 1 + ln of their counts.
 
-    The name of the view is part of the hash, so that n-grams of different views never collide on purpose.
+    The name of the view is part of the hash, so that equal n-grams of different views have different hashes.
     """
 
     name: str

@@ -14,7 +14,7 @@ import numpy as np
 from mindstream import intake
 from mindstream.clock import Moment, Time, moment
 from mindstream.errors import Conflict, InputError, ModelError, StorageError
-from mindstream.log.events import Corrected, Event, Failed, Remembered
+from mindstream.log.events import Corrected, Failed, Remembered
 from mindstream.memory.curation.slot_items import SlotItem, find_items
 from mindstream.memory.missing_vectors import give
 from mindstream.memory.recall.embedding import asking, embed_each
@@ -71,13 +71,8 @@ async def supersede(stream: Stream, old: str, text: str, *, by: str = "", eviden
         new = there.get(normalised(text)) or await _corrected(stream, record, text, by, evidence, now)
         fresh = () if there else (new,)
         event = Remembered(count=len(fresh), kinds={new.kind: len(fresh)})
-        ending = Revision(id=old, valid_until=now, superseded_by=new.id, holds=True)
-        try:
-            await stream.commit(Entry(event, by or stream.name, fresh, distinct=True), revisions=[ending])
-        except Conflict:
-            await asyncio.sleep(0)  # another writer was first: try again
-            continue
-        return new
+        if await _end(stream, old, now, new, Entry(event, by or stream.name, fresh, distinct=True)):
+            return new
 
 
 @traced(genai.UPDATE_MEMORY, "old", tell_changed)
@@ -96,19 +91,20 @@ async def replace(stream: Stream, old: str, new: RecordDraft | None, *, by: str 
         fresh = await stream.build_records([draft]) if draft else []
         successor = fresh[0] if fresh else None
         ends = successor.created if draft and successor and draft.created is None else stream.clock.now()
-        event: Event = Corrected(old=old, new="")
-        if successor:
-            event = Remembered(count=1, kinds={successor.kind: 1})
-        ending = Revision(
-            id=old,
-            valid_until=ends,
-            superseded_by=successor.id if successor else None,
-            holds=True,
-        )
-        with contextlib.suppress(Conflict):  # another writer was first: try again
-            await stream.commit(Entry(event, by or stream.name, tuple(fresh)), revisions=[ending])
+        event = Remembered(count=1, kinds={successor.kind: 1}) if successor else Corrected(old=old, new="")
+        if await _end(stream, old, ends, successor, Entry(event, by or stream.name, tuple(fresh))):
             return successor
+
+
+async def _end(stream: Stream, old: str, at: Moment, successor: Record | None, entry: Entry) -> bool:
+    """End a record and commit an entry; return False if another writer was first."""
+    ending = Revision(id=old, valid_until=at, superseded_by=successor.id if successor else None, holds=True)
+    try:
+        await stream.commit(entry, revisions=[ending])
+    except Conflict:
         await asyncio.sleep(0)
+        return False
+    return True
 
 
 async def _correctable(stream: Stream, id_: str) -> Record:
