@@ -100,7 +100,7 @@ async def test_what_is_withdrawn_or_kept_private_teaches_no_more(folder: Path) -
         await learner(pool).settle()
         trainer = learner(pool)._trainer
         assert trainer is not None
-        own = trainer._own
+        own = trainer
         taught = {each.id for at, each in enumerate(own._corpus.pairs) if own._corpus.teaches(at)}
         assert len(taught) > LEAST and not {laid[0].id, ann.id} & taught
         assert laid[0].id not in [each.id for each in await pool.recall(laid[0].query, 64, reader="ann")]
