@@ -8,6 +8,8 @@ specification (TOML, JSON, YAML, prompts) use it. `decode_clear` takes any encod
 from __future__ import annotations
 
 import codecs
+import csv
+import io
 import re
 import unicodedata
 from dataclasses import dataclass
@@ -217,3 +219,23 @@ def _shown(codec: str) -> str:
     if codec.startswith("iso8859"):
         return f"ISO-8859{codec[7:]}"
     return NAMES.get(codec, codec.upper())
+
+
+DELIMITERS = ",;\t|"
+
+
+def read_csv(text: str) -> list[dict[str, str]]:
+    """Return the rows, keyed by the names in the first line. The delimiter is the one that occurs most in that line.
+
+    Raises:
+        csv.Error: it is not CSV.
+    """
+    head, _, rest = text.lstrip("\ufeff\r\n").partition("\n")
+    named = head.strip().lower().removeprefix("sep=")
+    if head.lower().startswith("sep=") and named in DELIMITERS:  # Excel's own line
+        delimiter, text = named or "\t", rest
+    else:
+        delimiter = max(DELIMITERS, key=head.count)
+    rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
+    rows.fieldnames = [name.strip() for name in rows.fieldnames or ()]
+    return [row for row in rows if any(row.values())]

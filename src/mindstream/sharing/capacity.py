@@ -8,9 +8,9 @@ import numpy as np
 
 from mindstream.errors import InputError
 from mindstream.sharing.events import ExemplarEvicted
+from mindstream.sharing.feedback import values
 from mindstream.sharing.pool import Pool
 from mindstream.sharing.state import PoolState
-from mindstream.sharing.utility import values
 
 DIVERSITY = 0.5
 """Maximum penalty for similarity to an exemplar that is kept."""

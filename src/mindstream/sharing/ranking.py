@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from mindstream.memory.recall.policies import Candidates, Cosine, Policy, Ranking, best
 from mindstream.memory.store.columns import Columns
 from mindstream.sharing.exemplar import Exemplar
+from mindstream.sharing.feedback import AGAIN, WEIGHT, Helped, values
 from mindstream.sharing.state import PoolState
-from mindstream.sharing.utility import AGAIN, WEIGHT, Helped, values
 
 
 class Retriever:

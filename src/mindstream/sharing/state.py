@@ -12,10 +12,10 @@ from mindstream.memory.store.store import LogStore
 from mindstream.sharing import events
 from mindstream.sharing.events import BY_RULES, EVERYONE
 from mindstream.sharing.exemplar import Exemplar, pair_id
+from mindstream.sharing.feedback import Helped
 from mindstream.sharing.grading.rubric import Rubric, read_rubric
 from mindstream.sharing.guarding.answer_fit import LEAST, particulars
 from mindstream.sharing.guarding.orders import TWICE, Mentions, SourceRecord
-from mindstream.sharing.utility import Helped
 
 KINDS = tuple(event.kind for event in events.EVENTS)
 
