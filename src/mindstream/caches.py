@@ -36,7 +36,7 @@ _holders: WeakSet[Any] = WeakSet()
 _openers: WeakSet[Any] = WeakSet()
 _opened: dict[str, int] = {}
 _erased_here: dict[tuple[str, int], None] = {}
-MOST_ERASURES = 1_000
+MAX_ERASURES = 1_000
 """Maximum number of own erasures that are remembered; older ones are applied a second time."""
 _changing = threading.Lock()
 """Held while one of these sets grows or is copied, because event loops in several threads open streams."""
@@ -81,7 +81,7 @@ def note(stream: str, upto: int = 0) -> None:
 def note_erasure(digest: str, number: int) -> None:
     """Record that this process itself erased a part of a stream, and has emptied its caches."""
     _erased_here[digest, number] = None
-    while len(_erased_here) > MOST_ERASURES:
+    while len(_erased_here) > MAX_ERASURES:
         del _erased_here[next(iter(_erased_here))]
 
 

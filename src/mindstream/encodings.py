@@ -21,9 +21,9 @@ SAMPLE = 100_000
 """Maximum number of bytes from which an encoding is detected."""
 CLEAR, TIE = 1.25, 1.03
 """A detection is certain if it scores CLEAR times the next different text; within TIE a Windows encoding is used."""
-USUAL = 1.12
+CP1252_BONUS = 1.12
 """Factor of the score of windows-1252, which is far more frequent than its neighbours."""
-WORDS, LONGEST_WORD = 400, 100
+MAX_WORDS, MAX_WORD = 400, 100
 """Maximum number of words that are checked for plausible letters, and of characters of each."""
 SIGNS = frozenset("€£¥¢°§©®™«»‹›“”„‘’‚…–—·•¿¡²³½¼¾×±ªº´¸¦µ№、。「」，！？：；（）")
 """Characters beyond letters that texts hold."""
@@ -58,7 +58,7 @@ NAMES = {
     "euc_jis_2004": "EUC-JP",
     "utf-8-sig": "UTF-8",
 }
-FEW = 20
+BYTES_PER_CONTROL = 20
 """At most one of this many bytes of an 8-bit text is a control character."""
 UNUSUAL = re.compile(rb"[\x00-\x08\x0e-\x19\x1c-\x1f]")
 """Control characters of which an 8-bit text holds few; UTF-16 and UTF-32 hold many."""
@@ -174,7 +174,7 @@ def _ranked(sample: bytes) -> list[tuple[float, str, str]]:
     """Return score, encoding and text of each encoding that the bytes may be in, the most likely one first."""
     from chardet import detect_all
 
-    is_binary = len(UNUSUAL.findall(sample)) * FEW > len(sample)
+    is_binary = len(UNUSUAL.findall(sample)) * BYTES_PER_CONTROL > len(sample)
     found: list[tuple[float, str, str]] = []
     for each in detect_all(sample, ignore_threshold=True, include_encodings=CANDIDATES, compat_names=False):
         codec = each["encoding"]
@@ -183,7 +183,7 @@ def _ranked(sample: bytes) -> list[tuple[float, str, str]]:
                 text = codecs.getincrementaldecoder(codec)().decode(sample)  # the sample may end within a character
             except UnicodeDecodeError:
                 continue
-            usual = USUAL if codec == "cp1252" else 1.0
+            usual = CP1252_BONUS if codec == "cp1252" else 1.0
             found.append((each["confidence"] * usual / 2 ** _oddities(text), codec, text))
     found.sort(key=lambda each: -each[0])
     likely = [each for each in found if each[0] * TIE >= found[0][0]]
@@ -193,7 +193,7 @@ def _ranked(sample: bytes) -> list[tuple[float, str, str]]:
 def _oddities(text: str) -> int:
     """Count what no language writes: words of two alphabets, signs between letters, a capital after a small letter."""
     count = 0
-    for word in islice((each[:LONGEST_WORD] for each in text.split() if not each.isascii()), WORDS):
+    for word in islice((each[:MAX_WORD] for each in text.split() if not each.isascii()), MAX_WORDS):
         scripts = _scripts(word)
         count += "LATIN" in scripts and bool(scripts & {"CYRILLIC", "GREEK", "HEBREW", "ARABIC", "THAI"})
         for before, each, after in zip(f" {word[:-1]}", word, f"{word[1:]} ", strict=True):

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-SHORT = 2_000
+IN_THREAD_FROM = 2_000
 """Texts of fewer characters are processed at once, longer ones in a thread."""
 
 
@@ -66,7 +66,7 @@ def clean_within(value: Any) -> Any:
 
 async def cleaned(text: str) -> Cleaned:
     """Redact a text without blocking the event loop if it is long."""
-    if _redactor is None or len(text) <= SHORT:
+    if _redactor is None or len(text) <= IN_THREAD_FROM:
         return clean(text)
     from asyncio import to_thread
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from mindstream.encodings import decode_utf
 from mindstream.errors import InputError
 
-LONGEST_NAME, LONGEST_PATH = 255, 4095
+MAX_NAME_BYTES, MAX_PATH_BYTES = 255, 4095
 """Maximum number of bytes of a file name, and of a path, in common file systems."""
 
 
@@ -46,7 +46,7 @@ def usable(path: str | Path) -> Path:
         path = Path(path).expanduser()
     except RuntimeError:
         raise InputError(f"{str(path)!r} begins in the home directory of an unknown user") from None
-    if len(os.fsencode(path)) > LONGEST_PATH or any(len(os.fsencode(part)) > LONGEST_NAME for part in path.parts):
+    if len(os.fsencode(path)) > MAX_PATH_BYTES or any(len(os.fsencode(part)) > MAX_NAME_BYTES for part in path.parts):
         raise InputError(f"{str(path)[:60]!r}… is too long for a path")
     return path
 

@@ -35,7 +35,7 @@ SECONDS = Field(gt=0, allow_inf_nan=False)
 FILE_VARIABLE = "MINDSTREAM_SETTINGS"
 HERE = "mindstream.toml"
 """A settings file in the working directory; see `Chosen.unread`."""
-MOST_BYTES = 100_000
+MAX_BYTES = 100_000
 """Maximum size of a settings file."""
 OTHER_VARIABLES = frozenset({FILE_VARIABLE, "MINDSTREAM_DEBUG", "MINDSTREAM_WEBHOOK_SECRET"})
 TABLES = ("memory", "context", "patience_s")
@@ -283,7 +283,7 @@ def _of_json(text: str, where: str) -> Any:
 
 def _of_file(file: Path) -> dict[str, Any]:
     try:
-        found = tomllib.loads(read_text(file, MOST_BYTES))
+        found = tomllib.loads(read_text(file, MAX_BYTES))
     except InputError as error:
         raise SettingsError(f"the settings file {file} {error}") from None
     except RecursionError:

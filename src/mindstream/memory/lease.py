@@ -18,7 +18,7 @@ from mindstream.log.work import Work
 from mindstream.memory.store.store import Fence, NewWork, WorkStore
 from mindstream.memory.stream import Stream
 
-LEASE_S, LEAST_S = 10.0, 0.5
+LEASE_S, MIN_RENEWAL_S = 10.0, 0.5
 """Lease duration, and minimum renewal interval, in seconds."""
 LOOK_S, WATCH_S = 0.1, 1.0
 
@@ -56,7 +56,7 @@ def renewing_by(renew: Callable[[Moment], Awaitable[object]], clock: Clock, leas
         with contextlib.suppress(Exception):
             await renew(clock.now() + lease_s)
 
-    with _repeating(renew_it, max(lease_s / 3, min(LEAST_S, lease_s / 2))):
+    with _repeating(renew_it, max(lease_s / 3, min(MIN_RENEWAL_S, lease_s / 2))):
         yield
 
 

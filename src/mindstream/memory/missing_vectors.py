@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from mindstream.memory.store.columns import Columns
     from mindstream.memory.stream import Stream
 
-MOST = 10_000
+MAX_WAITING = 10_000
 """Maximum number of waiting records; `reembed` finds any others."""
-AT_ONCE = 64
-REST_S, LONGEST_REST_S = 0.5, 60.0
+BATCH = 64
+REST_S, MAX_REST_S = 0.5, 60.0
 """Pause after a failure, doubled each time up to the maximum, in seconds."""
-LONGEST_WHY = 200
+MAX_REASON = 200
 """Maximum number of characters of an embedder's reason that are logged."""
 
 
@@ -101,11 +101,11 @@ class MissingVectors:
                     rest_s = REST_S
                     continue
             await asyncio.sleep(rest_s)
-            rest_s = min(2 * rest_s, LONGEST_REST_S)
+            rest_s = min(2 * rest_s, MAX_REST_S)
 
     async def _give(self) -> bool:
         """Give some records their vectors; return whether there is reason to go on at once."""
-        stream, ids = self._stream, list(self._waiting)[:AT_ONCE]
+        stream, ids = self._stream, list(self._waiting)[:BATCH]
         records = await stream.store.records(stream.key, ids)
         try:
             rows = await embed_each(self._ask, [record.text for record in records])
@@ -134,7 +134,7 @@ async def give(stream: Stream, records: Sequence[Record], rows: Sequence[Vector 
     refused = [
         Failed(
             text=f"{name} refuses the text of record {record.id} ({len(record.text):,} characters), which is found by"
-            f" its words only: {shortened(row, LONGEST_WHY)}",
+            f" its words only: {shortened(row, MAX_REASON)}",
             where="embedding",
         )
         for record, row in pairs
@@ -147,5 +147,5 @@ async def give(stream: Stream, records: Sequence[Record], rows: Sequence[Vector 
 
 def _add(waiting: dict[str, None], ids: Iterable[str]) -> None:
     waiting.update(dict.fromkeys(ids))
-    while len(waiting) > MOST:
+    while len(waiting) > MAX_WAITING:
         del waiting[next(iter(waiting))]

@@ -31,7 +31,7 @@ from mindstream.sharing.state import PoolState
 if TYPE_CHECKING:
     from mindstream.sharing.pool import Pool
 
-LEASE_S, JUDGING_S, LOOK_S = 110.0, 90.0, 0.05
+LEASE_S, JUDGING_S, POLL_S = 110.0, 90.0, 0.05
 SLOT = "judge "
 
 
@@ -125,7 +125,7 @@ async def _judge(pool: Pool, exemplar: Exemplar, scorer: Model) -> ExemplarJudge
         standing = (await pool.state()).standings[exemplar.id]
         if standing.verdict:
             return standing.verdict
-        await asyncio.sleep(LOOK_S)
+        await asyncio.sleep(POLL_S)
     state = await pool.state()
     done = WorkDone(work, pool.owner_token)
     if known := state.standings[exemplar.id].verdict:

@@ -11,7 +11,7 @@ from mindstream.memory.store.record import normalised
 from mindstream.models.shorten import estimate_tokens
 from mindstream.sharing.events import ExemplarOffered, Form
 
-LONGEST_EXAMPLE = 2_000
+MAX_EXAMPLE = 2_000
 """Maximum number of characters of an example's query, and of its answer, in a composed prompt; the query itself is
 never cut."""
 
@@ -47,10 +47,10 @@ def embedded_text(query: str, answer: str, examples: Sequence[Exemplar], form: F
     The examples' own examples are not included, so that texts do not nest (those of the published code do).
     """
     if form == "pair":
-        return f"{query}\n{answer[:LONGEST_EXAMPLE]}"
+        return f"{query}\n{answer[:MAX_EXAMPLE]}"
     if form == "bare" or not examples:
         return query
-    told = [f"{each.query[:LONGEST_EXAMPLE]}\n{each.answer[:LONGEST_EXAMPLE]}" for each in examples]
+    told = [f"{each.query[:MAX_EXAMPLE]}\n{each.answer[:MAX_EXAMPLE]}" for each in examples]
     return "\n\n".join([*told, query])
 
 

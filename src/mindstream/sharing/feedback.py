@@ -22,7 +22,7 @@ exemplars of hard queries, whose answers are worse with any exemplar."""
 AGAIN = 1.0
 """The same if this very question was asked before: then only the exemplar explains the value."""
 
-SURE = 3.0
+MIN_ERRORS = 3.0
 """Minimum difference between exemplars, in standard errors, for values to count."""
 
 
@@ -51,7 +51,7 @@ def values(helped: Mapping[Key, Helped], ids: Sequence[Key]) -> Floats:
     size = count - sum(each.count**2 for each in known) / count
     between = (spread - (len(known) - 1) * within) / size  # variance between exemplars beyond chance (one-way ANOVA)
     error = within * np.sqrt(2 * (len(known) - 1)) / size
-    if between <= SURE * error:
+    if between <= MIN_ERRORS * error:
         return np.zeros(len(ids))
     return np.array([_shrunk(helped.get(id_), mean, between, within) for id_ in ids])
 

@@ -20,15 +20,15 @@ from mindstream.sharing.capacity import keeping_order
 from mindstream.sharing.events import Form
 from mindstream.sharing.learning import LEAST as LEARNING
 from mindstream.sharing.pool import Pool
-from mindstream.sharing.retriever import ALIKE, Floats, Head, StandIn
+from mindstream.sharing.retriever import SAME_PROBLEM, Floats, Head, StandIn
 from mindstream.sharing.state import PoolState
 from mindstream.sharing.training import Newest, Tell, Trainer, TrainingInput, TrainingPair, training_pair
 
 SHOTS = 3
-LEAST, MOST = 20, 100
+LEAST, MAX_QUERIES = 20, 100
 """Minimum number of exemplars for a curve; and maximum number of pairs used as queries."""
-HELD_OUT, LEAST_HELD_OUT = 0.15, 12
-"""Share of held-out pairs; if fewer than LEAST_HELD_OUT are held out, all pairs are used as queries."""
+HELD_OUT, MIN_HELD_OUT = 0.15, 12
+"""Share of held-out pairs; if fewer than MIN_HELD_OUT are held out, all pairs are used as queries."""
 TENTHS = 10
 
 Helps = NDArray[np.float64]
@@ -156,19 +156,19 @@ def _tenths(count: int) -> list[int]:
 async def _ask(pool: Pool, lessons: list[TrainingPair]) -> Probes:
     """Choose the queries, and compute how much each exemplar would help."""
     held_out = [at for at, each in enumerate(lessons) if fraction("held out", each.id) < HELD_OUT]
-    rows = (held_out if len(held_out) >= LEAST_HELD_OUT else list(range(len(lessons))))[:MOST]
+    rows = (held_out if len(held_out) >= MIN_HELD_OUT else list(range(len(lessons))))[:MAX_QUERIES]
     embedder = pool.memory.embedder
     memories = await embedder.embed([each.text for each in lessons])
     prompts = await embedder.embed([each.query for each in lessons])
     questions = prompts[rows]
-    hidden = questions @ prompts.T >= ALIKE
+    hidden = questions @ prompts.T >= SAME_PROBLEM
     hidden[np.arange(len(rows)), rows] = True
     stand_in, helps = StandIn(embedder), np.zeros(hidden.shape)
     for row, at in enumerate(rows):
         helps[row] = 1 - await stand_in.p_not(lessons[at], lessons)
         hidden[row] |= [each.answer == lessons[at].answer for each in lessons]
         await asyncio.sleep(0)
-    return Probes(rows, len(held_out) >= LEAST_HELD_OUT, questions, memories, hidden, helps)
+    return Probes(rows, len(held_out) >= MIN_HELD_OUT, questions, memories, hidden, helps)
 
 
 def _best(helped: dict[int, Helps]) -> int:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mindstream.sharing.exemplar import Exemplar
     from mindstream.sharing.pool import Pool
 
-LONGEST_ANSWER = 400
+MAX_ANSWER = 400
 """Maximum number of characters of an answer that are scored."""
 
 
@@ -92,10 +92,10 @@ def after(example_question: str, example_answer: str, question: str) -> AnswerAf
 
 def answer_of(text: str) -> str:
     """Return an answer in the form in which it follows that prompt."""
-    return f"\n<answer>\n{text[:LONGEST_ANSWER]}"
+    return f"\n<answer>\n{text[:MAX_ANSWER]}"
 
 
-MOST = 100
+PERCENT = 100
 
 
 class Helps(BaseModel):
@@ -103,7 +103,7 @@ class Helps(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    likely: tuple[Annotated[int, Field(ge=0, le=MOST)], ...]
+    likely: tuple[Annotated[int, Field(ge=0, le=PERCENT)], ...]
 
 
 class DoesItHelp(Prompt[Helps]):
@@ -133,7 +133,7 @@ class DoesItHelp(Prompt[Helps]):
 @rule(DoesItHelp)
 def not_known(ask: DoesItHelp) -> Helps:
     """Return the same number for each: without a model the examples have not been read."""
-    return Helps(likely=(MOST // 2,) * len(ask.examples))
+    return Helps(likely=(PERCENT // 2,) * len(ask.examples))
 
 
 class Stated:
@@ -146,7 +146,7 @@ class Stated:
 
     async def p_not(self, pair: Pair, candidates: Sequence[Pair]) -> NDArray[np.float64]:
         found = await ask(self._model, does_it_help(pair, candidates))
-        return 1 - np.array(found.likely, np.float64) / MOST
+        return 1 - np.array(found.likely, np.float64) / PERCENT
 
 
 def does_it_help(pair: Pair, candidates: Sequence[Pair]) -> DoesItHelp:
@@ -158,7 +158,7 @@ def does_it_help(pair: Pair, candidates: Sequence[Pair]) -> DoesItHelp:
 AMONG, WEIGHED = 60, 16
 """WEIGHED candidates are labelled, spread over the AMONG most relevant ones by BM25: the nearest alone are too similar
 to show what else makes an answer likely."""
-AT_ONCE = 4
+CONCURRENT = 4
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,7 @@ def label_cost(state: PoolState, labeller: Labeller, wanted: dict[str, list[str]
 
 
 def _tokens(exemplar: Exemplar) -> int:
-    return estimate_tokens(exemplar.query) + estimate_tokens(exemplar.answer[:LONGEST_ANSWER])
+    return estimate_tokens(exemplar.query) + estimate_tokens(exemplar.answer[:MAX_ANSWER])
 
 
 async def label(
@@ -252,7 +252,7 @@ async def label(
     Raises:
         ModelError: the model failed; its labels up to then are kept.
     """
-    state, done, room = pool.last_state, 0, asyncio.Semaphore(AT_ONCE)
+    state, done, room = pool.last_state, 0, asyncio.Semaphore(CONCURRENT)
     pairs = {id_: each.exemplar for id_, each in state.standings.items()}
 
     async def one(id_: str, candidates: list[str]) -> None:

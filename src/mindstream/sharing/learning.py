@@ -45,12 +45,12 @@ LEAST = 36
 """Minimum pool size for training: with 24 exemplars training does harm as often as good, with 36 it does none."""
 RELEARNED = 1_000
 """Number of exemplars, the newest, that a process learns from when it takes over training."""
-LOOK_S = 0.1
-LINGER, HEAD_START = 30, 5
+POLL_S = 0.1
+IDLE_POLLS, YIELD_POLLS = 30, 5
 """Polls without news after which a process stops training; and polls for which another process waits for it."""
 RECENT_S = 5.0
 STAND_IN = "stand-in"
-TRIES = 5
+MAX_TRIES = 5
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class PoolLearner(Retriever):
 
     async def settle(self) -> None:
         while self._task and not self._task.done() and await self._is_behind():
-            await asyncio.wait({self._task}, timeout=LOOK_S)
+            await asyncio.wait({self._task}, timeout=POLL_S)
 
     async def close(self) -> None:
         self._closing.set()
@@ -123,7 +123,7 @@ class PoolLearner(Retriever):
     async def _run(self) -> None:
         try:
             idle = 0
-            while idle < LINGER and not self._closing.is_set():
+            while idle < IDLE_POLLS and not self._closing.is_set():
                 if await self._is_behind() and await self._is_our_turn():
                     async with self._one_at_a_time:
                         await self._learn()
@@ -138,7 +138,7 @@ class PoolLearner(Retriever):
 
     async def _pause(self) -> None:
         try:
-            async with asyncio.timeout(LOOK_S):
+            async with asyncio.timeout(POLL_S):
                 await self._closing.wait()
         except TimeoutError:
             pass
@@ -171,7 +171,7 @@ class PoolLearner(Retriever):
     async def _is_our_turn(self) -> bool:
         """Wait for the process that made the last version, which has labelled the pool already, as long as it is
         active."""
-        for _ in range(HEAD_START):
+        for _ in range(YIELD_POLLS):
             state = await self._pool.state()
             since = self._pool.memory.clock.now() - state.trained
             if self._closing.is_set() or state.admitted <= state.covered:
@@ -283,7 +283,7 @@ class PoolLearner(Retriever):
             return await self._train(tell)
 
     async def _train(self, tell: Tell) -> RetrieverTrained:
-        for _ in range(TRIES):
+        for _ in range(MAX_TRIES):
             base = await self._base()
             self._check_size(self._pool.last_state)
             self._trainer = None
@@ -297,4 +297,4 @@ class PoolLearner(Retriever):
                 if (outcome := await trainer.leave_off()).held:
                     await self._publish(base, trainer, outcome)
                 raise
-        raise Conflict(f"{TRIES} times another process has written a version first; try again")
+        raise Conflict(f"{MAX_TRIES} times another process has written a version first; try again")

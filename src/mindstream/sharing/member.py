@@ -41,7 +41,7 @@ class Member:
     async def examples(self, query: str, k: int = 3) -> list[Example]:
         """Return shots for a query, best first, that fit completely into the tokens."""
         kept = shots(await self.pool.recall(query, k, reader=self.agent), self.tokens)
-        return [Example(self.render(each), each.id, self.pool.is_strangers(each.id)) for each in kept]
+        return [Example(self.render(each), each.id, self.pool.is_untrusted(each.id)) for each in kept]
 
     async def offer(self, query: str, answer: str, shown: Sequence[Example], *, asked_by: str = "") -> ExemplarJudged:
         """Offer an answer, as derived from the examples that were shown.

@@ -9,7 +9,7 @@ from mindstream.errors import InputError
 from mindstream.sharing.admission import Pair
 from mindstream.sharing.pool import Pool
 
-MOST = 100_000
+MAX_LINES = 100_000
 
 
 async def export_lines(pool: Pool, reader: str) -> list[str]:
@@ -41,8 +41,8 @@ def read_pairs(lines: Iterable[bytes | str], source: str) -> Iterator[Pair]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        if number > MOST:
-            raise InputError(f"{source} has over {MOST:,} lines")
+        if number > MAX_LINES:
+            raise InputError(f"{source} has over {MAX_LINES:,} lines")
         try:
             given = json.loads(line)
             said = {message["role"]: message["content"] for message in given["messages"]}

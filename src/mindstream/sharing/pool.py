@@ -33,9 +33,9 @@ from mindstream.sharing.learning import PoolLearner
 from mindstream.sharing.ranking import Retriever, Served, mask_of
 from mindstream.sharing.state import PoolState, Standing
 
-SPARE = 4
+RANKED_PER_SHOT = 4
 """Number of candidates ranked per wanted exemplar, because two writers may have written the same pair."""
-MOST_SHOTS = 64
+MAX_SHOTS = 64
 USUAL = "wordllama"
 
 
@@ -169,7 +169,7 @@ class Pool:
         """Return the standing of a pair in the state that was last read."""
         return self._state.standings[id_]
 
-    def is_strangers(self, id_: str) -> bool:
+    def is_untrusted(self, id_: str) -> bool:
         """Return whether a user outside the members asked for a pair, or for one that it was derived from."""
         drawn = (id_, *self._state.standings[id_].roots)
         return any(self._state.standings[each].exemplar.asked_by for each in drawn if each in self._state.standings)
@@ -185,8 +185,8 @@ class Pool:
 
         k = 0 returns none (zero-shot). Permissions are those at the time of the recall, not of the writing.
         """
-        if not 0 <= k <= MOST_SHOTS:
-            raise InputError(f"k says how many exemplars are wanted, 0 to {MOST_SHOTS}, not {k}")
+        if not 0 <= k <= MAX_SHOTS:
+            raise InputError(f"k says how many exemplars are wanted, 0 to {MAX_SHOTS}, not {k}")
         reader = normal_name(reader)
         state = await self.member_state(reader)
         served = self.served(state, reader)
@@ -202,7 +202,7 @@ class Pool:
             state.helped_again,
             question_id(query),
         )
-        found = await self.memory.recall(query, SPARE * k, kinds=["exemplar"], policy=policy, touch=False)
+        found = await self.memory.recall(query, RANKED_PER_SHOT * k, kinds=["exemplar"], policy=policy, touch=False)
         served = self.served(
             await self.member_state(reader), reader
         )  # again: an exemplar may have been withdrawn since

@@ -132,7 +132,7 @@ def multiply(left: Floats, right: Floats) -> Floats:
     return found
 
 
-LEAST = 12
+MIN_FOR_MEAN = 12
 """Minimum number of vectors for a mean; the mean of fewer mostly describes the individual texts."""
 
 
@@ -143,7 +143,7 @@ class AboutMean:
         rows = candidates.rows
         vectors = candidates.vectors(rows)
         known = vectors[vectors.any(axis=1)]
-        if len(known) < LEAST or not candidates.question.any():
+        if len(known) < MIN_FOR_MEAN or not candidates.question.any():
             return Cosine().rank(candidates, n)
         mean = known.mean(axis=0)
         question = apart(candidates.question[None, :], mean)[0]
@@ -196,7 +196,7 @@ class Vectors(NamedTuple):
         return np.stack([self.asked.mean(axis=0), self.texts.mean(axis=0)])
 
 
-class Drawn(NamedTuple):
+class Batch(NamedTuple):
     """A training batch, row by row: the number of a question, the number of a candidate, and 1 if the candidate helps,
     else 0."""
 
@@ -220,10 +220,10 @@ class Learner:
         self._speeds = np.zeros_like(self._matrix), np.zeros_like(self._line)
         self.taken = 0
 
-    def step(self, vectors: Vectors, drawn: Drawn) -> None:
+    def step(self, vectors: Vectors, batch: Batch) -> None:
         """Take one training step on these rows; `vectors` are those of the whole pool."""
-        questions, asked = np.unique(drawn.asked, return_inverse=True)
-        texts, candidates = np.unique(drawn.candidates, return_inverse=True)
+        questions, asked = np.unique(batch.asked, return_inverse=True)
+        texts, candidates = np.unique(batch.candidates, return_inverse=True)
         used = (apart(vectors.asked[questions], self._means[0]), apart(vectors.texts[texts], self._means[1]))
         given, candidates = np.concatenate(used), candidates + len(questions)
         n = len(given)
@@ -231,7 +231,7 @@ class Learner:
         plain = np.vecdot(given[asked], given[candidates])
         cosines = LEARNED * np.vecdot(ours[asked], ours[candidates]) + (1 - LEARNED) * plain
         scale, bias = self._line
-        off = (_sigmoid(scale * cosines + bias) - drawn.helps) / np.float32(len(asked))
+        off = (_sigmoid(scale * cosines + bias) - batch.helps) / np.float32(len(asked))
         pull = np.bincount(asked * n + candidates, off * scale * LEARNED, n * n).astype(np.float32).reshape(n, n)
         pulled = multiply(pull + pull.T, ours)
         pulled = (pulled - np.vecdot(pulled, ours)[:, None] * ours) / lengths
@@ -261,7 +261,7 @@ def _sigmoid(scores: Floats) -> Floats:
     return likely
 
 
-ALIKE = 0.98
+SAME_PROBLEM = 0.98
 """Questions with a higher cosine than this count as the same problem."""
 
 
@@ -337,7 +337,7 @@ class Corpus:
         pair = self.pairs[at]
         chance = np.random.default_rng(zlib.crc32(pair.id.encode())).random(len(self))
         scores = self._lexical.scores(terms(pair.query)) + chance * 1e-6
-        allowed = np.vecdot(self._asked.values, self._asked.values[at]) < ALIKE
+        allowed = np.vecdot(self._asked.values, self._asked.values[at]) < SAME_PROBLEM
         allowed[[at, *self._withdrawn]] = False
         order = np.argsort(-scores, kind="stable")
         others = [row for row in order[allowed[order]][: 2 * n].tolist() if not self._is_same_problem(at, row)]
@@ -350,17 +350,17 @@ class Corpus:
 
 Basis = Literal["logprobs", "stated", "stand-in"]
 WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
-LONGEST = 4_000
+MAX_COMPARED = 4_000
 """Maximum number of characters of an answer that are compared."""
 
 
-LONGEST_SHOWN = 1_500
+MAX_SHOWN = 1_500
 """Maximum number of characters of a query, and of an answer, that a model is shown."""
 
 
 def shortened(text: str) -> str:
     """Return the part of a text that a model is shown."""
-    return text[:LONGEST_SHOWN].strip()
+    return text[:MAX_SHOWN].strip()
 
 
 class Unlikely(Protocol):
@@ -419,7 +419,7 @@ def rouge_l(one: str, other: str) -> float:
 @remember(1 << 12)
 def tokens(text: str) -> tuple[str, ...]:
     """Return the tokens that ROUGE compares."""
-    return tuple(WORD.findall(text[:LONGEST].lower()))
+    return tuple(WORD.findall(text[:MAX_COMPARED].lower()))
 
 
 @dataclass(frozen=True)
@@ -435,13 +435,13 @@ class Labels:
     of: Callable[[str], Mapping[str, float]]
 
 
-CHECKED = 48
+MAX_CHECKED = 48
 """Maximum number of lessons, the newest, that are held out to check an update."""
-LEAST_CHECKED, ENOUGH_CHECKED = 8, 24
+MIN_CHECKED, ENOUGH_CHECKED = 8, 24
 """Minimum number of lessons that are held out; a pool with fewer than three times as many learns from all, and accepts
 every update. Between the two limits a third of the lessons is held out: with 8 of 66, one good update in three was
 rejected by chance."""
-WHOLE, BATCH = 192, 48
+MAX_WHOLE, BATCH = 192, 48
 """Up to this many lessons, each step uses all of them; beyond, each step draws a new batch of BATCH."""
 
 
@@ -479,14 +479,14 @@ class Lessons:
         self._labels = np.repeat(np.array([1, 0], np.float32), self._half)
         self._held_out = held_out
         self._known: dict[int, Lesson] = {}  # the newest last
-        self._whole: Drawn | None = None
+        self._whole: Batch | None = None
 
     def __len__(self) -> int:
         """Return how many lessons are learned from."""
         known = len(self._known)
-        if known < 3 * LEAST_CHECKED:
+        if known < 3 * MIN_CHECKED:
             return known
-        return known - min(CHECKED, max(min(ENOUGH_CHECKED, known // 3), int(self._held_out * known)))
+        return known - min(MAX_CHECKED, max(min(ENOUGH_CHECKED, known // 3), int(self._held_out * known)))
 
     def add(self, at: int, candidates: Rows, p_not: NDArray[np.float64]) -> None:
         """Record which of a pair's candidates help most and least."""
@@ -506,18 +506,18 @@ class Lessons:
                 self._known[at] = Lesson(lesson.candidates[left], lesson.helps[left], lesson.taken)
         self._whole = None
 
-    def draw(self, chance: Generator) -> Drawn:
+    def draw(self, chance: Generator) -> Batch:
         """Return the batch of one training step."""
         if self._whole is None:
             learned = list(self._known.items())[: len(self)]
             pairs = np.array([at for at, _ in learned], np.int64)
             candidates = np.concatenate([lesson.taken for _, lesson in learned])
-            self._whole = Drawn(np.repeat(pairs, 2 * self._half), candidates, np.tile(self._labels, len(pairs)))
-        if len(self) <= WHOLE:
+            self._whole = Batch(np.repeat(pairs, 2 * self._half), candidates, np.tile(self._labels, len(pairs)))
+        if len(self) <= MAX_WHOLE:
             return self._whole
         lessons = chance.choice(len(self), BATCH, replace=False)
         rows = (lessons[:, None] * 2 * self._half + np.arange(2 * self._half)).ravel()
-        return Drawn(*(each[rows] for each in self._whole))
+        return Batch(*(each[rows] for each in self._whole))
 
     def check(self, head: Head, vectors: Vectors) -> Checked:
         """Return how a head ranks the candidates of the held-out lessons; zeros if there are none."""
@@ -535,7 +535,7 @@ class Lessons:
         return Checked(hits / len(trials), above / len(trials))
 
 
-WIDEST = 4096
+MAX_WIDTH = 4096
 
 
 class Version(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
@@ -556,7 +556,7 @@ class Version(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     number: int = Field(ge=0)
     parent: int = Field(ge=0)
     embedder: str
-    width: int = Field(ge=1, le=WIDEST)
+    width: int = Field(ge=1, le=MAX_WIDTH)
     matrix: str
     scale: float
     bias: float

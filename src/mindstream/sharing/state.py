@@ -14,7 +14,7 @@ from mindstream.sharing.events import BY_RULES, EVERYONE
 from mindstream.sharing.exemplar import Exemplar, pair_id
 from mindstream.sharing.feedback import Helped
 from mindstream.sharing.grading.rubric import Rubric, read_rubric
-from mindstream.sharing.guarding.answer_fit import LEAST, particulars
+from mindstream.sharing.guarding.answer_fit import MIN_SEEDS, particulars
 from mindstream.sharing.guarding.orders import TWICE, Mentions, SourceRecord
 
 KINDS = tuple(event.kind for event in events.EVENTS)
@@ -305,7 +305,7 @@ class PoolState:
             return doubt
         if standing.verdict.fit is None and standing.verdict.model == BY_RULES:
             return (
-                f"a stranger asked ({source}), and nothing measures whether the answer fits: add {LEAST} pairs,"
+                f"a stranger asked ({source}), and nothing measures whether the answer fits: add {MIN_SEEDS} pairs,"
                 " grade by a model, or trust the source"
             )
         if record.pairs < TWICE:

@@ -23,7 +23,7 @@ from mindstream.caches import remember
 from mindstream.text.words import terms
 
 TOKEN = re.compile(r"[a-z']+|[0-9]+|[\u3400-\u9fff]")
-WORDS, CHARACTERS = 3, (2, 5)
+MAX_WORD_GRAM, CHARACTER_GRAMS = 3, (2, 5)
 """Lengths of n-grams: up to three words (or Chinese characters), and two to five characters within a word. Beginning
 and end of the text count as words, so that "I just want to sleep" differs from the beginning of a longer sentence."""
 
@@ -93,12 +93,12 @@ def _view(name: str, grams: Iterable[str]) -> View:
 def _words(plain: str) -> Iterator[str]:
     tokens = ["^", *TOKEN.findall(plain), "$"]
     yield from tokens
-    for size in range(2, WORDS + 1):
+    for size in range(2, MAX_WORD_GRAM + 1):
         yield from map(" ".join, zip(*(tokens[at:] for at in range(size)), strict=False))
 
 
 def _characters(plain: str) -> list[str]:
-    shortest, longest = CHARACTERS
+    shortest, longest = CHARACTER_GRAMS
     grams: list[str] = []
     for word in plain.split():
         framed, length = f" {word} ", len(word) + 2
@@ -109,9 +109,9 @@ def _characters(plain: str) -> list[str]:
 
 SHARE = 0.5
 """Minimum share of a text's words that must occur in the sources, if it quotes none."""
-SHORTEST = 4
+MIN_QUOTATION = 4
 """Minimum number of letters of a quotation (half as many in a script without spaces)."""
-SHOWN = 400
+MAX_COMPLAINT = 400
 BROKEN_OFF = re.compile(r"\.{3}|…")
 
 
@@ -138,7 +138,7 @@ class Support:
         A very short quotation must be a whole message ("no").
         """
         parts = [letters for part in BROKEN_OFF.split(quoted) if (letters := _letters(part))]
-        long = sum(len(part) * (1 if part.isascii() else 2) for part in parts) >= SHORTEST
+        long = sum(len(part) * (1 if part.isascii() else 2) for part in parts) >= MIN_QUOTATION
         wanted = parts if long else [f"\n{part}\n" for part in parts]
         return bool(parts) and all(part in self._letters for part in wanted)
 
@@ -153,7 +153,7 @@ class Support:
 
 def named(unsupported: Iterable[str]) -> str:
     """Return unsupported items as a short list."""
-    return ", ".join(f"“{each}”" for each in unsupported)[:SHOWN]
+    return ", ".join(f"“{each}”" for each in unsupported)[:MAX_COMPLAINT]
 
 
 def complaint(unsupported: Iterable[str]) -> str:

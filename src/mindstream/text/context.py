@@ -60,7 +60,7 @@ def fit(parts: Sequence[Part], budget: int, tokens: Callable[[str], int] = estim
 
 JOINT = " › "
 """Separator between a heading and the headings below it."""
-LONGEST, LONGEST_ZH, LONGEST_BEFORE_TEXT = 80, 24, 40
+MAX_HEADING, MAX_HEADING_ZH, MAX_HEADING_BEFORE_TEXT = 80, 24, 40
 MARKED = re.compile(r"(#{1,6})\s+(?=[^\s#])")
 UNDERLINE = re.compile(r"\A[=-]{3,}\Z")
 ITEM = re.compile(r"\A(?:[-*>|+]|\d{1,3}[.)])")
@@ -91,7 +91,7 @@ def open_headings(held: Sequence[tuple[int, str]], level: int, words: str) -> li
 def _stands_alone(lines: Sequence[str], at: int, words: str) -> bool:
     """Return whether a line is a heading without a mark: short, not a sentence, separate from the text before it and
     followed by text."""
-    longest = LONGEST_ZH if CJK.search(words[:LONGEST]) else LONGEST
+    longest = MAX_HEADING_ZH if CJK.search(words[:MAX_HEADING]) else MAX_HEADING
     if len(words) > longest or ITEM.match(words) or UNDERLINE.match(words):
         return False
     if words.rstrip(CLOSING).endswith(tuple(STOPS)) or CLAUSE.search(words):
@@ -100,4 +100,4 @@ def _stands_alone(lines: Sequence[str], at: int, words: str) -> bool:
     if before or not any(line.strip() for line in lines[at + 1 : at + 4]):
         return False
     begins = after[:1].isupper() or after[:1].isdigit() or bool(CJK.match(after))
-    return not after or bool(UNDERLINE.match(after)) or (begins and len(words) <= LONGEST_BEFORE_TEXT)
+    return not after or bool(UNDERLINE.match(after)) or (begins and len(words) <= MAX_HEADING_BEFORE_TEXT)

@@ -74,7 +74,7 @@ HINT = re.compile(
     re.IGNORECASE,
 )
 """A text without any of these names no time; most texts have none."""
-BEFORE = 60
+MAX_BEFORE = 60
 """Maximum number of characters before a time that are searched for words that extend it: 'a couple of weekends before
 the'."""
 
@@ -102,7 +102,7 @@ def _spans(text: str, today: datetime) -> tuple[tuple[DateSpan, ...], str]:
     for pattern, reading in READINGS:
         for match in pattern.finditer(rest):
             with contextlib.suppress(ValueError, OverflowError):  # 31 February, or a year outside the calendar
-                before = rest[max(0, match.start() - BEFORE) : match.start()]
+                before = rest[max(0, match.start() - MAX_BEFORE) : match.start()]
                 found[match.start()] = _stretched(reading(match, today), before)
                 rest = rest[: match.start()] + "\0" * len(match[0]) + rest[match.end() :]
     named = dict.fromkeys(days for _, days in sorted(found.items()))

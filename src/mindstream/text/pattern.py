@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     import regex
 
 Name = TypeVar("Name", bound=Hashable)
-MOST_SECONDS = 0.05
+MAX_SECONDS = 0.05
 """Maximum process time, in seconds, of the searches by `regex` in one text."""
 WINDOW = 2_400
-"""Number of characters that `regex` searches at once: the most that the rules read of an utterance (words.MOST)."""
-TAKEN_OUT = 100
+"""Number of characters that `regex` searches at once: the most that the rules read of an utterance (words.MAX_READ)."""
+MAX_REMOVED = 100
 """Maximum number of matches that `without` removes."""
-MOST_SIZE = 20_000
+MAX_SIZE = 20_000
 """Maximum size of RE2's program for a pattern, which is its cost per character; the largest that ships has a third."""
 MEMORY = 16 << 20
 """Maximum memory of a set of patterns, in bytes."""
@@ -38,7 +38,7 @@ class SearchBudget:
     """The remaining time for searches by `regex`."""
 
     def __init__(self) -> None:
-        self._left = MOST_SECONDS
+        self._left = MAX_SECONDS
 
     def search(self, exact: regex.Pattern[str], text: str) -> bool | None:
         """Return whether a pattern matches in a text; None: there was not enough time."""
@@ -91,17 +91,17 @@ class Pattern:
         return found.span() if found else None
 
     def without(self, text: str) -> str:
-        """Return a text with a space in place of each match, at most TAKEN_OUT of them; unchanged if the search takes
+        """Return a text with a space in place of each match, at most MAX_REMOVED of them; unchanged if the search takes
         too long."""
         form = _form(text)
         relaxed = self._relaxed(form)
         if not relaxed.search(_encode(text)):
             return text
         if self.form(form)[1]:
-            taken: str = relaxed.sub(" ", text, TAKEN_OUT)
+            taken: str = relaxed.sub(" ", text, MAX_REMOVED)
             return taken
         try:
-            spaced: str = self._exact.sub(" ", text, TAKEN_OUT, timeout=MOST_SECONDS)
+            spaced: str = self._exact.sub(" ", text, MAX_REMOVED, timeout=MAX_SECONDS)
         except TimeoutError:
             return text
         return spaced
@@ -173,10 +173,8 @@ def pattern(source: str) -> Pattern:
         ValueError: it is invalid or uses unsupported syntax; the message says what to write instead.
     """
     read = Pattern(source)
-    if read.size > MOST_SIZE:
-        raise ValueError(
-            f"would take {read.size:,} steps per character (at most {MOST_SIZE:,} are allowed): it {LARGE}"
-        )
+    if read.size > MAX_SIZE:
+        raise ValueError(f"would take {read.size:,} steps per character (at most {MAX_SIZE:,} are allowed): it {LARGE}")
     return read
 
 

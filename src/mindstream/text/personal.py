@@ -17,7 +17,7 @@ from mindstream.errors import SettingsError
 from mindstream.intake import Cleaned, Redactor
 
 NAMES = ("presidio",)
-SURE = 0.4
+MIN_SCORE = 0.4
 """Minimum score. Presidio gives a phone number .4, and anything that only has the form of a number less."""
 RECOGNISERS = {
     "email": ("EmailRecognizer",), "card": ("CreditCardRecognizer",), "iban": ("IbanRecognizer",),
@@ -84,7 +84,7 @@ class Presidio:
             if kind != "email" and not any(each.isdigit() for each in text):
                 continue
             for each in recogniser.analyze(text, recogniser.supported_entities, None) or ():
-                if each.score >= SURE:
+                if each.score >= MIN_SCORE:
                     yield _Found(each.start, each.end, kind)
         for pattern in self._secrets:
             yield from (_Found(each.start(), each.end(), "key") for each in pattern.finditer(text))

@@ -6,7 +6,7 @@ import re
 import string
 from enum import Enum
 
-DEEPEST = 100
+MAX_DEPTH = 100
 """Maximum nesting depth of groups."""
 
 
@@ -61,8 +61,8 @@ def translate(source: str, form: Form) -> tuple[str, bool]:
         elif kind == "repeat":
             written, same = _repeat(text), True
         elif kind in ("look", "open"):
-            if len(opened) >= DEEPEST:
-                raise ValueError(f"not a regular expression that can be read: more than {DEEPEST} groups deep")
+            if len(opened) >= MAX_DEPTH:
+                raise ValueError(f"not a regular expression that can be read: more than {MAX_DEPTH} groups deep")
             falls = kind == "look" and form in (Form.ASCII, Form.ANY)
             opened.append(len(out) if falls else None)
             written, same = "(?:" if kind == "look" and form is not Form.EXACT else text, not falls

@@ -98,7 +98,7 @@ def _without_accents(word: str) -> str:
 
 
 T = TypeVar("T")
-MOST = 2_000
+MAX_READ = 2_000
 """Maximum number of characters that rules read; of a longer text they read the beginning and the end."""
 SENTENCE = re.compile(r"(?:[^.!?;。！？；\n]|[.!?;](?=\w))+[.!?;。！？；]*")
 """A punctuation mark before a letter or digit does not end a sentence: 184.00, example.org."""
@@ -111,7 +111,7 @@ def sentences(text: str) -> list[str]:
 
 def both_ends(text: str) -> str:
     """Return a text; if it is very long, its beginning and its end on two lines."""
-    return text if len(text) <= MOST else f"{text[: MOST // 2]}\n{text[-MOST // 2 :]}"
+    return text if len(text) <= MAX_READ else f"{text[: MAX_READ // 2]}\n{text[-MAX_READ // 2 :]}"
 
 
 def first_and_last(items: Sequence[T], most: int) -> Sequence[T]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mindstream.memory.curation.mentions import FEWEST, MOST_OF, necessary_words
+from mindstream.memory.curation.mentions import MIN_QUOTED_SHARE, MIN_QUOTED_WORDS, necessary_words
 from mindstream.memory.store.redaction import ErasedWords
 from mindstream.text.words import ANY_WORD, STOP, terms
 
@@ -40,9 +40,9 @@ def may_quote(columns: Columns, texts: Sequence[str]) -> Rows | None:
     found: list[Rows] = []
     for text in texts:
         words = sorted(set(terms(text)))
-        if len(words) >= FEWEST:
+        if len(words) >= MIN_QUOTED_WORDS:
             documents = columns.lexical.matches_of(words).documents
-            found.append(np.flatnonzero(np.bincount(documents) >= MOST_OF * len(words)))
+            found.append(np.flatnonzero(np.bincount(documents) >= MIN_QUOTED_SHARE * len(words)))
     for piece in ErasedWords(texts).pieces():
         certain = certain_terms(piece)
         if not certain:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
 
 BATCH = 256
-DEEPEST = 100
+MAX_DEPTH = 100
 """Maximum depth of an evidence tree."""
 
 
@@ -145,7 +145,7 @@ async def _corrected(stream: Stream, old: Record, text: str, by: str, evidence: 
 async def evidence_of(stream: Stream, id_: str) -> Drawn:
     """Return a record with its evidence, recursively down to observations.
 
-    The evidence of a record is in the tree once, where it is nearest to the top, and at most DEEPEST levels down.
+    The evidence of a record is in the tree once, where it is nearest to the top, and at most MAX_DEPTH levels down.
 
     Raises:
         InputError: there is no such record.
@@ -153,7 +153,7 @@ async def evidence_of(stream: Stream, id_: str) -> Drawn:
     found: dict[str, Record] = {}
     owner: dict[str, str] = {id_: ""}  # the record nearest to the top that it is evidence of
     levels = [[id_]]
-    for _ in range(DEEPEST):
+    for _ in range(MAX_DEPTH):
         there = await stream.store.records(stream.key, levels[-1])
         found |= {record.id: record for record in there}
         new = {each: record.id for record in reversed(there) for each in record.evidence if each not in owner}
@@ -278,7 +278,7 @@ async def _embed(
 # Sessions.
 
 
-OPENING = 100
+MAX_OPENING = 100
 """Maximum number of characters of a session's first record that are shown."""
 
 
@@ -309,7 +309,7 @@ async def list_sessions(stream: Stream) -> list[Session]:
     names = list(columns.episodes)
     opening = [columns.ids[at] for at in there[firsts]]
     records = await stream.store.records(stream.key, opening)
-    began = {record.id: (shortened(" ".join(record.text.split()), OPENING), record.seq) for record in records}
+    began = {record.id: (shortened(" ".join(record.text.split()), MAX_OPENING), record.seq) for record in records}
     created = columns.created.values[there]
     found = [
         Session(names[number], float(created[first]), float(created[last]), int(count), *began.get(id_, ("", 0)))

@@ -36,15 +36,15 @@ from mindstream.tracing import genai
 if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
 
-RECALLED, SHARE, SIMILAR = 50, 0.5, 10
-"""Similar records: at most RECALLED are examined and SIMILAR returned, with at least this SHARE of the best score, and
-with a word of the subject if recall has low confidence."""
+SIMILAR_EXAMINED, SIMILAR_SHARE, MAX_SIMILAR = 50, 0.5, 10
+"""Of the similar records at most SIMILAR_EXAMINED are examined and MAX_SIMILAR returned, with at least SIMILAR_SHARE of
+the best score, and with a word of the subject if recall has low confidence."""
 PARTS: frozenset[Kind] = frozenset({"note", "thought", "observation", "feedback", "evidence"})
 """Kinds of records that contain one of the statements of a message."""
 BY = "forget"
 PORTION = 256
 """Number of records read at once."""
-ROUNDS = 10
+MAX_PASSES = 10
 """Maximum number of passes that look for records written during the removal."""
 
 
@@ -148,7 +148,7 @@ async def remove(stream: Stream, removal: Removal, *, compact: bool = True, deed
     await stream.settle()
     unembedded = await stream.store.unembedded(stream.key)
     gone, erased = frozenset(record.id for record in removal.asked), 0
-    for round_ in range(ROUNDS):
+    for round_ in range(MAX_PASSES):
         found, without = await _close(stream, removal.request, gone)
         try:
             rewritten = [*await _write_versions(stream, found, without), *await _redact_answers(stream, found)]
@@ -250,7 +250,7 @@ async def _about(stream: Stream, request: ForgetRequest) -> tuple[list[str], lis
     try:
         recalled = await stream.recall(
             request.about,
-            RECALLED,
+            SIMILAR_EXAMINED,
             since=request.since,
             until=request.until,
             touch=False,
@@ -266,9 +266,9 @@ async def _about(stream: Stream, request: ForgetRequest) -> tuple[list[str], lis
     similar = [
         each.record
         for each in others
-        if each.score >= SHARE * best > 0 and (is_sure or each.parts.get("words", 0.0) > 0)
+        if each.score >= SIMILAR_SHARE * best > 0 and (is_sure or each.parts.get("words", 0.0) > 0)
     ]
-    return found, similar[:SIMILAR]
+    return found, similar[:MAX_SIMILAR]
 
 
 async def _close(stream: Stream, request: ForgetRequest, asked: Iterable[str]) -> tuple[Closure, Without]:

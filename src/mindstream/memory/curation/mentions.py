@@ -57,7 +57,7 @@ AFTER_MING = "天年日早晚白确显后確顯後"
 """Characters that form a word with 明 before them (明天, tomorrow): that 明 is not part of a name."""
 KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff"
 
-FEWEST, MOST_OF = 3, 0.75
+MIN_QUOTED_WORDS, MIN_QUOTED_SHARE = 3, 0.75
 """Minimum number of words of a text that can be quoted, and minimum share of these in a quoting line."""
 
 
@@ -138,9 +138,9 @@ def necessary_words(subject: str) -> list[tuple[str, ...]]:
 def quotes(texts: Iterable[str]) -> Callable[[str], bool]:
     """Return a function that decides whether a line repeats one of these texts, apart from "you" for "I" and the like.
 
-    Texts with fewer than FEWEST words are ignored.
+    Texts with fewer than MIN_QUOTED_WORDS words are ignored.
     """
-    asked = [words for text in texts if len(words := set(terms(text))) >= FEWEST]
+    asked = [words for text in texts if len(words := set(terms(text))) >= MIN_QUOTED_WORDS]
     holders: dict[str, list[int]] = {}
     for at, words in enumerate(asked):
         for word in words:
@@ -148,7 +148,7 @@ def quotes(texts: Iterable[str]) -> Callable[[str], bool]:
 
     def quotes_one(line: str) -> bool:
         shared = Counter(at for word in set(terms(line)) for at in holders.get(word, ()))
-        return any(count >= MOST_OF * len(asked[at]) for at, count in shared.items())
+        return any(count >= MIN_QUOTED_SHARE * len(asked[at]) for at, count in shared.items())
 
     return quotes_one
 

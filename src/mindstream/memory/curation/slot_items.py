@@ -22,7 +22,7 @@ BODIES = ("value", "plan")
 """Fields of a version's data that contain the state: of a belief, of a plan."""
 NAMED_BY = "title"
 """The field that identifies an item with fields of its own."""
-SHORTEST = 4
+MIN_TEXT = 4
 """Minimum number of characters of a text that identifies a paragraph of a plan."""
 
 Fields = dict[str, Any]
@@ -126,7 +126,7 @@ def _with_body(record: Record, state: Fields, before: Fields) -> Record:
     if body_name(record) == "value":
         return replace(record, text=render_fields(record.slot or "", state), data=data, vector=None)
     kept = set(texts_in(state))
-    lost = {text for text in texts_in(body(record)) if text not in kept and len(text) >= SHORTEST}
+    lost = {text for text in texts_in(body(record)) if text not in kept and len(text) >= MIN_TEXT}
     paragraphs = record.text.replace("\n- ", "\n\0- ").split("\n\0")
     text = "\n".join(part for part in paragraphs if not any(each in part for each in lost))
     return replace(record, text=text or "no steps", data=data, vector=None)

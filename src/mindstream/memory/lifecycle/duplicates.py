@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
 
 MERGED: tuple[Kind, ...] = ("note", "thought")
-NEAR = 0.85
+MIN_COSINE = 0.85
 """Minimum cosine of records that are compared word by word."""
-COMPARED = 30
+MAX_COMPARED = 30
 """Maximum number of nearest records that are compared word by word."""
 FILLER_WORDS = "a an the just really so very also that quite"
 QUALIFYING_WORDS = """
@@ -109,8 +109,8 @@ def _near(columns: Columns, kind: Kind, record: Record) -> list[str]:
     if record.vector is None or record.embedder != columns.embedder or len(record.vector) != columns.width:
         return []
     rows, cosines = columns.vectors.nearest(record.vector.astype(np.float32), columns.holding([kind], LATEST))
-    rows, cosines = rows[cosines >= NEAR], cosines[cosines >= NEAR]
-    nearest = rows[np.argsort(-cosines, kind="stable")[: COMPARED + 1]]
+    rows, cosines = rows[cosines >= MIN_COSINE], cosines[cosines >= MIN_COSINE]
+    nearest = rows[np.argsort(-cosines, kind="stable")[: MAX_COMPARED + 1]]
     return [columns.ids[at] for at in nearest if columns.ids[at] != record.id]
 
 

@@ -52,19 +52,19 @@ class RateImportance(Prompt[Importance]):
         return reply
 
 
-MIDDLE = 4
+UNRATED = 4
 """Importance without a rating."""
 
 
 @rule(RateImportance)
 def rate_alike(ask: RateImportance) -> Importance:
     """Rate all memories the same: without a model words are not weighed."""
-    return Importance(ratings=[MIDDLE] * len(ask.memories))
+    return Importance(ratings=[UNRATED] * len(ask.memories))
 
 
 RATED: frozenset[Kind] = FADING | {"chat"}
-AT_ONCE = 20
-LONGEST = 1000
+BATCH = 20
+MAX_SHOWN = 1000
 """Maximum number of characters of a memory that the model sees."""
 
 
@@ -79,11 +79,11 @@ async def rate(
     columns = await stream.columns()
     pending = np.isnan(columns.importance.values) & columns.holding(kinds, stream.clock.now())
     ids = [columns.ids[at] for at in np.flatnonzero(pending)[::-1][:most]]
-    for start in range(0, len(ids), AT_ONCE):
-        records = await stream.store.records(stream.key, ids[start : start + AT_ONCE])
+    for start in range(0, len(ids), BATCH):
+        records = await stream.store.records(stream.key, ids[start : start + BATCH])
         if not records:
             continue
-        question = RateImportance(who=stream.name, memories=tuple(record.text[:LONGEST] for record in records))
+        question = RateImportance(who=stream.name, memories=tuple(record.text[:MAX_SHOWN] for record in records))
         reply = await ask(model, question)
         yield [
             Revision(id=record.id, importance=float(rating))

@@ -27,7 +27,7 @@ from mindstream.memory.lifecycle.sleep import (
     dream,
     fade,
     find_duplicates,
-    keep_house,
+    tidy_up,
     weaken,
 )
 from mindstream.memory.recall.touch import revision, state_in
@@ -138,7 +138,7 @@ async def accept(
     night = Night(stream, model, rater or model)
     await fade(night, partial(_still_so, stream, proposal, without))
     await dream(night, partial(_dream_again, proposal))
-    return await keep_house(night, partial(_still_alike, stream, proposal, without))
+    return await tidy_up(night, partial(_still_alike, stream, proposal, without))
 
 
 async def _dream_again(proposal: Proposal, model: Model, forgotten: Sequence[Record]) -> Dreamt:

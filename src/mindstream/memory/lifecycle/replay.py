@@ -26,7 +26,7 @@ PASSED_OVER_S = (7 * DAY_S, 14 * DAY_S, 30 * DAY_S, 60 * DAY_S, 90 * DAY_S)
 ASLEEP_S = (7 * DAY_S, 14 * DAY_S, 30 * DAY_S, 60 * DAY_S)
 OCCASION_S = HOUR_S
 """Minimum time between two returns of a record for the second to count as a new request."""
-LEAST_ASKED, LEAST_DAYS = 20, 14
+MIN_ASKED, MIN_DAYS = 20, 14
 """Minimum number of such returns, and of days, for a meaningful result."""
 
 
@@ -74,7 +74,7 @@ class RecallLog:
     @property
     def is_thin(self) -> bool:
         """Whether there is too little data."""
-        return len(self.asked) < LEAST_ASKED or self.days < LEAST_DAYS
+        return len(self.asked) < MIN_ASKED or self.days < MIN_DAYS
 
 
 @dataclass

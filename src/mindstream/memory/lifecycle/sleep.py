@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
     from mindstream.models.model import Model
 
-LONGEST_PIECE = 120
-MOST_PIECES = 7
+MAX_PIECE = 120
+MAX_PIECES = 7
 
 
 class Dream(Prompt[str]):
@@ -48,24 +48,24 @@ class Dream(Prompt[str]):
 @rule(Dream)
 def join_fragments(ask: Dream) -> str:
     """Join the fragments in order."""
-    pieces = [_piece(text) for text in ask.fragments[:MOST_PIECES]]
+    pieces = [_piece(text) for text in ask.fragments[:MAX_PIECES]]
     if sum(bool(re.search(r"[\u3040-\u30ff\u3400-\u9fff]", piece)) for piece in pieces) * 2 > len(pieces):
-        return "我梦见：" + "；然后，".join(pieces) + ("……" if len(ask.fragments) > MOST_PIECES else "。")
+        return "我梦见：" + "；然后，".join(pieces) + ("……" if len(ask.fragments) > MAX_PIECES else "。")
     dream = "I dreamt: " + "; and then: ".join(pieces)
-    return dream + (" … and more that I cannot hold." if len(ask.fragments) > MOST_PIECES else ".")
+    return dream + (" … and more that I cannot hold." if len(ask.fragments) > MAX_PIECES else ".")
 
 
 def _piece(text: str) -> str:
     piece = " ".join(text.split()).strip(" .。!！“”\"'")
-    return piece if len(piece) <= LONGEST_PIECE else piece[:LONGEST_PIECE].rsplit(" ", 1)[0] + " …"
+    return piece if len(piece) <= MAX_PIECE else piece[:MAX_PIECE].rsplit(" ", 1)[0] + " …"
 
 
 DRAWN, BATCH = 20, 256
 LONGEST, MOST = 1000, 100
 """Maximum number of characters of a fragment, and of fragments, that the dreaming model gets."""
-LATELY = 500
+SEARCHED_ROWS = 500
 """Number of rows of the log in which the end of the last sleep is searched first; then eight times as many."""
-LAST = "compaction"
+LAST_STEP = "compaction"
 ATTEMPTS = 5
 CODES = [KIND_CODES[kind] for kind in FADING]
 
@@ -164,22 +164,22 @@ async def sleep(
         await night.look_back()
         await fade(night, partial(draw, stream, n))
         await dream(night, compose or compose_dream)
-        return await keep_house(night, _find_none if stream.keeps_all else partial(find_duplicates, stream))
+        return await tidy_up(night, _find_none if stream.keeps_all else partial(find_duplicates, stream))
 
 
 async def _find_none() -> list[list[Record]]:
     return []
 
 
-async def keep_house(night: Night, find: Callable[[], Awaitable[list[list[Record]]]]) -> str:
+async def tidy_up(night: Night, find: Callable[[], Awaitable[list[list[Record]]]]) -> str:
     """Rate importance, merge the groups that `find` returns, archive expired records; return the dream, or ""."""
     await _rate(night)
     await _merge(night, find)
     if not night.stream.keeps_all:
-        await _expire(night)
-    if LAST not in night.steps:
+        await _archive_expired(night)
+    if LAST_STEP not in night.steps:
         await night.stream.store.compact()
-        await night.write(Slept(step=LAST))
+        await night.write(Slept(step=LAST_STEP))
     return night.step("dream").text if "dream" in night.steps else ""
 
 
@@ -257,10 +257,10 @@ async def _finished(stream: Stream) -> Logged | None:
     newest = await stream.store.last(stream.key, "slept")
     if newest is None:
         return None
-    back = LATELY
+    back = SEARCHED_ROWS
     while True:
         steps = await stream.store.events(stream.key, after=max(0, newest.seq - back), kinds=["slept"])
-        ends = [each for each in steps if isinstance(each.event, Slept) and each.event.step == LAST]
+        ends = [each for each in steps if isinstance(each.event, Slept) and each.event.step == LAST_STEP]
         if ends or back >= newest.seq:
             return ends[-1] if ends else None
         back *= 8
@@ -310,7 +310,7 @@ async def _merge(night: Night, find: Callable[[], Awaitable[list[list[Record]]]]
     await night.write(Slept(step="duplicates", error=error))
 
 
-async def _expire(night: Night) -> None:
+async def _archive_expired(night: Night) -> None:
     """Archive records whose validity has ended."""
     if "expiry" in night.steps:
         return

@@ -12,7 +12,7 @@ from mindstream.models.prompt import Prompt, rule
 from mindstream.sharing.grading.rubric import Criterion, Rubric, general_rubric
 from mindstream.sharing.guarding.answer_fit import find_faults
 
-LONGEST = 2_000
+MAX_QUESTION = 2_000
 
 
 class DraftedQuestion(BaseModel):
@@ -20,7 +20,7 @@ class DraftedQuestion(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    question: Annotated[str, Field(min_length=3, max_length=LONGEST)]
+    question: Annotated[str, Field(min_length=3, max_length=MAX_QUESTION)]
 
 
 class DraftQuestion(Prompt[DraftedQuestion]):
@@ -60,7 +60,7 @@ def draft_general_rubric(ask: DraftRubric) -> Rubric:
 
 
 BY_FORM = "rules checked the form only: no model has read the content"
-SHARE = 0.7
+RULE_SHARE = 0.7
 """Share of the points that the rules give to a pair of sound form: enough for most thresholds, but never all."""
 
 
@@ -115,10 +115,9 @@ class GradePair(Prompt[Grades]):
 
 @rule(GradePair)
 def grade_by_form(ask: GradePair) -> Grades:
-    """Give SHARE of each criterion's points to a pair of sound form, none otherwise; the reason says that only the form
-    was checked."""
+    """Give RULE_SHARE of each criterion's points to a pair of sound form, else none; the reason says so."""
     faults = find_faults(ask.query, ask.answer)
-    share = 0.0 if faults else SHARE
+    share = 0.0 if faults else RULE_SHARE
     reason = "; ".join(faults) or BY_FORM
     return Grades(
         grades=tuple(Grade(criterion=each.name, points=share * each.points, reason=reason) for each in ask.criteria)

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from mindstream.errors import InputError
 from mindstream.models.prompt import complaints
 
-LONGEST = 64_000
+MAX_RUBRIC = 64_000
 """Maximum number of characters of a rubric's file."""
 HEAD = """\
 # A rubric. Review it, edit it, then freeze it: mindstream pool rubric NAME --freeze FILE
@@ -76,8 +76,8 @@ def read_rubric(text: str, name: str = "the rubric") -> Rubric:
     Raises:
         InputError: it is not a valid rubric; the message says why.
     """
-    if len(text) > LONGEST:
-        raise InputError(f"{name} is over {LONGEST:,} characters long")
+    if len(text) > MAX_RUBRIC:
+        raise InputError(f"{name} is over {MAX_RUBRIC:,} characters long")
     try:
         return Rubric.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 WIDE = re.compile(f"[{UNSPACED}]")
-LEAST, ENOUGH = 12, 48
-"""With fewer seed exemplars than LEAST nothing is measured; from ENOUGH on, the measurement counts in full."""
-MOST = 400
+MIN_SEEDS, ENOUGH_SEEDS = 12, 48
+"""With fewer seed exemplars than MIN_SEEDS nothing is measured; from ENOUGH_SEEDS on, the measurement counts fully."""
+MAX_SEEDS = 400
 """Maximum number of seed exemplars that are compared."""
 NEAR, AROUND = 5, 20
 """NEAR similar pairs show what a fitting answer looks like; a pair is contrasted with AROUND similar pairs."""
@@ -56,7 +56,7 @@ TOKEN, NAME = re.compile(r"[\w#-]+"), re.compile(r"(?<=[\w,;] )[A-Z]\w+")
 
 def weigh(laid_in: int) -> float:
     """Return the weight of measurements that are based on this many seed exemplars, 0 to 1."""
-    return min(1.0, max(0.0, (laid_in - LEAST) / (ENOUGH - LEAST)))
+    return min(1.0, max(0.0, (laid_in - MIN_SEEDS) / (ENOUGH_SEEDS - MIN_SEEDS)))
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ TOKENS = 24
 SHOTS, NEIGHBOURS, FAR = 2, 2, 2
 """Number of example pairs before a query; number of most similar other queries, and of dissimilar ones, to compare
 with."""
-QUERY, SHOWN = 600, 200
+QUERY, EXAMPLE = 600, 200
 """Maximum number of characters of a query, and of an example's query and answer each."""
 
 
@@ -208,7 +208,7 @@ class MutualInformation:
             ModelUnavailable: the model failed.
         """
         shots, others = alike[:SHOTS], alike[SHOTS:]
-        before = "".join(f"{_asked(q, SHOWN)} {said[:SHOWN]}\n\n" for q, said in reversed(shots))
+        before = "".join(f"{_asked(q, EXAMPLE)} {said[:EXAMPLE]}\n\n" for q, said in reversed(shots))
         apart = others[NEIGHBOURS:]
         step = max(1, len(apart) // FAR)
         against = [q for q, _ in (*others[:NEIGHBOURS], *apart[step // 2 :: step][:FAR])]
@@ -243,7 +243,7 @@ def _asked(query: str, most: int) -> str:
     return f"Question: {' '.join(query[:most].split())}\nAnswer:"
 
 
-LONG = 20
+LONG_TEXT = 20
 """From this many words on, a text that is mostly one repeated word is noise."""
 
 
@@ -261,7 +261,7 @@ def _faults(query: str, answer: str) -> Iterator[str]:
         return
     if asked == words or (len(words) >= len(asked) > 3 and not set(words) - set(asked)):
         yield "the answer only repeats the query"
-    if len(words) >= LONG and Counter(words).most_common(1)[0][1] > len(words) / 2:
+    if len(words) >= LONG_TEXT and Counter(words).most_common(1)[0][1] > len(words) / 2:
         yield "the answer says one word over and over"
     if len(answer) + len(query) > MAX_TEXT:
         yield f"query and answer have more than {MAX_TEXT:,} characters together"

@@ -9,10 +9,10 @@ import numpy as np
 
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.sharing.exemplar import Exemplar
-from mindstream.sharing.guarding.answer_fit import LEAST, MOST, AnswerFit, MutualInformation, weigh
+from mindstream.sharing.guarding.answer_fit import MAX_SEEDS, MIN_SEEDS, AnswerFit, MutualInformation, weigh
 from mindstream.sharing.guarding.orders import OrderDetector, build_detector
 
-SURE = 3.0
+MAX_RULE_ODDS = 3.0
 """Limit of the log odds by rules if a model measures as well."""
 SLOPE, MIDDLE, LOW, HIGH = 2.0, 0.75, -1.5, 3.0
 """Conversion of mutual information to log odds: factor, the value of even odds, and the range of values used."""
@@ -54,15 +54,17 @@ class Measures:
         if likely is None or gained is None:
             return Fit(odds, "rules")
         told = SLOPE * (min(HIGH, max(LOW, gained)) - MIDDLE)
-        return Fit(min(SURE, max(-SURE, odds)) + told, f"rules and the log-probabilities of {likely.name}")
+        return Fit(
+            min(MAX_RULE_ODDS, max(-MAX_RULE_ODDS, odds)) + told, f"rules and the log-probabilities of {likely.name}"
+        )
 
 
 async def build_measures(embedder: Embedder, exemplars: Sequence[Exemplar]) -> Measures:
     """Build the instruments from seed exemplars; of many exemplars a sample is used."""
-    some = exemplars[:: len(exemplars) // MOST + 1]
+    some = exemplars[:: len(exemplars) // MAX_SEEDS + 1]
     pairs = [(each.query, each.answer) for each in some]
     detector = await build_detector(embedder, pairs)
-    if len(some) < LEAST:
+    if len(some) < MIN_SEEDS:
         return Measures(embedder, None, detector, 0.0)
     vectors = np.asarray(
         await embedder.embed([text for texts in zip(*pairs, strict=True) for text in texts]), np.float64

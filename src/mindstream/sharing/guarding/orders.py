@@ -38,14 +38,14 @@ from mindstream.text.words import first_and_last, plain_words, sentences
 
 Floats = NDArray[np.float64]
 FILE = Path(__file__).with_name("orders.tsv")
-SENTENCES, MOST = 200, 3_000
+MAX_SENTENCES, MAX_TRUSTED_SENTENCES = 200, 3_000
 """Maximum number of sentences read of a text, and of all trusted exemplars together."""
-WORDS = 3
+MIN_WORDS = 3
 """Minimum number of words of a sentence; fewer are a fragment of code or a name."""
 NEAR = 3
-SHARE = 0.99
+TRUSTED_QUANTILE = 0.99
 """Share of the trusted pairs that must stay below the threshold for orders."""
-LEAST, MARGIN = -0.02, 0.08
+MIN_THRESHOLD, MARGIN = -0.02, 0.08
 """Minimum threshold when many trusted pairs calibrate it; and the threshold without any."""
 ON_TOPIC, RELIEF = 0.9, 0.03
 """A sentence that is nearer to the query than this share of known orders is about the query, and the difference lowers
@@ -97,7 +97,9 @@ async def build_detector(embedder: Embedder, trusted: Sequence[tuple[str, str]])
     """Build a detector that is calibrated on the trusted pairs (query, answer) of a pool."""
     orders = np.asarray(await embedder.embed(_known("order")), np.float64)
     harmless = np.asarray(await embedder.embed(_known("harmless")), np.float64)
-    spoken = [(at, each) for at, (_, answer) in enumerate(trusted) for each in _sentences(answer)][:MOST]
+    spoken = [(at, each) for at, (_, answer) in enumerate(trusted) for each in _sentences(answer)][
+        :MAX_TRUSTED_SENTENCES
+    ]
     weight = weigh(len(trusted))
     if not weight or not spoken:
         return OrderDetector(embedder, orders, harmless, MARGIN, np.zeros(0))
@@ -110,7 +112,7 @@ async def build_detector(embedder: Embedder, trusted: Sequence[tuple[str, str]])
             for at in np.unique(pair)
         ]
     )
-    told = max(LEAST, float(np.quantile(contrasts, SHARE)))
+    told = max(MIN_THRESHOLD, float(np.quantile(contrasts, TRUSTED_QUANTILE)))
     threshold = weight * told + (1 - weight) * MARGIN
     return OrderDetector(
         embedder, orders, np.vstack([own, harmless]), threshold, contrasts if weight == 1 else np.zeros(0)
@@ -130,7 +132,7 @@ def _nearness(found: Floats, known: Floats) -> Floats:
 
 
 def _sentences(text: str) -> Sequence[str]:
-    return first_and_last([each for each in sentences(text) if len(plain_words(each)) >= WORDS], SENTENCES)
+    return first_and_last([each for each in sentences(text) if len(plain_words(each)) >= MIN_WORDS], MAX_SENTENCES)
 
 
 @cache
@@ -141,7 +143,7 @@ def _known(label: str) -> tuple[str, ...]:
 
 SHARES = np.linspace(0.02, 1.0, 21)
 """The possible shares of foreign pairs of a source, never zero; equally likely before any measurement."""
-KEPT = 0.99
+MEMORY_FACTOR = 0.99
 """Weight of earlier measurements at each new pair, so that a source cannot accumulate credit without limit."""
 MAX_LOG_ODDS = 3.0
 """Maximum log odds that one pair contributes, for or against."""
@@ -199,7 +201,7 @@ class SourceRecord:
         self.orders += judged.orders
         if judged.fit is not None and not judged.orders:
             told = np.log(SHARES + (1 - SHARES) * np.exp(_evidence(judged)))
-            self.likelihoods = KEPT * self.likelihoods + told
+            self.likelihoods = MEMORY_FACTOR * self.likelihoods + told
 
     @property
     def foreign_share(self) -> float:
