@@ -163,11 +163,6 @@ class PoolLearner(Retriever):
             return True  # the stand-in taught it; a model starts only with `train`
         return self.labeller is not None and self.labeller.key == (newest.basis, newest.labeller)
 
-    def _labels(self, state: PoolState) -> Labels | None:
-        """Return the labels for background training: those of the model that taught the newest version."""
-        taught = state.versions and state.versions[-1].labeller
-        return self.labeller.labels(lambda: self._pool.last_state) if taught and self.labeller else None
-
     async def _is_our_turn(self) -> bool:
         """Wait for the process that made the last version, which has labelled the pool already, as long as it is
         active."""
@@ -182,18 +177,38 @@ class PoolLearner(Retriever):
         return not self._closing.is_set()
 
     async def _learn(self) -> None:
-        base = await self._base()
-        labels = self._labels(self._pool.last_state)
-        if labels and self.labeller:
-            await label(self._pool, self.labeller, unlabelled(self._pool, self._pool.last_state, self.labeller))
-        trainer = await self._ready(labels)
+        """Train on what is not covered, by the labels of the model that taught the newest version."""
+        base, state = await self._base(), self._pool.last_state
+        labeller = self.labeller if state.versions and state.versions[-1].labeller else None
+        if labeller:
+            await label(self._pool, labeller, unlabelled(self._pool, state, labeller))
         try:
-            outcome = await trainer.study(base.newest, self._lessons(trainer))
-            await self._publish(base, trainer, outcome)
+            await self._attempt(base, labeller)
         except StudyStopped:
             self._trainer = None
-        except Conflict:  # another process was first: take over its version, then check again
+
+    async def _attempt(
+        self, base: Base, labeller: Labeller | None, tell: Tell = lambda _: None, *, whole: bool = False
+    ) -> RetrieverTrained | None:
+        """Train and store a version; None: another process was first, and its version is taken over.
+
+        Args:
+            whole: train on all exemplars, else on those not covered. If cancelled, an accepted version is stored.
+        """
+        if whole:
+            self._check_size(self._pool.last_state)
+            self._trainer = None
+        trainer = await self._ready(labeller.labels(lambda: self._pool.last_state) if labeller else None)
+        try:
+            outcome = await trainer.study(base.newest, self._lessons(trainer, whole), tell)
+            return await self._publish(base, trainer, outcome)
+        except Conflict:
             self._newest = await read_newest(self._pool.memory, base.newest.number)
+            return None
+        except asyncio.CancelledError:
+            if whole and (outcome := await trainer.leave_off()).held:
+                await self._publish(base, trainer, outcome)
+            raise
 
     async def _base(self) -> Base:
         """Return the version and the rows that the next version starts from, as they are now."""
@@ -280,21 +295,7 @@ class PoolLearner(Retriever):
         if self.labeller:
             await label(self._pool, self.labeller, unlabelled(self._pool, state, self.labeller), tell_labelled)
         async with self._one_at_a_time:
-            return await self._train(tell)
-
-    async def _train(self, tell: Tell) -> RetrieverTrained:
-        for _ in range(MAX_TRIES):
-            base = await self._base()
-            self._check_size(self._pool.last_state)
-            self._trainer = None
-            trainer = await self._ready(self.labeller.labels(lambda: self._pool.last_state) if self.labeller else None)
-            try:
-                outcome = await trainer.study(base.newest, self._lessons(trainer, whole=True), tell)
-                return await self._publish(base, trainer, outcome)
-            except Conflict:
-                self._newest = await read_newest(self._pool.memory, base.newest.number)
-            except asyncio.CancelledError:
-                if (outcome := await trainer.leave_off()).held:
-                    await self._publish(base, trainer, outcome)
-                raise
+            for _ in range(MAX_TRIES):
+                if row := await self._attempt(await self._base(), self.labeller, tell, whole=True):
+                    return row
         raise Conflict(f"{MAX_TRIES} times another process has written a version first; try again")
