@@ -338,11 +338,6 @@ class Lexical:
         """Return how many documents contain each of these terms."""
         return np.array([self.postings.count(term) for term in terms], np.int64)
 
-    def idf(self, term: str) -> float:
-        """Return the inverse document frequency of a term: ln(1 + (N - n + 1/2) / (n + 1/2)), where n of N documents
-        contain it."""
-        return telling(self.postings.count(term), len(self))
-
     def scores(self, terms: Iterable[str]) -> Floats:
         """Return BM25 of every document."""
         found = self.matches_of(list(dict.fromkeys(terms)))

@@ -85,11 +85,6 @@ class Pattern:
         """Return whether its relaxed form matches in a text: the pattern itself may match."""
         return self._relaxed(_form(text)).search(_encode(text)) is not None
 
-    def first(self, text: str) -> tuple[int, int] | None:
-        """Return start and end of its first match. Only for patterns that are the same in all forms."""
-        found = self._relaxed(Form.ANY).search(text)
-        return found.span() if found else None
-
     def without(self, text: str) -> str:
         """Return a text with a space in place of each match, at most MAX_REMOVED of them; unchanged if the search takes
         too long."""
