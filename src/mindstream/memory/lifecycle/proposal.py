@@ -21,7 +21,7 @@ from mindstream.memory.lifecycle.sleep import (
     DRAWN,
     Draw,
     Dreamt,
-    Night,
+    SleepRun,
     compose_dream,
     draw,
     dream,
@@ -135,10 +135,10 @@ async def accept(
         raise InputError(f"this sleep would not change {', '.join(odd)}: name ids of what it would forget or merge")
     await stream.settle()
     model = model or Rules()
-    night = Night(stream, model, rater or model)
-    await fade(night, partial(_still_so, stream, proposal, without))
-    await dream(night, partial(_dream_again, proposal))
-    return await tidy_up(night, partial(_still_alike, stream, proposal, without))
+    run = SleepRun(stream, model, rater or model)
+    await fade(run, partial(_still_so, stream, proposal, without))
+    await dream(run, partial(_dream_again, proposal))
+    return await tidy_up(run, partial(_still_alike, stream, proposal, without))
 
 
 async def _dream_again(proposal: Proposal, model: Model, forgotten: Sequence[Record]) -> Dreamt:

@@ -95,7 +95,7 @@ class Draw(NamedTuple):
 
 
 @dataclass
-class Night:
+class SleepRun:
     """One sleep: its stream, models, fence, and completed steps."""
 
     stream: Stream
@@ -159,28 +159,28 @@ async def sleep(
     if n < 0:
         raise InputError(f"n, the number of records that a sleep draws, must be at least 0, not {n}")
     model = model or Rules()
-    night = Night(stream, model, rater or model, cause, fence)
+    run = SleepRun(stream, model, rater or model, cause, fence)
     async with erasures.reading(stream.store):
-        await night.look_back()
-        await fade(night, partial(draw, stream, n))
-        await dream(night, compose or compose_dream)
-        return await tidy_up(night, _find_none if stream.keeps_all else partial(find_duplicates, stream))
+        await run.look_back()
+        await fade(run, partial(draw, stream, n))
+        await dream(run, compose or compose_dream)
+        return await tidy_up(run, _find_none if stream.keeps_all else partial(find_duplicates, stream))
 
 
 async def _find_none() -> list[list[Record]]:
     return []
 
 
-async def tidy_up(night: Night, find: Callable[[], Awaitable[list[list[Record]]]]) -> str:
+async def tidy_up(run: SleepRun, find: Callable[[], Awaitable[list[list[Record]]]]) -> str:
     """Rate importance, merge the groups that `find` returns, archive expired records; return the dream, or ""."""
-    await _rate(night)
-    await _merge(night, find)
-    if not night.stream.keeps_all:
-        await _archive_expired(night)
-    if LAST_STEP not in night.steps:
-        await night.stream.store.compact()
-        await night.write(Slept(step=LAST_STEP))
-    return night.step("dream").text if "dream" in night.steps else ""
+    await _rate(run)
+    await _merge(run, find)
+    if not run.stream.keeps_all:
+        await _archive_expired(run)
+    if LAST_STEP not in run.steps:
+        await run.stream.store.compact()
+        await run.write(Slept(step=LAST_STEP))
+    return run.step("dream").text if "dream" in run.steps else ""
 
 
 async def draw(stream: Stream, n: int) -> Draw:
@@ -199,9 +199,9 @@ def weaken(stream: Stream, columns: Columns, id_: str) -> Revision | None:
     return None
 
 
-async def fade(night: Night, choose: Callable[[], Awaitable[Draw]]) -> None:
+async def fade(run: SleepRun, choose: Callable[[], Awaitable[Draw]]) -> None:
     """Write the changes of a draw; if a record has changed since the draw, draw again."""
-    while "fading" not in night.steps:
+    while "fading" not in run.steps:
         chosen = await choose()
         gone = chosen.forgotten
         weakened = tuple(each.id for each in chosen.weaker if each.forgotten is None)
@@ -209,7 +209,7 @@ async def fade(night: Night, choose: Callable[[], Awaitable[Draw]]) -> None:
             step="fading", looked_at=chosen.looked_at, changed=len(chosen.weaker), records=gone, weakened=weakened
         )
         try:
-            await night.write(event, revisions=[*chosen.weaker, *chosen.kept])
+            await run.write(event, revisions=[*chosen.weaker, *chosen.kept])
         except Conflict:
             await asyncio.sleep(0)
 
@@ -228,11 +228,11 @@ async def compose_dream(model: Model, forgotten: Sequence[Record]) -> Dreamt:
     return Dreamt(await ask(model, Dream(fragments=fragments_of(forgotten))), model.name)
 
 
-async def dream(night: Night, compose: Compose) -> None:
+async def dream(run: SleepRun, compose: Compose) -> None:
     """Write the dream of the archived records, with them as evidence."""
-    stream, model = night.stream, night.model
-    forgotten = await stream.store.records(stream.key, night.step("fading").records)
-    if "dream" in night.steps or not forgotten:
+    stream, model = run.stream, run.model
+    forgotten = await stream.store.records(stream.key, run.step("fading").records)
+    if "dream" in run.steps or not forgotten:
         return
     ids = tuple(record.id for record in forgotten)
     try:
@@ -241,10 +241,10 @@ async def dream(night: Night, compose: Compose) -> None:
         new = RecordDraft(text=text, kind="dream", by=stream.name, evidence=ids, data=data)
         record = (await stream.build_records([new]))[0]
     except (ModelError, InputError) as error:
-        await night.write(Slept(step="dream", looked_at=len(ids), model=model.name, error=str(error)))
+        await run.write(Slept(step="dream", looked_at=len(ids), model=model.name, error=str(error)))
         return
     event = Slept(step="dream", looked_at=len(ids), changed=1, records=(record.id,), text=record.text, model=by)
-    await night.write(event, [record])
+    await run.write(event, [record])
 
 
 async def count_fading(stream: Stream) -> int:
@@ -266,19 +266,19 @@ async def _finished(stream: Stream) -> Logged | None:
         back *= 8
 
 
-async def _rate(night: Night) -> None:
+async def _rate(run: SleepRun) -> None:
     """Rate records without importance."""
-    if "importance" in night.steps:
+    if "importance" in run.steps:
         return
     done: list[Revision] = []
     error = ""
     try:
-        async for ratings in importance.rate(night.stream, night.rater):
+        async for ratings in importance.rate(run.stream, run.rater):
             done += ratings
     except ModelError as failure:
         error = str(failure)
-    event = Slept(step="importance", looked_at=len(done), changed=len(done), model=night.rater.name, error=error)
-    await night.write(event, revisions=done)
+    event = Slept(step="importance", looked_at=len(done), changed=len(done), model=run.rater.name, error=error)
+    await run.write(event, revisions=done)
 
 
 async def find_duplicates(stream: Stream, leaving: Sequence[str] = ()) -> list[list[Record]]:
@@ -287,10 +287,10 @@ async def find_duplicates(stream: Stream, leaving: Sequence[str] = ()) -> list[l
     return await duplicates.groups(stream, last.seq if last else 0, leaving)
 
 
-async def _merge(night: Night, find: Callable[[], Awaitable[list[list[Record]]]]) -> None:
+async def _merge(run: SleepRun, find: Callable[[], Awaitable[list[list[Record]]]]) -> None:
     """Replace near-duplicates by one record, with them as evidence."""
-    stream, error = night.stream, ""
-    if "duplicates" in night.steps:
+    stream, error = run.stream, ""
+    if "duplicates" in run.steps:
         return
     for _ in range(ATTEMPTS):
         now, records, ending = stream.clock.now(), list[Record](), list[Revision]()
@@ -301,20 +301,20 @@ async def _merge(night: Night, find: Callable[[], Awaitable[list[list[Record]]]]
         kept = tuple(record.id for record in records)
         event = Slept(step="duplicates", looked_at=len(ending), changed=len(ending), records=kept)
         try:
-            await night.write(event, records, ending)
+            await run.write(event, records, ending)
         except Conflict as conflict:  # a record has changed since `find`: try again
             error = str(conflict)
             await asyncio.sleep(0)
         else:
             return
-    await night.write(Slept(step="duplicates", error=error))
+    await run.write(Slept(step="duplicates", error=error))
 
 
-async def _archive_expired(night: Night) -> None:
+async def _archive_expired(run: SleepRun) -> None:
     """Archive records whose validity has ended."""
-    if "expiry" in night.steps:
+    if "expiry" in run.steps:
         return
-    stream = night.stream
+    stream = run.stream
     columns, now, last = await stream.columns(), stream.clock.now(), await _finished(stream)
     ended = (columns.valid_until.values <= now) & (columns.valid_until.values > (last.at if last else -OPEN))
     ended &= (columns.forgotten.values == OPEN) & np.isin(columns.kind.values, CODES)
@@ -325,7 +325,7 @@ async def _archive_expired(night: Night) -> None:
         await asyncio.sleep(0)
     ids = tuple(record.id for record in records if record.superseded_by is None)
     revisions = [Revision(id=id_, forgotten=now) for id_ in ids]
-    await night.write(Slept(step="expiry", looked_at=len(records), changed=len(ids), records=ids), revisions=revisions)
+    await run.write(Slept(step="expiry", looked_at=len(records), changed=len(ids), records=ids), revisions=revisions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,4 +348,4 @@ async def read_nights(stream: Stream) -> list[PastNight]:
         if isinstance(row.event, Slept):
             begun = row.seq if row.event.step == "fading" else row.event.cause
             nights.setdefault(begun, PastNight(begun)).steps[row.event.step] = row
-    return [night for night in nights.values() if "fading" in night.steps]
+    return [run for run in nights.values() if "fading" in run.steps]
