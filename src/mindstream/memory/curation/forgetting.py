@@ -282,27 +282,26 @@ async def _close(stream: Stream, request: ForgetRequest, asked: Iterable[str]) -
 
 async def _removal(stream: Stream, request: ForgetRequest, asked: list[str], similar: list[Record]) -> Removal:
     found, without = await _close(stream, request, asked)
-    records = await stream.store.records(stream.key, [id_ for id_ in found.order if id_ in found.gone])
+    gone = await stream.store.records(stream.key, [id_ for id_ in found.order if id_ in found.gone])
     below = await stream.store.records(stream.key, [id_ for id_ in found.order if id_ in found.below])
+    redact = without.words.redact
     left = {
-        each.id: without.words.redact(each.text)
-        for each in below
-        if each.slot is None and without.words.redact(words_of(each)) != words_of(each)
+        each.id: redact(each.text) for each in below if each.slot is None and redact(words_of(each)) != words_of(each)
     }
-    redacted = await _redact_answers(stream, found)
-    said = await stream.store.records(stream.key, [each.id for each in redacted])
-    left |= {each.id: each.text for each in redacted}
-    items = [item for versions in found.versions.values() for item in lost_items(versions, without)]
-    sources = {id_: None for record in records if record.id in found.asked for id_ in record.evidence}
-    drawn = tuple(record for record in records if record.id not in found.asked)
+    answers = {each.id: each.text for each in await _redact_answers(stream, found)}
+    left |= answers
+    said = await stream.store.records(stream.key, list(answers))
     changed = tuple({each.id: each for each in (*below, *said) if each.id in left}.values())
+    chosen = tuple(record for record in gone if record.id in found.asked)
+    drawn = tuple(record for record in gone if record.id not in found.asked)
+    sources = dict.fromkeys(id_ for record in chosen for id_ in record.evidence if id_ not in found.gone)
     return Removal(
         request,
-        tuple(record for record in records if record.id in found.asked),
+        chosen,
         drawn,
         changed,
-        tuple(items),
-        tuple(await stream.store.records(stream.key, [id_ for id_ in sources if id_ not in found.gone])),
+        tuple(item for versions in found.versions.values() for item in lost_items(versions, without)),
+        tuple(await stream.store.records(stream.key, list(sources))),
         tuple(record for record in similar if record.id not in found.gone),
         tuple(_apart(drawn, request)),
         tuple(left[each.id] for each in changed),
