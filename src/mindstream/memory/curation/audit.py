@@ -96,9 +96,13 @@ def _report(records: Sequence[Record], near: Sequence[tuple[str, ...]], foreign:
         superseded=sum(record.superseded_by is not None for record in records),
         forgotten=sum(record.forgotten is not None for record in records),
         exact=exact,
-        near=_groups(group for group in near if not set(group) <= same),
+        near=list({frozenset(group): tuple(sorted(group)) for group in near if not set(group) <= same}.values()),
         junk=[Junk(record.id, why) for record in held if record.kind in WRITTEN and (why := _junk(record.text))],
-        never_recalled=[record.id for record in held if _never_recalled(record, now)],
+        never_recalled=[
+            each.id
+            for each in held
+            if each.kind in FADING and each.level == 0 and not each.lasting and now - each.created > DAY_S
+        ],
         echoes=_echoes(records, now),
         foreign=foreign,
     )
@@ -116,21 +120,12 @@ def _exact(held: Iterable[Record]) -> list[tuple[str, ...]]:
     return [tuple(ids) for ids in said.values() if len(ids) > 1]
 
 
-def _groups(near: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Remove groups that were found twice."""
-    return list({frozenset(group): tuple(sorted(group)) for group in near}.values())
-
-
 def _junk(text: str) -> str:
     """Return why a text is junk; "" if it is not."""
     for why, signs in JUNK.items():
         if signs.search(text):
             return why
     return "" if terms(text) else "no words to find it by"
-
-
-def _never_recalled(record: Record, now: Moment) -> bool:
-    return record.kind in FADING and record.level == 0 and not record.lasting and now - record.created > DAY_S
 
 
 def _echoes(records: Iterable[Record], now: Moment) -> list[Echo]:
