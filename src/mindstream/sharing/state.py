@@ -15,7 +15,7 @@ from mindstream.sharing.exemplar import Exemplar, pair_id
 from mindstream.sharing.feedback import Helped
 from mindstream.sharing.grading.rubric import Rubric, read_rubric
 from mindstream.sharing.guarding.answer_fit import MIN_SEEDS, particulars
-from mindstream.sharing.guarding.orders import TWICE, Mentions, SourceRecord
+from mindstream.sharing.guarding.trust import TWICE, Mentions, SourceRecord
 
 KINDS = tuple(event.kind for event in events.EVENTS)
 

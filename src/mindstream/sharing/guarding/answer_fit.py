@@ -3,7 +3,7 @@
 The seed exemplars are the reference: each with its own answer, against each with another's. A small logistic
 regression, fitted in milliseconds, weighs what separates the two in this pool: nearness of query and answer, shared
 words (both also in contrast to similar queries and similar answers), length and script. The result is evidence, not
-a verdict (see orders.py): a correct answer in unusual words looks foreign to it, and a clever wrong one does not.
+a verdict (see trust.py): a correct answer in unusual words looks foreign to it, and a clever wrong one does not.
 
 `MutualInformation` is the pointwise mutual information of query and answer (Church 1990), over the first tokens of
 the answer: their gain from the pair's own query, compared with the mean over other seed queries. Two seed
