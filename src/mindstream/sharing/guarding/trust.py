@@ -92,7 +92,8 @@ class SourceRecord:
     def _posterior(self) -> NDArray[np.float64]:
         """The probability of each of SHARES."""
         weights = np.exp(self.likelihoods - self.likelihoods.max())
-        return np.divide(weights, weights.sum())
+        posterior: NDArray[np.float64] = weights / weights.sum()
+        return posterior
 
     @property
     def foreign_share(self) -> float:
