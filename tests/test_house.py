@@ -132,7 +132,6 @@ PROSE = {
     "coach/alarms.py",
     "coach/packs/safety.py",
     "text/dates.py",
-    "text/numerals.py",
     "memory/recall/question.py",
     "text/times.py",
 }
@@ -150,7 +149,7 @@ FORMS = {
         "life/stand_in.py",
         "memory/curation/audit.py",
         "memory/store/validation.py",
-        "memory/lifecycle/dream.py",
+        "memory/lifecycle/sleep.py",
         "models/providers/address.py",
     ),
     *(
@@ -169,7 +168,7 @@ FORMS = {
     *("planning/formats/read.py", "planning/formats/read.py", "planning/formats/rewoo.py"),
     "planning/formats/read.py",
     *("service/chat/companion.py", "memory/curation/mentions.py"),
-    *("sharing/retriever/ranking.py", "text/classifier.py", "text/words.py"),
+    *("sharing/retriever.py", "text/classifier.py", "text/words.py"),
     *("text/links.py", "tools/algebra.py", "tools/web/web.py", "tools/web/search.py"),
     *(
         "mindstream_studio/joining.py",

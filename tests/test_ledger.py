@@ -37,5 +37,5 @@ def test_what_was_left_beside_a_file_is_taken_in_when_it_is_opened(tmp_path: Pat
     assert Ledger(file).rows == {"a": {"n": 1}}
     assert list(tmp_path.iterdir()) == [file]
     (tmp_path / "kept.jsonl.x.part").write_text("my notes\n")
-    with pytest.raises(InputError, match="is no evaluation's file"):
+    with pytest.raises(InputError, match="is not a file of an evaluation"):
         Ledger(file)

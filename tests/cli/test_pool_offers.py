@@ -50,7 +50,7 @@ def test_an_answer_of_a_talk_is_offered_with_leave_and_private_until_it_is_share
 def test_what_was_shown_out_of_one_pool_is_not_offered_to_another(where: tuple[str | Path, ...]) -> None:
     for command in (("chat",), ("solve", "2 + 2")):
         refused = run(*command, "--pool", "verse", "--offer", "plans", "--user", "ann", *where, said="hello\n")
-        assert "are offered to 'verse' or to none" in mistaken(refused)
+        assert "can be offered only to 'verse'" in mistaken(refused)
 
 
 def test_a_plan_that_solved_its_task_is_shown_and_offered(where: tuple[str | Path, ...]) -> None:

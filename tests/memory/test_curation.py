@@ -57,7 +57,7 @@ async def test_what_takes_a_place_may_differ_in_all_or_be_nothing(world: World) 
     assert [each.superseded_by for each in kept] == [second.id, None]
     with pytest.raises(InputError, match="superseded by"):
         await world.stream.replace(first.id, None)
-    with pytest.raises(InputError, match="holds no more"):
+    with pytest.raises(InputError, match="no longer holds"):
         await world.stream.replace(second.id, RecordDraft(text="bed at 24", kind="document"))
 
 

@@ -189,7 +189,7 @@ def test_a_process_that_never_let_go_of_it_ends() -> None:
 import asyncio
 from mindstream.models.ask import speak
 from mindstream.models.providers.provider import provider
-from mindstream.memory.lifecycle.dream import Dream
+from mindstream.memory.lifecycle.sleep import Dream
 async def main():
     async for piece in speak(provider("local"), Dream(fragments=("A dog barked.",))):
         return

@@ -16,8 +16,8 @@ from mindstream.coach.belief.plan import CoachingPlan
 from mindstream.coach.belief.think import Think
 from mindstream.coach.packs.load import load
 from mindstream.errors import ReplyInvalid
-from mindstream.memory.lifecycle.dream import Dream
 from mindstream.memory.lifecycle.importance import RateImportance
+from mindstream.memory.lifecycle.sleep import Dream
 from mindstream.models.ask import ask
 from mindstream.models.fake import FakeModel
 from mindstream.models.legible import legible, without_controls

@@ -262,7 +262,7 @@ async def test_an_evaluation_leaves_no_trace_in_the_town(folder: Path, tmp_path:
 def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
     other = tmp_path / "other.jsonl"
     other.write_text('{"cell": 1}\n')
-    with pytest.raises(InputError, match="no evaluation's file"):
+    with pytest.raises(InputError, match="not a file of an evaluation"):
         Ledger(other)
 
 

@@ -25,8 +25,7 @@ from mindstream.service.opening import open_mind, unpriced
 from mindstream.service.pools import open_member
 from mindstream.service.solving import talk_tools
 from mindstream.settings import Settings
-from mindstream.sharing.member import Member
-from mindstream.sharing.offering import Offering, offered_pool
+from mindstream.sharing.member import Member, Offering, offered_pool
 from mindstream.tools.tool import Tool
 
 COMMANDS = {

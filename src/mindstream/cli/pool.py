@@ -19,12 +19,11 @@ from mindstream.service.opening import answering
 from mindstream.settings import Settings
 from mindstream.sharing.admission import Pair
 from mindstream.sharing.events import EVERYONE, ExemplarJudged
+from mindstream.sharing.exemplar import kshot_text
 from mindstream.sharing.grading.rubric import read_rubric
 from mindstream.sharing.learning import PoolLearner
 from mindstream.sharing.pairs_file import export_lines, read_pairs
-from mindstream.sharing.pool import USUAL
-from mindstream.sharing.shots import kshot_text
-from mindstream.sharing.why import explain, taught_by
+from mindstream.sharing.pool import USUAL, explain, taught_by
 from mindstream.text.words import count_of
 
 REJECTED = 1

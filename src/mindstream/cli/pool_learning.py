@@ -30,7 +30,7 @@ from mindstream.settings import Settings
 from mindstream.sharing.events import RetrieverTrained
 from mindstream.sharing.growth import SizeCurve, SizePoint, growth_curve
 from mindstream.sharing.learning import LEAST, PoolLearner
-from mindstream.sharing.why import taught_by
+from mindstream.sharing.pool import taught_by
 from mindstream.text.words import count_of
 
 app = group()

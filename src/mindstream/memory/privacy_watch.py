@@ -1,4 +1,4 @@
-"""Drops what another process has erased, within LOOK_S: columns in memory and on disk, texts, open minds.
+"""Apply erasures of other processes within LOOK_S: columns in memory and on disk, texts, open minds.
 
 A PostgreSQL store announces erasures at once (`subscribe`); otherwise the store is polled.
 """
@@ -69,23 +69,23 @@ class ErasureWatch:
         for stream, number in found.items():
             caches.empty(stream, whole=number > 0, before=number)
         kept = kept or await asyncio.to_thread(kept_beside, self._folder)
-        await asyncio.to_thread(delete_erased, kept, salt, erased)  # where it fails it is tried again
+        await asyncio.to_thread(delete_erased, kept, salt, erased)  # a failure is retried at the next look
         self._upto = erased[-1].number
         return list(found)
 
 
 @contextlib.asynccontextmanager
 async def watching(store: TellsErasures) -> AsyncIterator[None]:
-    """Look whenever it is told of an erasure, and every LOOK_S, while the block runs."""
+    """Look at each announced erasure, and every LOOK_S seconds, while the block runs."""
     watch, told = ErasureWatch(store), asyncio.Event()
-    with contextlib.suppress(StorageError):  # it begins with the first look
+    with contextlib.suppress(StorageError):  # otherwise `look` begins
         await watch.begin()  # before anything is read here
 
     async def go_on() -> None:
         with store.subscribe(ERASURES, told.set):
             while True:
                 told.clear()
-                with contextlib.suppress(StorageError, OSError):  # it is looked at again
+                with contextlib.suppress(StorageError, OSError):  # retried at the next look
                     await watch.look()
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(told.wait(), LOOK_S)

@@ -32,8 +32,7 @@ from mindstream.service.memory import open_user_memory
 from mindstream.service.opening import answering, budget_of
 from mindstream.service.pools import open_member
 from mindstream.settings import Settings
-from mindstream.sharing.member import plan_shot
-from mindstream.sharing.offering import Offering, offered_pool
+from mindstream.sharing.member import Offering, offered_pool, plan_shot
 from mindstream.tools.mcp.mcp import mcp_tools
 from mindstream.tools.mcp.pins import Approve, Pins
 from mindstream.tools.named import Means, named_tools

@@ -249,7 +249,7 @@ def test_a_pack_with_explosive_patterns_is_read_and_holds_nobody_up(tmp_path: Pa
 @pytest.mark.parametrize(
     ("held", "told"),
     [
-        (r"(a)\1", r"safety.yaml:3: alarms.0.patterns.en.0 holds a reference to a group"),
+        (r"(a)\1", r"safety.yaml:3: alarms.0.patterns.en.0 contains a reference to a group"),
         ("((a{0,99}){0,99}){0,99}", r"safety.yaml:3: .* .* in several patterns"),
         ("a(", r"safety.yaml:3: .* not a regular expression"),
     ],

@@ -12,8 +12,8 @@ from mindstream.cli.shell.flags import AsJson, Svg, command, flag, group
 from mindstream.cli.shell.output import Axes, picture, print_json, print_table, progress, say
 from mindstream.memory.fading import Strength
 from mindstream.memory.lifecycle.replay import (
-    LEAST_ASKED,
-    LEAST_DAYS,
+    MIN_ASKED,
+    MIN_DAYS,
     RecallLog,
     Replayed,
     grid,
@@ -77,11 +77,11 @@ def _two(best: Strength, today: Strength) -> list[tuple[str, Strength]]:
 def _tell_thin(log: RecallLog, json: bool) -> None:
     asked, days = len(log.asked), round(log.days, 1)
     if json:
-        print_json({"thin": True, "asked_again": asked, "days": days, "wanted": [LEAST_ASKED, LEAST_DAYS]})
+        print_json({"thin": True, "asked_again": asked, "days": days, "wanted": [MIN_ASKED, MIN_DAYS]})
         return
     say(
         f"the log is too thin to say: {count_of(asked, 'return')} that asked again, in {days:g} days; wanted are"
-        f" {LEAST_ASKED}, in {LEAST_DAYS} days. Recalls are logged since this version"
+        f" {MIN_ASKED}, in {MIN_DAYS} days. Recalls are logged since this version"
     )
 
 

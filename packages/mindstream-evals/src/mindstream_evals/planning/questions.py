@@ -18,11 +18,10 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StrictBool, StrictStr, ValidationError
 
 from mindstream import chance
-from mindstream.encodings import decode_clear
+from mindstream.encodings import decode_clear, read_csv
 from mindstream.errors import InputError
 from mindstream.models.prompt import complaints
 from mindstream.paths import read_bytes
-from mindstream.text.csv_rows import read_csv
 
 Kind: TypeAlias = Literal["words", "trivia", "number", "yes_no"]
 """How answers are compared: as HotpotQA's scorer does, as TriviaQA's, by the number, by yes or no."""

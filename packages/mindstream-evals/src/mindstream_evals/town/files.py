@@ -11,10 +11,9 @@ from typing import Any
 
 from mindstream_town.formats.files import write_text
 
-from mindstream.encodings import decode_clear
+from mindstream.encodings import decode_clear, read_csv
 from mindstream.errors import InputError
 from mindstream.paths import read_bytes
-from mindstream.text.csv_rows import read_csv
 from mindstream_evals.town.questions import LARGEST, Answer, Item
 
 WORTH = {"1": 1.0, "2": 0.0, "=": 0.5}

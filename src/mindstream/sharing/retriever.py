@@ -1,33 +1,33 @@
-"""Ranks the exemplars of a pool: BM25, rare words, and the learned head.
+"""Rank the exemplars of a pool with a projection ("head") that is trained on labels of which exemplars help.
 
-What all questions of a pool have alike is taken off their vectors first, and of its exemplars' likewise: contextual
-embedders put every text near every other, and what is left tells texts apart (on six genres that share their topics
-training gains half as much without it).
+The mean question vector and the mean exemplar vector of the pool are subtracted before projection. Contextual
+embedders place all texts close together; without the subtraction, training gains half as much on six genres with
+shared topics.
 
-loss = -1/v Σ [y log σ(s) + (1 - y) log(1 - σ(s))] with the score s of the head (Gao 2024, 3.2).
+loss = -1/v Σ [y log σ(s) + (1 - y) log(1 - σ(s))], where s is the score of the head (Gao 2024, 3.2).
 
-The few steps are what keeps a matrix of 65,000 numbers from learning some hundred pairs by heart; going on from the
-version before would add them up. Plain descent with momentum moves along what many lessons share; Adam, which moves
-every number equally far, did worse on pairs that were kept aside.
+Each update starts from the untrained head and takes few steps, so that a matrix of 65,000 numbers does not memorise
+some hundred pairs. Gradient descent with momentum is used because Adam did worse on held-out pairs.
 
-Three sources, from the best: log-probabilities of a model (`likelihood`), what a model states (`does_it_help`), and
-here the one without a model: candidates whose answers are like Y make Y likely.
+Labels have three sources, best first: log-probabilities of a model (`Likelihood`), a model's own estimates
+(`Stated`), and `StandIn`, which needs no model: it assumes that candidates whose answers resemble the wanted answer
+make it likely.
 """
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import re
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, Literal, NamedTuple, Protocol
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple, Protocol, TypedDict
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from pydantic import BaseModel, Field, JsonValue, ValidationError
+from pydantic import BaseModel, Field, model_validator
 from rapidfuzz.distance import LCSseq
 
 from mindstream.caches import remember
@@ -39,24 +39,25 @@ from mindstream.text.words import terms
 
 Floats = NDArray[np.float32]
 LEARNED = 2 / 3
-"""How far the trained part counts. Alone it finds a genre as often, and copies from what it finds are worse where the
-manner is the same in all of a pool (ROUGE-L .17 instead of .19 on the published pairs)."""
+"""Weight of the trained part of the score. A weight of 1 finds the genre as often, but answers written from its results
+are worse where the whole pool has one style (ROUGE-L .17 instead of .19 on the published pairs)."""
 ONE_THREAD = 1 << 18
-"""Products of so many multiplications OpenBLAS does not share out."""
+"""OpenBLAS computes products of at most this many multiplications on one thread."""
 STEPS = 127
-"""A number of the matrix is kept as one of so many steps on each side of 0."""
+"""Quantisation: a matrix entry is stored as an integer from -STEPS to STEPS."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Head:
-    """What ranks, in training and in recall alike: s = scale · near + bias.
+    """The scoring function of training and recall: s = scale · near + bias.
 
-    near = ⅔ cos((x - x̄)W, (m - m̄)W) + ⅓ cos(x - x̄, m - m̄): the part that is never trained keeps what an answer is
-    about, where training has learned its manner.
+    near = ⅔ cos((x - x̄)W, (m - m̄)W) + ⅓ cos(x - x̄, m - m̄). The second term is never trained: it keeps the topic
+    of an answer, where training learns its style.
 
     Attributes:
-        matrix: W, width by width; not to be written to.
-        means: x̄ and m̄, a row each: of questions, and of what is embedded of exemplars; None: nothing is taken off.
+        matrix: W, width by width; read-only.
+        means: x̄ and m̄ as two rows, the mean vectors of questions and of embedded exemplars; None: nothing is
+            subtracted.
     """
 
     matrix: Floats
@@ -66,7 +67,7 @@ class Head:
 
     @classmethod
     def untrained(cls, width: int) -> Head:
-        """Return the head that ranks by the plain cosine."""
+        """Return the head that ranks by plain cosine."""
         return cls(np.eye(width, dtype=np.float32))
 
     @property
@@ -74,11 +75,11 @@ class Head:
         return len(self.matrix)
 
     def ask(self, questions: Floats) -> Floats:
-        """Return unit vectors of questions; their cosine with what `project` gives is the head's nearness."""
+        """Return unit vectors of questions; their cosine with the result of `project` is `near`."""
         return self._both(questions, 0)
 
     def project(self, vectors: Floats) -> Floats:
-        """Return unit vectors of exemplars; zeros stay zeros."""
+        """Return unit vectors of exemplars; zero vectors stay zero."""
         return self._both(vectors, 1)
 
     def _both(self, vectors: Floats, of: int) -> Floats:
@@ -89,61 +90,40 @@ class Head:
             [LEARNED**0.5 * unit(multiply(plain, self.matrix)), (1 - LEARNED) ** 0.5 * plain], axis=1, dtype=np.float32
         )
 
-    def kept(self) -> Head:
-        """Return this head as it is when it was written and read again, so that every process ranks alike."""
-        step, steps = self._steps()
-        return Head._of(step, steps, self.scale, self.bias, self.means)
-
-    def as_text(self) -> str:
-        """Return the matrix as ASCII: what it has changed of the identity in 8 bits a number, zipped."""
-        step, steps = self._steps()
-        return base64.b64encode(zlib.compress(np.float32(step).tobytes() + steps.tobytes(), 6)).decode()
-
-    def means_as_text(self) -> str:
-        """Return the means as ASCII; "" where there are none."""
-        return "" if self.means is None else base64.b64encode(np.ascontiguousarray(self.means).tobytes()).decode()
-
-    @classmethod
-    def from_text(cls, text: str, width: int, scale: float, bias: float, means: str = "") -> Head:
-        """Read what `as_text` and `means_as_text` wrote.
-
-        Raises:
-            InputError: it is no head of this width.
-        """
-        try:
-            opener = zlib.decompressobj()
-            raw = opener.decompress(base64.b64decode(text, validate=True), 4 + width * width + 1)
-            step = float(np.frombuffer(raw[:4], np.float32)[0])
-            steps = np.frombuffer(raw[4:], np.int8).reshape(width, width)
-            known = np.frombuffer(base64.b64decode(means, validate=True), np.float32).reshape(-1, width)
-        except (ValueError, IndexError, zlib.error) as error:
-            raise InputError(f"this is no head of {width} by {width} numbers: {error}") from None
-        if len(known) not in (0, 2) or not np.isfinite([step, scale, bias, *known.ravel()]).all():
-            raise InputError("a head has a number that is not finite, or not two means")
-        return cls._of(np.float32(step), steps, scale, bias, known if len(known) else None)
-
-    def _steps(self) -> tuple[np.float32, NDArray[np.int8]]:
+    def weights(self) -> StoredWeights:
+        """Return the head as plain data: the change from the identity in 8 bits a number, compressed."""
         change = self.matrix - np.eye(self.width, dtype=np.float32)
         step = np.float32(max(float(np.abs(change).max(initial=0.0)) / STEPS, 1e-12))
-        return step, np.rint(change / step).astype(np.int8)
+        packed = zlib.compress(step.tobytes() + np.rint(change / step).astype(np.int8).tobytes(), 6)
+        return {
+            "width": self.width,
+            "matrix": base64.b64encode(packed).decode(),
+            "scale": self.scale,
+            "bias": self.bias,
+            "means": "" if self.means is None else base64.b64encode(self.means.tobytes()).decode(),
+        }
 
-    @classmethod
-    def _of(cls, step: np.float32, steps: NDArray[np.int8], scale: float, bias: float, means: Floats | None) -> Head:
-        matrix = np.eye(len(steps), dtype=np.float32) + steps.astype(np.float32) * step
-        matrix.flags.writeable = False
-        return cls(matrix, scale, bias, means)
+
+class StoredWeights(TypedDict):
+    """The weights of a head as they are written: numbers, and arrays in base64 ("": no means)."""
+
+    width: int
+    matrix: str
+    scale: float
+    bias: float
+    means: str
 
 
 def apart(vectors: Floats, mean: Floats) -> Floats:
-    """Take a mean off vectors, and scale what is left to length one; zeros stay zeros."""
+    """Subtract a mean from vectors and normalise the result; zero vectors stay zero."""
     return unit(np.where(vectors.any(axis=1, keepdims=True), vectors - mean, vectors))
 
 
 def multiply(left: Floats, right: Floats) -> Floats:
-    """Return the product of two matrices, in portions that OpenBLAS does on one thread.
+    """Return the product of two matrices, in portions that OpenBLAS computes on one thread.
 
-    Its threads wait for one another in loops: on a busy machine a product takes a hundred times as long, and recall,
-    which runs beside training, would wait with them.
+    The threads of OpenBLAS wait for each other in busy loops. On a busy machine a product then takes a hundred times
+    as long, and a recall that runs during training waits as well.
     """
     rows = max(1, ONE_THREAD // right.size)
     found = np.empty((len(left), right.shape[1]), np.float32)
@@ -152,18 +132,18 @@ def multiply(left: Floats, right: Floats) -> Floats:
     return found
 
 
-LEAST = 12
-"""The mean of fewer says more of them than of what they have alike."""
+MIN_FOR_MEAN = 12
+"""Minimum number of vectors for a mean; the mean of fewer mostly describes the individual texts."""
 
 
 class AboutMean:
-    """The cosine without what all exemplars that may be served have alike: how a pool is ranked untrained."""
+    """Cosine after subtracting the mean of all exemplars that may be served: the ranking of an untrained pool."""
 
     def rank(self, candidates: Candidates, n: int) -> Ranking:
         rows = candidates.rows
         vectors = candidates.vectors(rows)
         known = vectors[vectors.any(axis=1)]
-        if len(known) < LEAST or not candidates.question.any():
+        if len(known) < MIN_FOR_MEAN or not candidates.question.any():
             return Cosine().rank(candidates, n)
         mean = known.mean(axis=0)
         question = apart(candidates.question[None, :], mean)[0]
@@ -171,10 +151,10 @@ class AboutMean:
 
 
 class ByHead:
-    """The head's nearness of every candidate; nothing is left to a shortlist of the plain cosine.
+    """Rank all candidates by the head (no shortlist by plain cosine).
 
-    One for each version and pool. What the head makes of a pool's vectors is kept for the next question; so is what it
-    was made of, since a vector may change.
+    One instance per version and pool. It caches the projected vectors of a pool, together with the vectors they were
+    computed from, since a vector may change.
     """
 
     def __init__(self, head: Head) -> None:
@@ -183,7 +163,7 @@ class ByHead:
 
     def rank(self, candidates: Candidates, n: int) -> Ranking:
         if len(candidates.question) != self._head.width or not candidates.question.any():
-            return Cosine().rank(candidates, n)  # of another embedder, or of none: the head cannot read it
+            return Cosine().rank(candidates, n)  # vectors of another embedder, or none: the head cannot read them
         rows = candidates.rows
         question = self._head.ask(candidates.question[None, :])[0]
         return best(rows, np.vecdot(self._projected(candidates.vectors(rows)), question), n)
@@ -206,7 +186,7 @@ TINY = np.float32(1e-8)
 
 
 class Vectors(NamedTuple):
-    """The vectors of a pool, row by row: of the questions as they are asked, and of what is embedded of the pairs."""
+    """The vectors of a pool, row by row: of the questions, and of the embedded texts of the pairs."""
 
     asked: Floats
     texts: Floats
@@ -216,8 +196,9 @@ class Vectors(NamedTuple):
         return np.stack([self.asked.mean(axis=0), self.texts.mean(axis=0)])
 
 
-class Drawn(NamedTuple):
-    """What is learned from: row by row a prompt, a candidate (both by number), and 1 where that one helps, else 0."""
+class Batch(NamedTuple):
+    """A training batch, row by row: the number of a question, the number of a candidate, and 1 if the candidate helps,
+    else 0."""
 
     asked: Rows
     candidates: Rows
@@ -225,10 +206,10 @@ class Drawn(NamedTuple):
 
 
 class Learner:
-    """A head in training, from the untrained one.
+    """A head in training; it starts untrained.
 
     Args:
-        means: what is taken off questions and exemplars.
+        means: subtracted from questions and exemplars.
     """
 
     def __init__(self, means: Floats) -> None:
@@ -239,10 +220,10 @@ class Learner:
         self._speeds = np.zeros_like(self._matrix), np.zeros_like(self._line)
         self.taken = 0
 
-    def step(self, vectors: Vectors, drawn: Drawn) -> None:
-        """Take one step on these rows; `vectors` are those of the whole pool."""
-        questions, asked = np.unique(drawn.asked, return_inverse=True)
-        texts, candidates = np.unique(drawn.candidates, return_inverse=True)
+    def step(self, vectors: Vectors, batch: Batch) -> None:
+        """Take one training step on these rows; `vectors` are those of the whole pool."""
+        questions, asked = np.unique(batch.asked, return_inverse=True)
+        texts, candidates = np.unique(batch.candidates, return_inverse=True)
         used = (apart(vectors.asked[questions], self._means[0]), apart(vectors.texts[texts], self._means[1]))
         given, candidates = np.concatenate(used), candidates + len(questions)
         n = len(given)
@@ -250,7 +231,7 @@ class Learner:
         plain = np.vecdot(given[asked], given[candidates])
         cosines = LEARNED * np.vecdot(ours[asked], ours[candidates]) + (1 - LEARNED) * plain
         scale, bias = self._line
-        off = (_sigmoid(scale * cosines + bias) - drawn.helps) / np.float32(len(asked))
+        off = (_sigmoid(scale * cosines + bias) - batch.helps) / np.float32(len(asked))
         pull = np.bincount(asked * n + candidates, off * scale * LEARNED, n * n).astype(np.float32).reshape(n, n)
         pulled = multiply(pull + pull.T, ours)
         pulled = (pulled - np.vecdot(pulled, ours)[:, None] * ours) / lengths
@@ -259,8 +240,8 @@ class Learner:
         self.taken += 1
 
     def head(self) -> Head:
-        """Return the head as it is now, as it would be kept."""
-        return Head(self._matrix, float(self._line[0]), float(self._line[1]), self._means).kept()
+        """Return the current head."""
+        return Head(self._matrix, float(self._line[0]), float(self._line[1]), self._means)
 
 
 def _move(numbers: Floats, speed: Floats, slope: Floats) -> None:
@@ -280,12 +261,12 @@ def _sigmoid(scores: Floats) -> Floats:
     return likely
 
 
-ALIKE = 0.98
-"""Prompts with a higher cosine put the same problem."""
+SAME_PROBLEM = 0.98
+"""Questions with a higher cosine than this count as the same problem."""
 
 
 class Pair(Protocol):
-    """A question and its answer; `id` is nobody else's."""
+    """A question and its answer; `id` is unique."""
 
     @property
     def id(self) -> str: ...
@@ -298,7 +279,7 @@ class Pair(Protocol):
 
 
 class Corpus:
-    """Pairs by number: 0, 1, 2 … as they came."""
+    """Pairs, numbered from 0 in the order of addition."""
 
     def __init__(self, width: int) -> None:
         self.pairs: list[Pair] = []
@@ -317,11 +298,11 @@ class Corpus:
 
     @property
     def vectors(self) -> Vectors:
-        """Return all vectors: views, not to be kept across `add`."""
+        """Return all vectors: views, valid until the next `add`."""
         return Vectors(self._asked.values, self._texts.values)
 
     def add(self, pair: Pair, asked_as: Floats, vector: Floats) -> int:
-        """Add a pair with the vector of its question, and that of what is embedded of it; return its number."""
+        """Add a pair with the vector of its question and the vector of its embedded text; return its number."""
         at = self._numbers[pair.id] = len(self.pairs)
         asked, answered = terms(pair.query), terms(pair.answer)
         self.pairs.append(pair)
@@ -334,29 +315,29 @@ class Corpus:
         return at
 
     def withdraw(self, ids: Iterable[str]) -> list[int]:
-        """Take pairs out: they are no candidates any more; return their numbers."""
+        """Exclude pairs from the candidates; return their numbers."""
         gone = [self._numbers[id_] for id_ in ids if id_ in self._numbers]
         self._withdrawn.update(gone)
         return gone
 
     def number(self, id_: str) -> int | None:
-        """Return the number of a pair that can be learned from; None: there is no such."""
+        """Return the number of a pair that may be learned from; None: there is no such pair."""
         at = self._numbers.get(id_)
         return at if at is not None and self.teaches(at) else None
 
     def teaches(self, at: int) -> bool:
-        """Tell whether a pair may be learned from: it was not taken out, and has an answer."""
+        """Return whether a pair may be learned from: it was not withdrawn and has an answer."""
         return at not in self._withdrawn
 
     def candidates(self, at: int, n: int) -> Rows:
-        """Return up to n pairs that may help with one: the nearest by BM25, none of the same problem.
+        """Return up to n candidates for a pair: the best by BM25, without pairs of the same problem.
 
-        Where words do not tell, chance does, keyed by the pair.
+        Ties are broken by a random number that is keyed by the pair's id.
         """
         pair = self.pairs[at]
         chance = np.random.default_rng(zlib.crc32(pair.id.encode())).random(len(self))
         scores = self._lexical.scores(terms(pair.query)) + chance * 1e-6
-        allowed = np.vecdot(self._asked.values, self._asked.values[at]) < ALIKE
+        allowed = np.vecdot(self._asked.values, self._asked.values[at]) < SAME_PROBLEM
         allowed[[at, *self._withdrawn]] = False
         order = np.argsort(-scores, kind="stable")
         others = [row for row in order[allowed[order]][: 2 * n].tolist() if not self._is_same_problem(at, row)]
@@ -369,38 +350,38 @@ class Corpus:
 
 Basis = Literal["logprobs", "stated", "stand-in"]
 WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
-LONGEST = 4_000
-"""So many characters of an answer are compared."""
+MAX_COMPARED = 4_000
+"""Maximum number of characters of an answer that are compared."""
 
 
-LONGEST_SHOWN = 1_500
-"""So many characters of a query, and of an answer, a model is shown."""
+MAX_SHOWN = 1_500
+"""Maximum number of characters of a query, and of an answer, that a model is shown."""
 
 
 def shortened(text: str) -> str:
-    """Return what a model is shown of a text."""
-    return text[:LONGEST_SHOWN].strip()
+    """Return the part of a text that a model is shown."""
+    return text[:MAX_SHOWN].strip()
 
 
 class Unlikely(Protocol):
-    """Who says how unlikely an answer is."""
+    """A source of labels: how unlikely an answer is after a candidate."""
 
     @property
     def basis(self) -> Basis:
-        """What it goes by, for the trace."""
+        """Name of the source, recorded with the version."""
 
     async def p_not(self, pair: Pair, candidates: Sequence[Pair]) -> NDArray[np.float64]:
-        """Return for each candidate how unlikely the pair's answer is, given that example and the pair's query.
+        """Return for each candidate p(not Y | candidate, X), where X and Y are the pair's query and answer.
 
         Raises:
-            ModelError: the model cannot be had.
+            ModelError: the model is not available.
         """
 
 
 class StandIn:
-    """1 - (½ ROUGE-L + ½ cosine) of the candidate's answer and Y: no model is asked.
+    """1 - (½ ROUGE-L + ½ cosine) of the candidate's answer and Y; no language model is called.
 
-    A little above 1 where the cosine is below 0, so that what helps least can be told apart.
+    Above 1 where the cosine is negative, so that the least helpful candidates stay distinguishable.
     """
 
     basis: Basis = "stand-in"
@@ -416,7 +397,7 @@ class StandIn:
         return 1 - (0.5 * np.array(overlap) + 0.5 * near.astype(np.float64))
 
     def forget(self, ids: Sequence[str]) -> None:
-        """Let go of what is kept of these pairs' answers."""
+        """Drop the cached vectors of these pairs' answers."""
         for id_ in ids:
             self._vectors.pop(id_, None)
 
@@ -428,7 +409,7 @@ class StandIn:
 
 
 def rouge_l(one: str, other: str) -> float:
-    """Return ROUGE-L's F of two texts: words, or characters where a script has no spaces (Lin 2004)."""
+    """Return ROUGE-L's F of two texts: of words, or of characters in scripts without spaces (Lin 2004)."""
     first, second = tokens(one), tokens(other)
     if not first or not second:
         return 0.0
@@ -437,8 +418,8 @@ def rouge_l(one: str, other: str) -> float:
 
 @remember(1 << 12)
 def tokens(text: str) -> tuple[str, ...]:
-    """Return what ROUGE counts of a text."""
-    return tuple(WORD.findall(text[:LONGEST].lower()))
+    """Return the tokens that ROUGE compares."""
+    return tuple(WORD.findall(text[:MAX_COMPARED].lower()))
 
 
 @dataclass(frozen=True)
@@ -446,7 +427,7 @@ class Labels:
     """Labels by one model, on one basis.
 
     Attributes:
-        of: gives, for a pair's id, p(not Y | candidate, X) by the candidate's id.
+        of: returns for a pair's id p(not Y | candidate, X) by the candidate's id.
     """
 
     basis: Basis
@@ -454,18 +435,19 @@ class Labels:
     of: Callable[[str], Mapping[str, float]]
 
 
-CHECKED = 48
-"""At most so many of the newest lessons tell whether an update holds."""
-LEAST_CHECKED, ENOUGH_CHECKED = 8, 24
-"""At least so many do; a pool that has not three times as many lessons learns from all, and every update holds. A third
-of the lessons does until there are enough: with eight of 66, chance refused one good update in three."""
-WHOLE, BATCH = 192, 48
-"""A step is taken on all lessons where there are no more than this; else on so many, drawn anew for each step."""
+MAX_CHECKED = 48
+"""Maximum number of lessons, the newest, that are held out to check an update."""
+MIN_CHECKED, ENOUGH_CHECKED = 8, 24
+"""Minimum number of lessons that are held out; a pool with fewer than three times as many learns from all, and accepts
+every update. Between the two limits a third of the lessons is held out: with 8 of 66, one good update in three was
+rejected by chance."""
+MAX_WHOLE, BATCH = 192, 48
+"""Up to this many lessons, each step uses all of them; beyond, each step draws a new batch of BATCH."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """A pair's candidates, for each whether it is one of those that help most, and those that are learned from."""
+    """A pair's candidates, for each whether it is among the most helpful, and the candidates that are learned from."""
 
     candidates: Rows
     helps: NDArray[np.bool_]
@@ -473,12 +455,12 @@ class Lesson:
 
 
 class Checked(NamedTuple):
-    """How a head does on what was held out; of two, the better one is greater.
+    """The result of a head on held-out lessons; of two results the better one is greater.
 
     Attributes:
-        first: how often what it ranks first is among what helps most.
-        above: how often what helps most is ranked above what does not; it decides where `first` is the same, so that
-            many small steps that each change no first place cannot lead astray.
+        first: share of lessons in which the candidate ranked first is among the most helpful.
+        above: share of (helpful, not helpful) pairs that are in the right order; it decides where `first` is equal,
+            so that many small steps that change no first place cannot drift.
     """
 
     first: float
@@ -486,10 +468,10 @@ class Checked(NamedTuple):
 
 
 class Lessons:
-    """Lessons by the number of the pair that they are about; a newer one replaces what was known of it.
+    """Lessons by the number of their pair; a newer lesson replaces an older one of the same pair.
 
-    The newest are held out, and learned from when others are newer: so no version has seen what its successor is
-    checked by, and in the end everything is learned from.
+    The newest are held out, and learned from once others are newer. So no version has learned from the lessons that
+    its successor is checked by, and every lesson is eventually learned from.
     """
 
     def __init__(self, taken: int, held_out: float) -> None:
@@ -497,24 +479,24 @@ class Lessons:
         self._labels = np.repeat(np.array([1, 0], np.float32), self._half)
         self._held_out = held_out
         self._known: dict[int, Lesson] = {}  # the newest last
-        self._whole: Drawn | None = None
+        self._whole: Batch | None = None
 
     def __len__(self) -> int:
-        """Return how many are learned from."""
+        """Return how many lessons are learned from."""
         known = len(self._known)
-        if known < 3 * LEAST_CHECKED:
+        if known < 3 * MIN_CHECKED:
             return known
-        return known - min(CHECKED, max(min(ENOUGH_CHECKED, known // 3), int(self._held_out * known)))
+        return known - min(MAX_CHECKED, max(min(ENOUGH_CHECKED, known // 3), int(self._held_out * known)))
 
     def add(self, at: int, candidates: Rows, p_not: NDArray[np.float64]) -> None:
-        """Keep which of a pair's candidates help, most and least."""
+        """Record which of a pair's candidates help most and least."""
         order = np.argsort(p_not, kind="stable")
         taken = candidates[np.concatenate([order[: self._half], order[-self._half :]])]
         self._known[at] = Lesson(candidates, p_not <= p_not[order[self._half - 1]], taken)
         self._whole = None
 
     def withdraw(self, rows: Iterable[int]) -> None:
-        """Forget what is about these pairs, or of them."""
+        """Remove the lessons of these pairs, and these pairs from the candidates of others."""
         gone = np.array(list(rows), np.int64)
         for at, lesson in list(self._known.items()):
             left = ~np.isin(lesson.candidates, gone)
@@ -524,21 +506,21 @@ class Lessons:
                 self._known[at] = Lesson(lesson.candidates[left], lesson.helps[left], lesson.taken)
         self._whole = None
 
-    def draw(self, chance: Generator) -> Drawn:
-        """Draw what a step is taken on."""
+    def draw(self, chance: Generator) -> Batch:
+        """Return the batch of one training step."""
         if self._whole is None:
             learned = list(self._known.items())[: len(self)]
             pairs = np.array([at for at, _ in learned], np.int64)
             candidates = np.concatenate([lesson.taken for _, lesson in learned])
-            self._whole = Drawn(np.repeat(pairs, 2 * self._half), candidates, np.tile(self._labels, len(pairs)))
-        if len(self) <= WHOLE:
+            self._whole = Batch(np.repeat(pairs, 2 * self._half), candidates, np.tile(self._labels, len(pairs)))
+        if len(self) <= MAX_WHOLE:
             return self._whole
         lessons = chance.choice(len(self), BATCH, replace=False)
         rows = (lessons[:, None] * 2 * self._half + np.arange(2 * self._half)).ravel()
-        return Drawn(*(each[rows] for each in self._whole))
+        return Batch(*(each[rows] for each in self._whole))
 
     def check(self, head: Head, vectors: Vectors) -> Checked:
-        """Tell how a head ranks the candidates of the pairs held out; nothing where there are none."""
+        """Return how a head ranks the candidates of the held-out lessons; zeros if there are none."""
         trials = list(self._known.items())[len(self) :]
         if not trials:
             return Checked(0.0, 0.0)
@@ -553,97 +535,77 @@ class Lessons:
         return Checked(hits / len(trials), above / len(trials))
 
 
-WIDEST = 4096
+MAX_WIDTH = 4096
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Version:
-    """A head, where it comes from, and how it did.
+class Version(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
+    """A trained head as it is stored, its origin, and its result on held-out exemplars.
 
     Attributes:
-        number: 0 is the untrained one.
-        parent: the number of the version that it was trained on from.
-        embedder: whose vectors it is for.
-        admitted: the exemplar whose admission made it; "" before the first.
-        learned_from: how many exemplars' candidates it was trained on.
-        basis: what said which candidates help: `logprobs`, `stated`, or `stand-in`.
-        held_out, before: how often what it ranks first helps, on exemplars that it was not trained on; the same of its
+        number: 0 is the untrained version.
+        parent: the number of the version that it was compared with, and replaced.
+        embedder: the name of the embedder whose vectors the head reads.
+        width, matrix, scale, bias, means: the weights (`Head.weights`).
+        admitted: the exemplar whose admission led to this version; "" for the untrained one.
+        learned_from: number of exemplars whose candidates it was trained on.
+        basis: the source of the labels: `logprobs`, `stated`, or `stand-in`.
+        held_out: share of held-out exemplars for which the candidate it ranks first helps; before: the same for the
             parent.
     """
 
-    number: int
-    parent: int
+    number: int = Field(ge=0)
+    parent: int = Field(ge=0)
     embedder: str
-    head: Head
+    width: int = Field(ge=1, le=MAX_WIDTH)
+    matrix: str
+    scale: float
+    bias: float
+    means: str = ""
     admitted: str = ""
-    learned_from: int = 0
+    learned_from: int = Field(0, ge=0)
     basis: str = ""
     held_out: float = 0.0
     before: float = 0.0
 
     @classmethod
     def untrained(cls, embedder: str, width: int) -> Version:
-        """Return the version that every pool begins with."""
-        return cls(0, 0, embedder, Head.untrained(width))
+        """Return the version that every pool starts with."""
+        return cls(number=0, parent=0, embedder=embedder, **Head.untrained(width).weights())
 
-    def as_data(self) -> dict[str, JsonValue]:
-        """Return it as JSON."""
-        head = self.head
-        kept = _Kept(
-            **{name: getattr(self, name) for name in NAMED},
-            width=head.width,
-            matrix=head.as_text(),
-            scale=head.scale,
-            bias=head.bias,
-            means=head.means_as_text(),
-        )
-        return kept.model_dump(mode="json")
-
-    @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> Version:
-        """Read what `as_data` gave.
-
-        Raises:
-            InputError: it is no version.
-        """
+    @model_validator(mode="after")
+    def _can_rank(self) -> Version:
         try:
-            kept = _Kept.model_validate(dict(data))
-        except ValidationError as error:
-            raise InputError(f"this is no version of a retriever: {error.errors()[0]['msg']}") from None
-        head = Head.from_text(kept.matrix, kept.width, kept.scale, kept.bias, kept.means)
-        return cls(head=head, **kept.model_dump(include=NAMED))
+            self.head  # noqa: B018 (it is computed once)
+        except (IndexError, zlib.error) as error:
+            raise ValueError(f"the weights cannot be read: {error}") from None
+        return self
 
-
-NAMED = {each.name for each in fields(Version)} - {"head"}
-
-
-class _Kept(BaseModel, extra="forbid", allow_inf_nan=False):
-    number: int = Field(ge=0)
-    parent: int = Field(ge=0)
-    embedder: str
-    width: int = Field(ge=1, le=WIDEST)
-    matrix: str
-    scale: float
-    bias: float
-    means: str = ""
-    admitted: str
-    learned_from: int = Field(ge=0)
-    basis: str
-    held_out: float
-    before: float
+    @cached_property
+    def head(self) -> Head:
+        """The head, with the same weights in every process."""
+        size = self.width**2
+        raw = zlib.decompressobj().decompress(base64.b64decode(self.matrix, validate=True), 4 + size + 1)
+        step = np.frombuffer(raw[:4], np.float32)[0]
+        steps = np.frombuffer(raw[4:], np.int8).reshape(self.width, self.width)
+        means = np.frombuffer(base64.b64decode(self.means, validate=True), np.float32).reshape(-1, self.width)
+        if len(means) not in (0, 2) or not np.isfinite([step, *means.ravel()]).all():
+            raise ValueError("a number is not finite, or there are not two means")
+        matrix = np.eye(self.width, dtype=np.float32) + steps.astype(np.float32) * step
+        matrix.flags.writeable = False
+        return Head(matrix, self.scale, self.bias, means if len(means) else None)
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How it learns.
+    """Training parameters.
 
     Attributes:
-        candidates: so many of the pool are weighed at an admission (the source's n; its 10 lowers P@1).
-        taken: of these, half so many that help most and half so many that help least are learned from (the source's v).
-        again: so many exemplars of before are weighed anew at each admission, in turn, since the pool has grown.
-        steps: so many steps of training are taken at an admission.
-        update: so many steps, always from the untrained head, are an update; more learn the lessons by heart.
-        held_out: the share of lessons, the newest, that tell whether an update helps and are learned from later.
+        candidates: number of candidates labelled at an admission (the paper's n; its value of 10 lowers P@1).
+        taken: number of candidates learned from, half the most helpful and half the least helpful (the paper's v).
+        again: number of earlier exemplars that are labelled again at each admission, in turn, since the pool has grown.
+        steps: training steps per admission.
+        update: training steps of an update, always from the untrained head; more steps memorise the lessons.
+        held_out: share of lessons, the newest, that check an update and are learned from later.
     """
 
     candidates: int = 60
@@ -655,13 +617,14 @@ class Recipe:
 
 
 class LearnedRetriever:
-    """Learns from admissions, one at a time, and hands out the policy that ranks now.
+    """Learn from admissions, one at a time, and provide the current ranking policy.
 
     Args:
-        unlikely: who says how much a candidate helps, without a model; None: the stand-in.
-        labels: what a model has said, instead: a pair that it has not read teaches nothing.
-        text_of: what of a pair is embedded; its query as it is unless told otherwise.
-        on_version: told of each new version, to write it where the pool is.
+        unlikely: source of labels without a model; None: `StandIn`.
+        labels: labels by a model, used instead; a pair without labels teaches nothing.
+        text_of: the part of a pair that is embedded; by default its query.
+        on_version: called with each new version.
+        on_weighing: called before each pair is labelled by `unlikely`; an exception ends the training.
     """
 
     def __init__(
@@ -675,28 +638,29 @@ class LearnedRetriever:
         text_of: Callable[[Pair], str] = lambda pair: pair.query,
         seed: int = 0,
         on_version: Callable[[Version], None] = lambda _: None,
+        on_weighing: Callable[[], None] = lambda: None,
     ) -> None:
         self.recipe = recipe or Recipe()
         self._embedder, self._text_of, self._on_version = embedder, text_of, on_version
-        self._unlikely, self._labels = unlikely or StandIn(embedder), labels
+        self._on_weighing = on_weighing
+        self._unlikely, self.labels = unlikely or StandIn(embedder), labels
         self._corpus = Corpus(width)
         self._lessons = Lessons(self.recipe.taken, self.recipe.held_out)
         self._learner: Learner | None = None
         self._chance = np.random.default_rng(seed)
-        self._admitting = asyncio.Lock()
         self._next_again = 0
         self._take(Version.untrained(embedder.name, width))
 
     @property
     def policy(self) -> Policy:
-        """How the pool is ranked now: of one version, which never changes."""
+        """The ranking policy of the current version."""
         return self._policy
 
     def adopt(self, version: Version) -> None:
-        """Go on from a version that was kept, or that another process made.
+        """Continue from a stored version, or from one that another process made.
 
         Raises:
-            InputError: it is of another embedder.
+            InputError: it belongs to another embedder.
         """
         if (version.embedder, version.head.width) != (self._embedder.name, self.version.head.width):
             raise InputError(
@@ -709,38 +673,34 @@ class LearnedRetriever:
         self._policy = ByHead(version.head)
 
     async def seed_with(self, pairs: Iterable[Pair]) -> None:
-        """Take in what a pool begins with, then learn from each of it: every one may help every other."""
+        """Add the initial pairs of a pool, then learn from each of them with all others as candidates."""
         new = [pair for pair in pairs if pair.id not in self._corpus]
-        async with self._admitting:
-            rows = await self._add(new)
-            for at in self._chance.permutation(rows).tolist():
-                await self._weigh(at)
-            for _ in range(-(-self.recipe.update // self.recipe.steps) if rows else 0):
-                await self._learn(new[-1].id)
+        rows = await self._add(new)
+        for at in self._chance.permutation(rows).tolist():
+            await self._weigh(at)
+        for _ in range(-(-self.recipe.update // self.recipe.steps) if rows else 0):
+            self._learn(new[-1].id)
 
     async def admitted(self, pair: Pair) -> None:
-        """Learn from an exemplar that was admitted; recall goes on by the version of before meanwhile."""
-        async with self._admitting:
-            if pair.id not in self._corpus:
-                (at,) = await self._add([pair])
-                for row in (at, *self._again(at)):
-                    await self._weigh(row)
-                await self._learn(pair.id)
+        """Learn from one admitted exemplar."""
+        if pair.id not in self._corpus:
+            (at,) = await self._add([pair])
+            for row in (at, *self._again(at)):
+                await self._weigh(row)
+            self._learn(pair.id)
 
-    async def relearn(self, ids: Iterable[str]) -> None:
-        """Take a step more for each of these, which are known: what was learned from them was lost with a version."""
-        async with self._admitting:
-            for id_ in ids:
-                await self._learn(id_)
+    def relearn(self, ids: Iterable[str]) -> None:
+        """Train once more for each of these known pairs: the version that had learned from these was not published."""
+        for id_ in ids:
+            self._learn(id_)
 
-    async def withdraw(self, ids: Iterable[str]) -> None:
-        """Learn no more from these pairs; what the head has of them already, it keeps."""
+    def withdraw(self, ids: Iterable[str]) -> None:
+        """Stop learning from these pairs. What the current head has learned from them stays in it."""
         gone = list(ids)
-        async with self._admitting:
-            self._lessons.withdraw(self._corpus.withdraw(gone))
-            self._learner = None
-            if isinstance(self._unlikely, StandIn):
-                self._unlikely.forget(gone)
+        self._lessons.withdraw(self._corpus.withdraw(gone))
+        self._learner = None
+        if isinstance(self._unlikely, StandIn):
+            self._unlikely.forget(gone)
 
     async def _add(self, pairs: list[Pair]) -> list[int]:
         if not pairs:
@@ -751,19 +711,18 @@ class LearnedRetriever:
         return [self._corpus.add(*each) for each in zip(pairs, asked, vectors, strict=True)]
 
     def _again(self, below: int) -> list[int]:
-        """Return whose turn it is to be weighed anew."""
+        """Return the pairs whose turn it is to be labelled again."""
         turns = [(self._next_again + i) % below for i in range(min(self.recipe.again, below))] if below else []
         self._next_again += len(turns)
         return turns
 
-    async def _learn(self, admitted: str) -> None:
-        version = await asyncio.to_thread(self.learn, admitted)
-        if version is not None:
+    def _learn(self, admitted: str) -> None:
+        if (version := self.learn(admitted)) is not None:
             self._take(version)
             self._on_version(version)
 
     async def _weigh(self, at: int) -> None:
-        """Find how much a pair's candidates help; it teaches nothing where too few are known."""
+        """Label a pair's candidates. The pair teaches nothing if too few candidates have labels."""
         if not self._corpus.teaches(at):
             return
         candidates, p_not = await self._weighed(at)
@@ -772,19 +731,21 @@ class LearnedRetriever:
 
     async def _weighed(self, at: int) -> tuple[Rows, NDArray[np.float64]]:
         pair = self._corpus.pairs[at]
-        if self._labels is not None:
-            known = {self._corpus.number(id_): p for id_, p in self._labels.of(pair.id).items()}
+        if self.labels is not None:
+            known = {self._corpus.number(id_): p for id_, p in self.labels.of(pair.id).items()}
             known.pop(None, None)
             return np.array(list(known), np.int64), np.array(list(known.values()), np.float64)
+        self._on_weighing()
         rows = self._corpus.candidates(at, self.recipe.candidates)
         if len(rows) < self.recipe.taken:
             return rows, np.zeros(len(rows))
         return rows, await self._unlikely.p_not(pair, [self._corpus.pairs[row] for row in rows])
 
     def learn(self, admitted: str) -> Version | None:
-        """Train on what was weighed; return the new version, or None where an update is not whole or not good enough.
+        """Train on the lessons; return the new version, or None while an update is incomplete or if it is worse than
+        the current version on held-out lessons.
 
-        It reads what nobody else changes meanwhile, so it may run in a thread.
+        It may run in a thread, as long as nothing else changes this retriever.
         """
         if not len(self._lessons):
             return None
@@ -794,19 +755,15 @@ class LearnedRetriever:
             self._learner.step(vectors, self._lessons.draw(self._chance))
         if self._learner.taken < self.recipe.update:
             return None
-        head, self._learner = self._learner.head(), None
-        before, after = self._lessons.check(self.version.head, vectors), self._lessons.check(head, vectors)
-        return None if after < before else self._next(head, admitted, before.first, after.first)
-
-    def _next(self, head: Head, admitted: str, before: float, after: float) -> Version:
-        return Version(
-            self.version.number + 1,
-            self.version.number,
-            self._embedder.name,
-            head,
-            admitted,
-            len(self._lessons),
-            self._labels.basis if self._labels else self._unlikely.basis,
-            after,
-            before,
+        weights, self._learner = self._learner.head().weights(), None
+        made = Version(
+            number=self.version.number + 1,
+            parent=self.version.number,
+            embedder=self._embedder.name,
+            admitted=admitted,
+            learned_from=len(self._lessons),
+            basis=self.labels.basis if self.labels else self._unlikely.basis,
+            **weights,
         )
+        before, after = self._lessons.check(self.version.head, vectors), self._lessons.check(made.head, vectors)
+        return None if after < before else made.model_copy(update={"before": before.first, "held_out": after.first})
