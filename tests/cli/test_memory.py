@@ -84,7 +84,7 @@ def test_an_export_to_a_file_can_be_imported_from_it(talked: Path, folder: Path,
     assert run("memory", "export", file, "--data", talked, "--user", "ann").code == 0
     assert file.stat().st_mode & 0o077 == 0
     done = run("memory", "import", file, "--data", folder, "--user", "ann")
-    assert "records taken in, 0 were known" in done.out
+    assert "records imported, 0 were known" in done.out
 
 
 GOOD = '{"id": "000000001", "kind": "note", "text": "likes tea", "created": 1}'

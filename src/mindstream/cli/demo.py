@@ -282,7 +282,7 @@ def first_sight(settings: Settings, name: str, speed: float | None) -> int:
     """Play a recording, then talk; without a terminal say how to go on. Return the exit code."""
     from mindstream.cli.chat import hold
     from mindstream.cli.conversation import TalkOptions
-    from mindstream.cli.shell.flags import silent_keys
+    from mindstream.cli.shell.keys import silent_keys
 
     watched = sys.stdin.isatty() and sys.stdout.isatty()
     if watched:
@@ -306,7 +306,7 @@ def first_sight(settings: Settings, name: str, speed: float | None) -> int:
 
 def _offer(found: list[Found]) -> str:
     """Ask whether the best model that is found is to answer; return its name, or ""."""
-    from mindstream.cli.shell.flags import forget_typed
+    from mindstream.cli.shell.keys import discard_typed
 
     ready = [each for each in found if not each.lacks]
     if not ready:
@@ -318,7 +318,7 @@ def _offer(found: list[Found]) -> str:
     silly = "; it is small and silly" if best.silly else ""
     say(f"{best.why}: {best.name} can answer you; {reads}{silly}.")
     _tell(others)
-    forget_typed()
+    discard_typed()
     return best.name if confirm(f"talk with {best.name}?") else ""
 
 

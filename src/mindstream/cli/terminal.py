@@ -20,10 +20,10 @@ from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 
 from mindstream.cli.conversation import COMMANDS, Conversation, TalkOptions, conversing, describe_models
-from mindstream.cli.memory.care import BESIDE_TALK, WHICH, describe, describe_done, describe_session, picked
+from mindstream.cli.memory.care import WITHOUT_MESSAGES, WHICH, describe, describe_done, describe_session, picked
 from mindstream.cli.screens.events import describe_patch, plan_told
 from mindstream.cli.screens.talk import TextScreen
-from mindstream.cli.shell.flags import leaving_keys, silent_keys
+from mindstream.cli.shell.keys import leaving_keys, silent_keys
 from mindstream.cli.shell.output import PART, Answer, read_answer, short
 from mindstream.coach.coach import Coach
 from mindstream.errors import MindstreamError
@@ -274,12 +274,12 @@ class Commands:
             self._screen.text("\n".join(lines))
         if removal.similar and (ids := picked(removal, await self._ask_line(f"{WHICH}: ") or "")):
             removal = await memory.find_removal(*ids, about=words)
-        answer = await self._choose("forget it for good?", part=bool(removal.apart)) if removal else "y"
+        answer = await self._choose("forget it permanently?", part=bool(removal.apart)) if removal else "y"
         if answer == "n":
             self._screen.text("nothing was forgotten")
             return
         if answer == "p":
-            removal = await memory.find_removal(about=words, kinds=BESIDE_TALK)
+            removal = await memory.find_removal(about=words, kinds=WITHOUT_MESSAGES)
         deed = Deed("forgot", "command", machine_user(), memory.key)
         async with self._mind.reasoners.floor:  # nobody speaks from what is being forgotten
             self._screen.text(describe_done(await memory.remove(removal, deed=deed)))

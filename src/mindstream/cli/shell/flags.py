@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from inspect import Parameter, Signature
@@ -12,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
-from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from typer.core import TyperGroup
 
 from mindstream import intake
@@ -47,7 +44,7 @@ Yes = Annotated[bool, switch("--yes", "Do not ask.")]
 PoolName = Annotated[str, flag("NAME", "A pool of exemplars that you are a member of; it is only read.", "--pool")]
 OFFER = "Offer answers to this pool: each is shown, and private until you share it (pool share)."
 OfferTo = Annotated[str, flag("POOL", OFFER, "--offer")]
-Limit = Annotated[int, flag("N", "How many.", "--limit", "-n", min=1, max=MOST)]
+Limit = Annotated[int, flag("N", "How many.", "--limit", "-n", min=1, max=1_000)]
 Kinds = Annotated[list[str] | None, flag("KIND", "Only records of this kind; repeatable.", "--kind")]
 Id = Annotated[str, word("ID", "A record's id, as `memory recall` shows it.")]
 OneUser = Annotated[str | None, flag("NAME", "Only this user's [all of the folder].", "--user")]
@@ -253,47 +250,3 @@ def split_names(tools: list[str] | None) -> tuple[str, ...] | None:
     if not tools:
         return None
     return tuple(name.strip() for each in tools for name in each.split(",") if name.strip())
-
-
-def leaving_keys() -> KeyBindings:
-    """Return the keys of a line in which is typed."""
-    keys = KeyBindings()
-
-    @keys.add("c-c")
-    def _(event: KeyPressEvent) -> None:
-        """Ctrl-C: clear what is typed; with nothing typed, leave."""
-        if event.current_buffer.text:
-            event.current_buffer.reset()
-        else:
-            event.app.exit(exception=KeyboardInterrupt)
-
-    return keys
-
-
-@contextlib.contextmanager
-def silent_keys() -> Iterator[None]:
-    """Between two prompts, show nothing of what is typed and keep it, Ctrl-D too, for the next prompt."""
-    try:
-        import termios
-
-        before = termios.tcgetattr(sys.stdin)
-    except (ImportError, OSError, ValueError):
-        yield
-        return
-    silent = [*before]
-    silent[3] &= ~(termios.ECHO | termios.ICANON)
-    termios.tcsetattr(sys.stdin, termios.TCSANOW, silent)
-    try:
-        yield
-    finally:
-        with contextlib.suppress(termios.error):  # the terminal may have gone away
-            termios.tcsetattr(sys.stdin, termios.TCSANOW, before)
-
-
-def forget_typed() -> None:
-    """Let go of what was typed before a question was there: it is no answer to it."""
-    with contextlib.suppress(ImportError, OSError, ValueError):
-        import termios
-
-        with contextlib.suppress(termios.error):
-            termios.tcflush(sys.stdin, termios.TCIFLUSH)

@@ -189,8 +189,12 @@ def operations() -> tuple[Operation, ...]:
 
 
 def find_operation(name: str) -> Operation:
-    """Return an operation by its name."""
-    operations()
+    """Return an operation by its name; modules are imported only until it is found."""
+    room = name.partition(".")[0]
+    for module in sorted(ROOMS, key=lambda module: room not in module):
+        importlib.import_module(f"mindstream.service.operations.{module}")
+        if name in _table:
+            break
     return _table[name]
 
 
