@@ -38,7 +38,7 @@ def no_ollama(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_recording_says_that_it_is_one_and_shows_what_its_room_does(name: str, shown: tuple[str, ...]) -> None:
     done = run("demo", name)
     assert done.code == 0 and done.err == ""
-    assert done.out.startswith("A recording of ") and "answered then; nothing is asked now" in done.out
+    assert done.out.startswith("A recording of ") and "answered then; no model is called now" in done.out
     assert done.out.rstrip().endswith("The recording is over.") and "/" + "tmp/" not in done.out
     assert [words for words in shown if words not in done.out] == []
 
@@ -76,7 +76,7 @@ def test_in_a_terminal_the_recording_goes_over_into_a_talk(folder: Path) -> None
             screen.until("talk with local? [y/N]: ")
             screen.type("\r")
         screen.until("nobody here understands you, and the memory works")
-        screen.until("no model is configured: stand-ins answer")
+        screen.until("no model is configured: rules answer")
         screen.until("you: ")
         screen.type("I lie awake.\r")
         screen.until("coach: ")

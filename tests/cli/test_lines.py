@@ -63,7 +63,7 @@ def test_people_get_plain_text(folder: Path) -> None:
     done = run("chat", "--data", folder, said="The noise keeps me awake.\n")
     assert "you: The noise keeps me awake.\n" in done.out
     assert "coach: " in done.out and "belief v1" in done.out
-    assert "no model is configured: stand-ins answer" in done.out
+    assert "no model is configured: rules answer" in done.out
     assert "\x1b" not in done.out
 
 

@@ -65,7 +65,7 @@ def test_a_model_that_fails_loses_nothing(town: tuple[str | Path, ...]) -> None:
     with FakeEndpoint() as door:
         door.otherwise = Fails(401, "wrong key")
         failed = run_here("town", "evaluate", "--yes", "--model", f"{door.url}#any", *SMALL, *town)
-    assert failed.code == 1 and "wrong key" in failed.err and "the same command goes on" in failed.err
+    assert failed.code == 1 and "wrong key" in failed.err and "the same command continues" in failed.err
 
 
 def test_people_judge_a_page_and_give_their_file_back(town: tuple[str | Path, ...], tmp_path: Path) -> None:

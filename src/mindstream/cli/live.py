@@ -6,7 +6,7 @@ import asyncio
 import shlex
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -83,6 +83,85 @@ POLL_S = 1.0
 app = typer.Typer(**PLAIN)
 
 
+@dataclass(frozen=True)
+class LiveFlags:
+    """The flags of `live`."""
+
+    goal: Annotated[str, flag("WORDS", "What it is to reach [the goal in its log].")] = ""
+    for_: Annotated[str, flag("TIME", "Begin no turn after that: 2h, 90 min, until 18:00.", "--for")] = ""
+    turns: Annotated[int | None, flag("N", "Maximum number of turns of this command.", min=0)] = None
+    every: Annotated[
+        list[str] | None,
+        flag(
+            "ORDER",
+            'A standing order, when and what: "day at 8:00: ask me how I slept", '
+            '"monday and friday at 18:30: …", "2 hours: …", "1st of the month at noon: …"; repeatable.',
+        ),
+    ] = None
+    tools: Annotated[
+        list[str] | None,
+        flag(
+            "A,B",
+            "Tools that M1 may call: as for solve, and planner, which solves tasks in steps with the others"
+            " [calculator].",
+        ),
+    ] = None
+    docs: Docs = None
+    mcp: Mcp = None
+    trust: Trust = False
+    out: Annotated[Path | None, flag("DIR", "It may write files into this folder.")] = None
+    allow: Allow = None
+    pool: PoolName = ""
+    offer: Annotated[bool, switch("--offer", "Offer each finished task with its result to that pool.")] = False
+    hours: Annotated[str, flag("FROM-TO", "It acts by itself only at these hours: 08:00-22:00 [always].")] = ""
+    forever: Annotated[
+        bool, switch("--forever", "When nothing is left to do, let it look for work of its own, or rest and say why.")
+    ] = False
+    beat: Annotated[str, flag("TIME", "Minimum time between two such looks: 1h, 30 min, 1 day [1h].")] = ""
+    tokens_per_day: Annotated[
+        int | None, flag("N", f"Maximum number of tokens a day (UTC) [{FOREVER_TOKENS:,} with --forever].", min=0)
+    ] = None
+    dream_tools: Annotated[
+        str, flag("A,B", "Tools that M1 may call while it makes a dream: R, M0, or others that it has [none].")
+    ] = ""
+    usd_per_day: Annotated[float | None, flag("X", "Maximum cost a day (UTC) in US dollars.", min=0)] = None
+    words_per_day: Annotated[
+        int | None, flag("N", "Maximum number of words of unsolicited questions a day.", min=0)
+    ] = None
+    prompt_tokens: Annotated[int, flag("N", "Maximum length of M2's prompt; older turns become memories.")] = (
+        PROMPT_TOKENS
+    )
+    wait_for_input: Annotated[bool, switch("--wait-for-input", "Wait for you when nothing is left to do.")] = False
+    watch: Annotated[Path | None, flag("DIR", "Files that appear, change or disappear there wake it.")] = None
+    ignore_chat: Annotated[bool, switch("--ignore-chat", "Do not pass on to it what you say in `chat`.")] = False
+    without_model: Annotated[
+        bool, switch("--without-model", "Let rules continue a life that was lived with a model.")
+    ] = False
+    record: Record = None
+    json: Annotated[bool, switch("--json", "One event a line, as JSON; nothing else on standard output.")] = False
+
+    def again(self, chosen: Chosen) -> list[str]:
+        """Return the command line that continues the life, with the flags that it needs again."""
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        repeated = {each.name: given[each.name] for each in fields(self) if given[each.name] != each.default}
+        limits = {field: getattr(chosen.settings, field) for field in LIMITS}
+        words = write_flags({name: repeated[name] for name in repeated if name not in ONCE} | limits)
+        return ["mindstream", "live", *flags_again(chosen), *words]
+
+    def settings(self) -> dict[str, Any]:
+        """Return the fields of `LifeSettings` that flags of the same name set."""
+        given = {each.name: getattr(self, each.name, None) for each in fields(LifeSettings)}
+        return {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in given.items()
+            if value is not None
+        }
+
+
+ONCE = ("goal", "for_", "turns", "every", "record", "json")
+"""Flags that a command to continue does not repeat."""
+
+
 @command(
     app,
     "model roles fallback patience_s data user embedder reranker budget_calls budget_tokens budget_usd redact",
@@ -99,149 +178,38 @@ app = typer.Typer(**PLAIN)
     budget_tokens="Maximum number of tokens in its whole life.",
     budget_usd="Maximum cost in US dollars in its whole life.",
 )
-def live(
-    chosen: Chosen,
-    goal: Annotated[str, flag("WORDS", "What it is to reach [the goal in its log].")] = "",
-    for_: Annotated[str, flag("TIME", "Begin no turn after that: 2h, 90 min, until 18:00.", "--for")] = "",
-    turns: Annotated[int | None, flag("N", "Maximum number of turns of this command.", min=0)] = None,
-    every: Annotated[
-        list[str] | None,
-        flag(
-            "ORDER",
-            'A standing order, when and what: "day at 8:00: ask me how I slept", '
-            '"monday and friday at 18:30: …", "2 hours: …", "1st of the month at noon: …"; repeatable.',
-        ),
-    ] = None,
-    tools: Annotated[
-        list[str] | None,
-        flag(
-            "A,B",
-            "Tools that M1 may call: as for solve, and planner, which solves tasks in steps with the others"
-            " [calculator].",
-        ),
-    ] = None,
-    docs: Docs = None,
-    mcp: Mcp = None,
-    trust: Trust = False,
-    out: Annotated[Path | None, flag("DIR", "It may write files into this folder.")] = None,
-    allow: Allow = None,
-    pool: PoolName = "",
-    offer: Annotated[bool, switch("--offer", "Offer each finished task with its result to that pool.")] = False,
-    hours: Annotated[str, flag("FROM-TO", "It acts by itself only at these hours: 08:00-22:00 [always].")] = "",
-    forever: Annotated[
-        bool, switch("--forever", "When nothing is left to do, let it look for work of its own, or rest and say why.")
-    ] = False,
-    beat: Annotated[str, flag("TIME", "Minimum time between two such looks: 1h, 30 min, 1 day [1h].")] = "",
-    tokens_per_day: Annotated[
-        int | None, flag("N", f"Maximum number of tokens a day (UTC) [{FOREVER_TOKENS:,} with --forever].", min=0)
-    ] = None,
-    dream_tools: Annotated[
-        str, flag("A,B", "Tools that M1 may call while it makes a dream: R, M0, or others that it has [none].")
-    ] = "",
-    usd_per_day: Annotated[float | None, flag("X", "Maximum cost a day (UTC) in US dollars.", min=0)] = None,
-    words_per_day: Annotated[
-        int | None, flag("N", "Maximum number of words of unsolicited questions a day.", min=0)
-    ] = None,
-    prompt_tokens: Annotated[
-        int, flag("N", "Maximum length of M2's prompt; older turns become memories.")
-    ] = PROMPT_TOKENS,
-    wait_for_input: Annotated[bool, switch("--wait-for-input", "Wait for you when nothing is left to do.")] = False,
-    watch: Annotated[Path | None, flag("DIR", "Files that appear, change or disappear there wake it.")] = None,
-    ignore_chat: Annotated[bool, switch("--ignore-chat", "Do not pass on to it what you say in `chat`.")] = False,
-    without_model: Annotated[
-        bool, switch("--without-model", "Let rules continue a life that was lived with a model.")
-    ] = False,
-    record: Record = None,
-    json: Annotated[bool, switch("--json", "One event a line, as JSON; nothing else on standard output.")] = False,
-) -> int:
+def live(chosen: Chosen, flags: LiveFlags) -> int:
     """Live for a goal, turn by turn, until there is nothing left to do.
 
     Without --goal, continue the life in the log.
     """
-    if beat and not forever:
+    if flags.beat and not flags.forever:
         raise InputError("--beat is the time between two looks for work of its own: add --forever")
-    if watch and not watch.is_dir():
-        raise InputError(f"there is no folder {str(watch)!r} to watch")
-    named = split_names(tools)
-    again = {
-        "tools": ",".join(named or ()),
-        "docs": docs,
-        "mcp": mcp,
-        "trust": trust,
-        "out": out,
-        "allow": allow,
-        "pool": pool,
-        "offer": offer,
-        "hours": hours,
-        **{field: getattr(chosen.settings, field) for field in LIMITS},
-        "forever": forever,
-        "beat": beat,
-        "tokens-per-day": tokens_per_day,
-        "dream-tools": dream_tools,
-        "usd-per-day": usd_per_day,
-        "words-per-day": words_per_day,
-        "watch": watch,
-        "wait-for-input": wait_for_input,
-        "without-model": without_model,
-        "ignore-chat": ignore_chat,
-        "prompt-tokens": prompt_tokens if prompt_tokens != PROMPT_TOKENS else None,
+    if flags.watch and not flags.watch.is_dir():
+        raise InputError(f"there is no folder {str(flags.watch)!r} to watch")
+    again = flags.again(chosen)
+    special: dict[str, Any] = {
+        "goal": flags.goal.strip(),
+        "orders": tuple(each if each.lower().startswith("every ") else f"every {each}" for each in flags.every or ()),
+        "tools": split_names(flags.tools),
+        "dream_tools": split_names([flags.dream_tools]) or (),
+        "beat": flags.beat or ("1h" if flags.forever else ""),
+        "hears": not flags.ignore_chat,
+        "command": command_of(again),
     }
-    words = ["mindstream", "live", *flags_again(chosen), *write_flags(again)]
-    wanted = LifeSettings(
-        goal=goal.strip(),
-        orders=tuple(each if each.lower().startswith("every ") else f"every {each}" for each in every or ()),
-        tools=named,
-        docs=tuple(docs or ()),
-        mcp=tuple(mcp or ()),
-        out=out,
-        allow=tuple(allow or ()),
-        dream_tools=split_names([dream_tools]) or (),
-        pool=pool,
-        offer=offer,
-        hours=hours,
-        beat=beat or ("1h" if forever else ""),
-        usd_per_day=usd_per_day,
-        tokens_per_day=tokens_per_day,
-        words_per_day=words_per_day,
-        prompt_tokens=prompt_tokens,
-        hears=not ignore_chat,
-        record=record,
-        without_model=without_model,
-        command=command_of(words),
-    )
-    options = LiveOptions(turns, for_, wait_for_input, watch, trust, json, shlex.join(words))
-    in_terminal = sys.stdin.isatty() and sys.stdout.isatty() and not json
-    left = f"you left; nothing is lost, and this continues it:\n  {options.again}"
-    return run_until_stopped(
-        _live(chosen.settings, wanted, options, in_terminal), lambda: left, interrupt=not in_terminal
-    )
+    wanted = LifeSettings(**{**flags.settings(), **special})
+    in_terminal = sys.stdin.isatty() and sys.stdout.isatty() and not flags.json
+    continues = shlex.join(again)
+    left = f"you left; nothing is lost, and this continues it:\n  {continues}"
+    running = _live(chosen.settings, wanted, flags, continues, in_terminal)
+    return run_until_stopped(running, lambda: left, interrupt=not in_terminal)
 
 
-@dataclass(frozen=True)
-class LiveOptions:
-    """How this process lives a life.
-
-    Attributes:
-        end: text of the time after which no turn begins.
-        stay: wait for the user when there is nothing left to do.
-        folder: changes of its files wake the life.
-        again: the command line that continues it.
-    """
-
-    turns: int | None
-    end: str
-    stay: bool
-    folder: Path | None
-    trust: bool
-    json: bool
-    again: str
-
-
-async def _live(settings: Settings, wanted: LifeSettings, options: LiveOptions, in_terminal: bool) -> int:
-    screen: Screen = JsonLifeScreen() if options.json else LifeScreen(Console(highlight=False))
+async def _live(settings: Settings, wanted: LifeSettings, flags: LiveFlags, again: str, in_terminal: bool) -> int:
+    screen: Screen = JsonLifeScreen() if flags.json else LifeScreen(Console(highlight=False))
     async with open_user_memory(settings, new=True) as opened:
-        until = read_end(options.end, opened.clock.now()) if options.end else None
-        session = _Session(opened, screen, options, in_terminal)
+        until = read_end(flags.for_, opened.clock.now()) if flags.for_ else None
+        session = _Session(opened, screen, flags, again, in_terminal)
         if await lives.is_lived(opened.memory):
             if wanted.goal or wanted.orders:
                 await commands.give_goal(opened.memory, wanted.goal, wanted.orders)
@@ -249,11 +217,11 @@ async def _live(settings: Settings, wanted: LifeSettings, options: LiveOptions, 
                 return 0
         since = await _last_shown(opened)
         notes = PlainScreen(Console(stderr=True))
-        approve = server_approval(options.trust, Asker(notes) if is_answerable() and not options.json else None, notes)
+        approve = server_approval(flags.trust, Asker(notes) if is_answerable() and not flags.json else None, notes)
         async with open_life(
             settings, wanted, opened.memory, approve=approve, note=screen.say, policy=opened.policy
         ) as life:
-            since = since if options.json else await _last_shown(opened)
+            since = since if flags.json else await _last_shown(opened)
             return await session.live(life, since, until, wanted.out)
 
 
@@ -271,9 +239,9 @@ async def _last_shown(opened: UserMemory) -> int:
 class _Session:
     """A life that a person sees, lived by this process or by another one."""
 
-    def __init__(self, opened: UserMemory, screen: Screen, options: LiveOptions, in_terminal: bool) -> None:
+    def __init__(self, opened: UserMemory, screen: Screen, flags: LiveFlags, again: str, in_terminal: bool) -> None:
         self.opened, self.memory, self.screen = opened, opened.memory, screen
-        self.options, self.in_terminal = options, in_terminal
+        self.flags, self.again, self.in_terminal = flags, again, in_terminal
         self._upto = 0
         """The last row of the log that was shown."""
 
@@ -286,11 +254,11 @@ class _Session:
             self.screen.say("rules: no model is configured; see `mindstream doctor`")
         self._introduce(life.state)
         tasks: list[Coroutine[Any, Any, None]] = []
-        if not self.in_terminal and not self.options.json:
+        if not self.in_terminal and not self.flags.json:
             tasks.append(_show_rests(life, self.screen))
-        if self.options.folder:
-            tasks.append(file_changes.watch(self.memory, self.options.folder, out))
-        running = life.run(self.options.turns, until, stay=self.options.stay)
+        if self.flags.watch:
+            tasks.append(file_changes.watch(self.memory, self.flags.watch, out))
+        running = life.run(self.flags.turns, until, stay=self.flags.wait_for_input)
         ended = await self._attend(running, since, lambda: life.state, life.config.rhythm, tasks)
         return self._end(life.state, ended)
 
@@ -298,7 +266,7 @@ class _Session:
         """Watch the process that lives it; return whether it had died, so that this process may continue the life."""
         states = _States(self.memory, await commands.look(self.memory))
         self.screen.say("another process lives this life: you watch it here, and can answer, steer, pause and stop it")
-        if self.options.turns is not None or self.options.end or self.options.folder:
+        if self.flags.turns is not None or self.flags.for_ or self.flags.watch:
             self.screen.say("its limits and tools are those of that process")
         self._introduce(states.state)
         ended = await self._attend(
@@ -310,7 +278,7 @@ class _Session:
         )
         told = {
             "dead": "the process that lived it had died: this one continues it",
-            "over": f"that process has ended; this continues it: {self.options.again}",
+            "over": f"that process has ended; this continues it: {self.again}",
             "": "it continues in its own process; this one only watched",
         }
         self.screen.say(told[ended])
@@ -384,7 +352,7 @@ class _Session:
         self.screen.say("")
         self.screen.say(f"{why}. {describe_so_far(state)}.")
         if ended != "done" and not stopped:
-            self.screen.say(f"this continues it: {self.options.again}")
+            self.screen.say(f"this continues it: {self.again}")
         return RESTED if ended == "halted" and not stopped else 0
 
 

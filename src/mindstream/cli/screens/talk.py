@@ -1,4 +1,4 @@
-"""A conversation as it goes on: as text for people, as JSON Lines for programs."""
+"""A conversation in progress: text for people, JSON Lines for programs."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ from mindstream.town.embody.outlook import Surroundings
 
 
 class Thinker(Protocol):
-    """Who can say whether a reasoner is at work."""
+    """Knows whether a reasoner works."""
 
     thinking: bool
-    """Something is being thought about, or will be."""
+    """A reasoner works, or will."""
 
 
 class Screen(Protocol):
-    """Where events are shown as they happen."""
+    """Shows events as they happen."""
 
     def show(self, logged: Logged) -> None:
         """Show one event."""
 
     def note(self, text: str) -> None:
-        """Say something that is no event."""
+        """Show a text that is not an event."""
 
     def watch(self, thinker: Thinker) -> None:
-        """Learn whom to ask whether somebody is thinking."""
+        """Set what knows whether a reasoner works."""
 
     def show_opening(self, logged: Logged) -> None:
-        """Show the session that began before anybody looked."""
+        """Show the beginning of a session that began before this screen was connected."""
 
 
 class JsonScreen:
-    """One event a line, as in the log; and `after_s`, the seconds since the process began."""
+    """One event a line, as in the log, with `after_s`: seconds since the process began."""
 
     def show(self, logged: Logged) -> None:
         print_json(logged.row() | {"after_s": round(logged.at - STARTED, 4)})
@@ -57,23 +57,23 @@ class JsonScreen:
 
 
 class TextScreen:
-    """What was said in full, what the reasoners do in a quiet line beside it.
+    """Utterances in full; what the reasoners do as dim lines.
 
     Args:
-        echo: show what was heard too (in a terminal it stands there already).
-        timed: quiet lines begin with the seconds since the process began.
-        thinks: show what reasoners think, too, not only what comes of it.
+        echo: also show what was heard (in a terminal the user has typed it).
+        timed: dim lines begin with the seconds since the process began.
+        thinks: show the reasoners' thoughts, not only their results.
     """
 
     def __init__(self, console: Console, *, echo: bool, timed: bool, thinks: bool) -> None:
         self.console = console
         self._echo, self._timed, self._thinks = echo, timed, thinks
         self._flow: Flow | None = None
-        self._later: list[Callable[[], None]] = []  # what must not stand in the middle of an answer
+        self._later: list[Callable[[], None]] = []  # lines to show after the current answer
         self._thinker: Thinker | None = None
         self._failures: set[str] = set()
         self._read = 0
-        """The utterance of which it was said that the model reads."""
+        """The utterance for which it was shown that the model reads it."""
 
     def watch(self, thinker: Thinker) -> None:
         self._thinker = thinker
@@ -82,7 +82,7 @@ class TextScreen:
 
     @property
     def thinking(self) -> bool:
-        """A reasoner has something to think about."""
+        """Whether a reasoner works, or will."""
         return self._thinker is not None and self._thinker.thinking
 
     def show(self, logged: Logged) -> None:
@@ -91,7 +91,7 @@ class TextScreen:
             case Heard():
                 if self._echo:
                     self._when_free(lambda: self._spoken("you", event.text, "bold cyan"))
-                else:  # the answer's line begins at once, however long its first word takes
+                else:  # begin the answer's line before its first word
                     self._piece(AGENT, "")
             case Piece():
                 self._piece(logged.by, event.text)
@@ -100,7 +100,7 @@ class TextScreen:
                     self._piece(logged.by, event.text)
                 self.broken_off()
                 if self._thinks and self.thinking:
-                    self._aside(f"spoke from belief v{event.belief_version}; still thinking …", logged)
+                    self._aside(f"answered from belief v{event.belief_version}; still thinking …", logged)
             case Waiting():
                 self._piece(logged.by, event.text)
                 self.broken_off()
@@ -120,15 +120,15 @@ class TextScreen:
         self._when_free(lambda: self._line(text, "dim"))
 
     def text(self, text: str) -> None:
-        """Show something that was asked for."""
+        """Show the result of a command."""
         self._when_free(lambda: self._line(text))
 
     def complain(self, text: str) -> None:
-        """Say that something does not work."""
+        """Show an error."""
         self._when_free(lambda: self._line(f"  · {text}", "red"))
 
     def broken_off(self) -> None:
-        """End an answer's line, and show what had to wait for that."""
+        """End the line of an answer, and show the lines that waited for that."""
         if self._flow is not None:
             self._flow.end()
             self._flow = None
@@ -160,9 +160,9 @@ class TextScreen:
         return Flow(lambda text: void(self.console.file.write(text)), self._width, len(label))
 
     def _failure(self, failure: Failed) -> str:
-        """Return what failed; at length only the first time."""
+        """Return what failed; the reason only the first time."""
         why = failure.text.removeprefix(f"{failure.where}: ")
-        text = f"{failure.where}: the same again" if why in self._failures else aside(failure)
+        text = f"{failure.where}: the same error again" if why in self._failures else aside(failure)
         self._failures.add(why)
         return text
 
@@ -172,17 +172,17 @@ class TextScreen:
 
     def _aside(self, text: str, logged: Logged, style: str = "dim") -> None:
         at = f"{logged.at - STARTED:5.1f} s  " if self._timed else ""
-        most = self._width - 4 if style == "dim" and self._width else 0  # a quiet line is one line
+        most = self._width - 4 if style == "dim" and self._width else 0  # a dim line is one line
         self._line(f"  · {at}{short(text, most) if most else text}", style)
 
     def _line(self, text: str, style: str = "") -> None:
         soft = not self.console.is_terminal
-        self.console.print(Text(clean(text), style), soft_wrap=soft, overflow="ignore", crop=False)  # no word is cut
+        self.console.print(Text(clean(text), style), soft_wrap=soft, overflow="ignore", crop=False)  # words are not cut
         self.console.file.flush()
 
 
 def void(_: object) -> None:
-    """Forget a result."""
+    """Ignore a result."""
 
 
 _LONGEST = 4096
@@ -190,9 +190,9 @@ _PART = re.compile(r"\n|[^\S\n]|[^\s\u1100-\uffdc]+|[\u1100-\uffdc]")
 
 
 class Flow:
-    """Writes pieces of a text as they come, broken between words; `width` 0: not broken.
+    """Writes pieces of a text as they come, with line breaks between words; `width` 0: without line breaks.
 
-    A control sequence that comes in two pieces is cut out too, and a joiner that begins a piece joins.
+    A control sequence that is split over two pieces is removed too, and a joiner at the start of a piece joins.
     """
 
     def __init__(self, write: Callable[[str], None], width: int, column: int) -> None:
@@ -201,7 +201,7 @@ class Flow:
         self._wide = 0
 
     def add(self, piece: str) -> None:
-        """Write a piece; its last word waits until it is whole."""
+        """Write a piece; its last word waits until it is complete."""
         text = self._held + piece
         cut = UNFINISHED.search(text)
         self._held = text[cut.start() :] if cut and len(text) - cut.start() < _LONGEST else ""
@@ -218,7 +218,9 @@ class Flow:
     def _take(self, text: str) -> None:
         whole = clean(self._before + text)
         seen = whole[len(self._before) :]
-        self._before = whole[-2:] if whole[-1:] in JOINERS else whole[-1:]  # what a joiner stands after counts, too
+        self._before = (
+            whole[-2:] if whole[-1:] in JOINERS else whole[-1:]
+        )  # the character before a joiner decides whether it joins
         if not self._width:
             self._write(seen)
             return
@@ -226,7 +228,7 @@ class Flow:
             wide = cell_len(part)
             if part.isspace():
                 self._break(part)
-            elif wide > 1 and len(part) == 1:  # Chinese and the like may break anywhere
+            elif wide > 1 and len(part) == 1:  # Chinese and similar scripts may break anywhere
                 self._flush()
                 self._word, self._wide = part, wide
                 self._flush()
@@ -255,7 +257,7 @@ class Flow:
 
 
 class PlainConsole(Console):
-    """Rich's own would end the process on the spot where its reader went away."""
+    """Raises BrokenPipeError when its reader is gone, where rich's own console would end the process."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -265,7 +267,7 @@ MOST_THINGS = 12
 
 
 def lines_of(happened: Iterable[Happening], own: str) -> Iterator[str]:
-    """Yield what happened, a line each."""
+    """Yield a line for each event."""
     for each in happened:
         text = short(each.text, 600)
         said = {
@@ -284,7 +286,7 @@ def lines_of(happened: Iterable[Happening], own: str) -> Iterator[str]:
 
 
 def look_lines(seen: Surroundings) -> Iterator[str]:
-    """Yield where one is, what one does, and what and who is around."""
+    """Yield lines about the place, the current act, the objects and the people in sight."""
     until = f", until {seen.until}" if seen.until else ""
     yield f"{seen.time[11:16]}  {seen.name}, {seen.where}: {seen.doing}{until}"
     yield from who_lines(seen)
@@ -295,9 +297,9 @@ def look_lines(seen: Surroundings) -> Iterator[str]:
 
 
 def waiting_lines(seen: Surroundings) -> Iterator[str]:
-    """Yield who waits for what one says, and how long."""
+    """Yield who waits for an answer, and until when."""
     if seen.talks_with:
-        yield f"       {seen.talks_with} waits for what you say, until {seen.answer_by}"
+        yield f"       {seen.talks_with} waits for your answer, until {seen.answer_by}"
 
 
 def _thing(name: str, condition: str, used_by: tuple[str, ...]) -> str:
@@ -306,7 +308,7 @@ def _thing(name: str, condition: str, used_by: tuple[str, ...]) -> str:
 
 
 def who_lines(seen: Surroundings) -> Iterator[str]:
-    """Yield who is in sight and does what."""
+    """Yield who is in sight, and what each does."""
     for each in seen.people:
         known = f" ({each.known_as})" if each.known_as else ""
         yield f"       {each.name}{known}: {'asleep' if each.asleep else each.doing}, {each.place}"
@@ -315,14 +317,14 @@ def who_lines(seen: Surroundings) -> Iterator[str]:
 
 
 def place_lines(seen: Surroundings) -> Iterator[str]:
-    """Yield where one can go."""
+    """Yield the places to go to."""
     for each in seen.places:
         hours = f", {each.hours}" if each.hours else ""
         yield f"       {each.name}{hours}{'' if each.open else ' (not open to you now)'}"
 
 
 def plan_lines(seen: Surroundings) -> Iterator[str]:
-    """Yield what is left of the day's plan."""
+    """Yield the rest of the day's plan."""
     for each in seen.plan:
         yield f"       {each.start}-{each.end} {each.what}{f', {each.place}' if each.place else ''}"
     if not seen.plan:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from mindstream.errors import InputError
@@ -51,7 +51,13 @@ class Caller:
 
 @contextlib.asynccontextmanager
 async def calling(
-    settings: Settings, *, new: bool = False, own: bool = False, known: bool = False, begins: str = "`mindstream chat`"
+    settings: Settings,
+    *,
+    new: bool = False,
+    own: bool = False,
+    known: bool = False,
+    all_users: bool = False,
+    begins: str = "`mindstream chat`",
 ) -> AsyncIterator[Caller]:
     """Open the data of the settings, without keeping a server from using them.
 
@@ -59,6 +65,7 @@ async def calling(
         new: create the data folder if there is none.
         own: the command writes data that a town's folder must not hold; so does `new`.
         known: refuse a user of whom there is no data.
+        all_users: the call is about no user in particular.
         begins: the command that begins a memory, for the message where there is none.
 
     Raises:
@@ -82,4 +89,4 @@ async def calling(
             await refuse_town(store, settings.data)
         if known and not await store.events(store.key(who.name), limit=1):
             raise InputError(nobody(settings.user))
-        yield Caller(house, who)
+        yield Caller(house, replace(who, user="") if all_users else who)
