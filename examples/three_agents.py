@@ -3,7 +3,7 @@
     python examples/three_agents.py
 
 No key and no download. Rules grade the form of what is offered and nothing else (they say so); the agents, their
-seeds and the rubric are those that come with the package (mindstream/sharing/agents).
+seeds and the rubric are those that come with the package (mindstream_evals/sharing/shipped).
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import tempfile
 from collections.abc import Sequence
 from textwrap import indent
 
+from mindstream_evals.sharing.agents import load_cast
+
 from mindstream import Member, Pool
 from mindstream.memory.recall.exemplars import Example
 from mindstream.models.rules import Rules
 from mindstream.sharing.admission import Pair, lay_in
-from mindstream.sharing.experiment.agents import load_cast
 
 OWNER = "olga"
 ASKED = "Write a sonnet about a sailor who is afraid of fish."

@@ -24,24 +24,17 @@ from pydantic import BaseModel
 
 from mindstream.errors import InputError
 from mindstream.log.events import Logged
+from mindstream.plugins import registered
 from mindstream.service.operations.house import House
 from mindstream.service.operations.lasting import OperationShape
 from mindstream.service.operations.shapes import CALLER
 from mindstream.service.operations.who import Forbidden, Scope, Who
 
-ROOMS = (
-    "minds",
-    "memories.memory",
-    "memories.care",
-    "plans",
-    "life",
-    "pools",
-    "towns",
-    "towns_seen",
-    "logs",
-    "errands",
+MODULES = tuple(
+    f"mindstream.service.operations.{name}"
+    for name in ("minds", "memories.memory", "memories.care", "plans", "life", "pools", "logs", "errands")
 )
-"""The modules that declare operations, in the order in which doors list them."""
+"""The core's modules that declare operations, in the order in which REST and MCP list them; plugins add theirs."""
 
 
 Run: TypeAlias = Callable[..., Awaitable[BaseModel]]
@@ -183,18 +176,19 @@ def operation(
 
 def operations() -> tuple[Operation, ...]:
     """Return all operations, room by room."""
-    for room in ROOMS:
-        importlib.import_module(f"mindstream.service.operations.{room}")
+    for module in (*MODULES, *(each for plugin in registered() for each in plugin.operations)):
+        importlib.import_module(module)
     return tuple(_table.values())
 
 
 def find_operation(name: str) -> Operation:
     """Return an operation by its name; modules are imported only until it is found."""
-    room = name.partition(".")[0]
-    for module in sorted(ROOMS, key=lambda module: room not in module):
-        importlib.import_module(f"mindstream.service.operations.{module}")
+    group = name.partition(".")[0]
+    for module in sorted(MODULES, key=lambda module: group not in module):
+        importlib.import_module(module)
         if name in _table:
-            break
+            return _table[name]
+    operations()
     return _table[name]
 
 

@@ -1,0 +1,328 @@
+"""`mindstream demo`: play a recording made with a language model; with --talk, then hold a conversation."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shutil
+import signal
+import sys
+import tempfile
+import tomllib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from mindstream_town.commands.screen import describe
+from mindstream_town.events import Talked, TownEvent
+from rich.console import Console
+from rich.text import Text
+
+from mindstream.cli.screens.life import LifeScreen
+from mindstream.cli.screens.run import PlainScreen
+from mindstream.cli.screens.talk import PlainConsole, TextScreen
+from mindstream.cli.shell.flags import PLAIN, AsJson, command, flag, switch, word
+from mindstream.cli.shell.output import clean, complain, confirm, print_json, say, short
+from mindstream.clock import STARTED
+from mindstream.log.events import Heard, Logged, Piece, Said, Thought, Waiting
+from mindstream.planning.events import RunPlanned, Solved, Solving, StepBegan, StepFound
+from mindstream.planning.evidence import Evidence
+from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.service.local_model import Found, find_models
+from mindstream.settings import Settings
+from mindstream.sharing.events import ExemplarJudged, ExemplarOffered, PoolCreated, RubricFrozen
+from mindstream_studio.demos import Demo, load_demo
+
+MORNING = "Feb 13 10:00"
+"""Time in the shipped town at which the demo ends."""
+LONGEST_S = 2.0
+"""Maximum length of a pause, in seconds; pauses of the recording may be a minute long."""
+STEP_S = 10
+"""Length of a town's step, in seconds."""
+WORD_S, LINE_S, MOMENT_S = 0.03, 1.0, 0.25
+"""Pauses, in seconds, after a word, after a line of a conversation, and before a row without a recorded time."""
+Pause = Callable[[float], Awaitable[None]]
+
+app = typer.Typer(**PLAIN)
+
+
+@command(
+    app,
+    "model pack data user",
+    "mindstream demo",
+    "mindstream demo town --speed 3",
+    "mindstream demo coach --json",
+    notes="Each recording is the log of a run with a language model, and names the model.",
+    model="With --talk: as for chat.",
+    pack="With --talk: as for chat.",
+)
+def demo(
+    settings: Settings,
+    name: Annotated[Literal["coach", "plan", "life", "town", "pool"], word("[NAME]", "The recording.")] = "coach",
+    speed: Annotated[
+        float | None, flag("X", "Speed factor [1; without a terminal no pauses].", min=0.01, max=1000)
+    ] = None,
+    json: AsJson = False,
+    talk: Annotated[bool, switch("--talk", "Hold a conversation afterwards; Ctrl-C skips the recording.")] = False,
+) -> int:
+    """Play a recording of the coach, a plan, a life, a town or a pool.
+
+    No model is called, no key is needed, and no data of yours is changed.
+    """
+    if talk:
+        return play_then_talk(settings, name, speed)
+    recording = load_demo(name)
+    if json:
+        print_json({"event": "recording", **recording.head.model_dump(mode="json")})
+        print_json(*(row.row() for row in recording.rows))
+        return 0
+    try:
+        play_out(recording, speed)
+        if name == "town" and sys.stdout.isatty():
+            live_a_morning()
+    except KeyboardInterrupt:
+        complain("stopped")
+        return 128 + signal.SIGINT
+    return 0
+
+
+def play_out(recording: Demo, speed: float | None) -> None:
+    """Show a recording to its end.
+
+    Args:
+        speed: speed factor; None: 1 in a terminal, and without pauses elsewhere.
+
+    Raises:
+        KeyboardInterrupt: the user stopped it.
+    """
+    fast = speed or (1.0 if sys.stdout.isatty() else 0.0)
+
+    async def pause(seconds: float) -> None:
+        if fast:
+            await asyncio.sleep(min(max(seconds, 0.0), LONGEST_S) / fast)
+
+    try:
+        asyncio.run(play(recording, pause))
+    except KeyboardInterrupt:
+        print()  # ends the interrupted line
+        raise
+
+
+def live_a_morning() -> None:
+    """Run the shipped town until ten, with rules, and write a page that plays it."""
+    from mindstream_town.commands import run, saves
+
+    folder = Path(tempfile.mkdtemp(prefix="mindstream-town-"))
+    settings = Settings(data=folder / "ville")
+    say("Now the shipped town, simulated here by rules, which follow its daily plans and appointments:")
+    run.begin(settings, "smallville", 1)
+    if run.live(settings, run.Span(until=MORNING), run.TownOptions()) == 0:
+        saves.write_page(settings, folder / "ville.html")
+
+
+async def play(recording: Demo, pause: Pause) -> None:
+    """Show a recording, with a note before and after it that it is one."""
+    console = PlainConsole(highlight=False)
+    head = recording.head
+    source = f" ({head.source})" if head.source else ""
+    _line(console, f"A recording of {head.recorded.day} {head.recorded:%B %Y}: {head.title}{source}.", "bold")
+    _line(console, f"{head.who} answered then; no model is called now, and no data of yours is changed.\n", "dim")
+    await SCREENS[head.demo](recording, console, pause)
+    _line(console, "\nThe recording is over.\n", "dim")
+
+
+def _line(console: Console, text: str, style: str = "") -> None:
+    console.print(Text(clean(text), style), soft_wrap=True)
+
+
+class Replayed:
+    """Knows from the recorded rows whether a reasoner worked."""
+
+    thinking = False
+
+    def __init__(self, rows: tuple[Logged, ...]) -> None:
+        self._thoughts = [(row.seq, max(row.event.about, default=0)) for row in rows if isinstance(row.event, Thought)]
+
+    def reach(self, seq: int) -> None:
+        """Set `thinking` as it was at a row."""
+        self.thinking = any(about < seq < thought for thought, about in self._thoughts)
+
+
+async def show_talk(demo: Demo, console: Console, pause: Pause) -> None:
+    """Play a conversation, word by word."""
+    screen = TextScreen(console, echo=True, timed=demo.head.timed, thinks=True)
+    ahead = Replayed(demo.rows)
+    screen.watch(ahead)
+    began = demo.rows[0].at
+    async for row in _in_time(demo, pause):
+        ahead.reach(row.seq)
+        event = row.event
+        if isinstance(event, Said):
+            for n, word in enumerate(event.text.split(" ")):
+                screen.show(replace(row, event=Piece(text=f" {word}" if n else word, answers=event.answers)))
+                await pause(WORD_S)
+        elif isinstance(event, Heard | Waiting):
+            await pause(MOMENT_S)
+        screen.show(replace(row, at=STARTED + row.at - began))
+
+
+async def show_life(demo: Demo, console: Console, pause: Pause) -> None:
+    """Play turns of a life."""
+    screen = LifeScreen(console)
+    async for row in _in_time(demo, pause):
+        screen.show(row)
+
+
+async def show_plan(demo: Demo, console: Console, pause: Pause) -> None:
+    """Play runs of plans, each with its answer."""
+    screen = PlainScreen(console)
+    async for row in _in_time(demo, pause):
+        match row.event:
+            case Solving() as event:
+                screen = PlainScreen(console)
+                _line(console, f"\ntask: {event.task}", "bold cyan")
+            case RunPlanned() as event:
+                await screen.planned(Plan.model_validate(event.plan), event.because)
+            case StepBegan() as event:
+                await screen.began(PlannedStep(id=event.step, tool=event.tool), event.arguments)
+            case StepFound() as event:
+                await screen.found(Evidence(event.step, event.text, event.failed, seconds=event.seconds))
+            case Solved() as event:
+                _line(console, f"answer: {event.answer}", "bold green")
+                if event.unanswered:
+                    _line(console, f"not found: {event.unanswered}", "yellow")
+
+
+async def show_town(demo: Demo, console: Console, pause: Pause) -> None:
+    """Play some hours of a town: acts, decisions and conversations."""
+    start = datetime.fromisoformat(demo.head.start)
+    async for row in _in_time(demo, pause):
+        event = row.event
+        if not isinstance(event, TownEvent):
+            continue
+        when = (f"{start + timedelta(seconds=STEP_S * event.step):%b %d %H:%M}  ", "dim")
+        if isinstance(event, Talked):
+            for line in event.lines if event.lines and event.lines[0].by == row.mind else ():
+                said = (f"{clean(line.by)}: ", "bold green"), clean(line.text)
+                console.print(Text.assemble(when, *said), soft_wrap=True)
+                await pause(LINE_S)
+        elif told := describe(row.mind, event):
+            console.print(Text.assemble(when, clean(told)), soft_wrap=True)
+
+
+async def show_pool(demo: Demo, console: Console, pause: Pause) -> None:
+    """Play offers to a pool and how they were graded."""
+    asked, owner = dict[str, str](), ""
+    async for row in _in_time(demo, pause):
+        match row.event:
+            case PoolCreated() as event:
+                owner = event.owner
+                _line(console, f"a pool: {event.domain}", "bold")
+            case RubricFrozen() as event:
+                criteria = tomllib.loads(event.rubric)["criteria"]
+                named = ", ".join(f"{each['name']} ({each['points']})" for each in criteria)
+                _line(console, f"the rubric: {named}", "dim")
+            case Heard() as event:
+                _line(console, f"\n{event.text}", "bold cyan")
+            case Said() as event:
+                _line(console, f"{row.by}: {event.text}", "dim")
+                await pause(LINE_S)
+            case ExemplarOffered() as event if row.by == owner:
+                _line(console, f"  · added by hand: {event.query}", "dim")
+            case ExemplarOffered() as event:
+                asked[event.id] = event.query
+                _line(console, f"{row.by}, with exemplars: {event.answer}", "green")
+                await pause(LINE_S)
+            case ExemplarJudged() as event if not event.by_hand:
+                of = short(asked.get(event.id, event.id), 60)
+                grades = ", ".join(f"{name} {points:g}" for name, points in event.grades.items())
+                _line(console, f"  · {event.verdict}, {event.score:g} points: {of} ({grades})", "yellow")
+
+
+async def _in_time(demo: Demo, pause: Pause) -> AsyncIterator[Logged]:
+    """Yield the rows with their recorded pauses, or with equal ones if no times were recorded."""
+    before = demo.rows[0].at
+    for row in demo.rows:
+        await pause(row.at - before if demo.head.timed else MOMENT_S)
+        before = row.at
+        yield row
+
+
+SCREENS: dict[str, Callable[[Demo, Console, Pause], Awaitable[None]]] = {
+    "coach": show_talk,
+    "plan": show_plan,
+    "life": show_life,
+    "town": show_town,
+    "pool": show_pool,
+}
+
+MEMORY = """
+Without a model, rules answer, and understand little; the memory works in full. Your file is in {data}.
+  {command} memory retain "The spare key hangs behind the door."      retain
+  {command} memory recall where is the key                            recall
+  {command} memory correct ID "The spare key hangs in the shed now."  correct
+  {command} memory forget ID                                          permanently forget
+  {command} memory export                                             export
+A conversation with rules follows. Ctrl-D leaves."""
+GO_ON = """
+Continue in a terminal: `{command} chat`, or with one utterance a line: echo "I sleep badly" | {command} chat
+`{command} studio` opens pages that show these recordings, and your own data.
+`{command} demo plan`, life, town and pool play the other recordings; `{command} doctor` shows what is missing."""
+
+
+def play_then_talk(settings: Settings, name: str, speed: float | None) -> int:
+    """Play a recording, then hold a conversation; without a terminal print how to. Return the exit code."""
+    from mindstream.cli.chat import hold
+    from mindstream.cli.conversation import TalkOptions
+    from mindstream.cli.shell.keys import silent_keys
+
+    watched = sys.stdin.isatty() and sys.stdout.isatty()
+    if watched:
+        say("Ctrl-C skips the recording.")
+    skips = contextlib.suppress(KeyboardInterrupt) if watched else contextlib.nullcontext()
+    with skips, silent_keys() if watched else contextlib.nullcontext():
+        play_out(load_demo(name), speed)
+    if settings.only_stand_ins:
+        found = asyncio.run(find_models())
+        if not watched:
+            _list_models(found)
+        elif model := _choose_model(found):
+            settings = settings.model_copy(update={"model": model})
+        else:
+            say(MEMORY.format(data=settings.data, command=_command()))
+    if not watched:
+        say(GO_ON.format(command=_command()))
+        return 0
+    return hold(settings, TalkOptions())
+
+
+def _choose_model(found: list[Found]) -> str:
+    """Ask whether to use the best model that is found; return its name, or ""."""
+    from mindstream.cli.shell.keys import discard_typed
+
+    ready = [each for each in found if not each.lacks]
+    if not ready:
+        _list_models(found)
+        complain("no model is found here: export OPENAI_API_KEY=…, ollama pull qwen3, or mindstream model get")
+        return ""
+    best, *others = ready
+    reads = f"{best.reads} then reads what you say, and charges for it" if best.reads else "your data stays here"
+    quality = "; it is small, and its answers are poor" if best.silly else ""
+    say(f"{best.why}: {best.name} can answer you; {reads}{quality}.")
+    _list_models(others)
+    discard_typed()
+    return best.name if confirm(f"talk with {best.name}?") else ""
+
+
+def _command() -> str:
+    """Return the command that runs this program, which may not be on the path."""
+    return "mindstream" if shutil.which("mindstream") else sys.argv[0]
+
+
+def _list_models(found: list[Found]) -> None:
+    for each in found:
+        first = f"{each.lacks}; then " if each.lacks else ""
+        say(f"{each.why}: {first}{_command()} chat --model {each.name}")

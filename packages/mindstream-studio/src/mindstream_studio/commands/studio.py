@@ -1,0 +1,157 @@
+"""`mindstream studio`: the server with its pages, a browser that shows them, and pages saved to files."""
+
+from __future__ import annotations
+
+import asyncio
+import urllib.error
+import urllib.request
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mindstream.cli.shell.flags import PLAIN, AsJson, Docs, Mcp, bare, command, flag, split_names, switch
+from mindstream.cli.shell.output import complain, progress, say, tell, warn_if_unpriced
+from mindstream.errors import InputError
+from mindstream.settings import Settings
+
+app = typer.Typer(**PLAIN)
+NOTES = """A conversation is saved with its messages, thoughts, tool calls, beliefs and plans from its beginning on, and
+their reasons. It contains nothing from other conversations; --with-calls adds the prompts and answers of models, in
+full if the log holds them, and those may contain anything."""
+
+
+@bare(
+    app,
+    "model roles fallback patience_s data pack gate timezone deadline_s prompts embedder"
+    " budget_calls budget_tokens budget_usd",
+    "mindstream studio",
+    "mindstream studio --model openai:gpt-5-mini --town ville=./ville",
+    "mindstream studio export --town ./ville --out ville.html",
+    model="The model of all roles [rules].",
+)
+def studio(
+    context: typer.Context,
+    settings: Settings,
+    port: Annotated[int, flag("N", "The server's port; 0: a free one.", min=0, max=65_535)] = 8377,
+    tools: Annotated[str, flag("A,B", "Tools of plans, as for solve.")] = "calculator,recall",
+    docs: Docs = None,
+    mcp: Mcp = None,
+    town: Annotated[list[str] | None, flag("NAME=DIR", "A town to offer; repeatable.")] = None,
+    no_open: Annotated[bool, switch("--no-open", "Only print the address of the page.")] = False,
+) -> None:
+    """Open the studio in a browser; a server is started if none answers on that port.
+
+    No other machine is contacted, except for the models that you name. Their prompts and answers are stored in full in
+    the log while it runs (keep_prompts), for the page Traces.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from mindstream.server.asgi import require_server
+
+    require_server()
+
+    def show(address: str) -> None:
+        say(f"the studio: {address}/studio/")
+        if not no_open:
+            webbrowser.open(f"{address}/studio/")
+
+    if port and is_served(address := f"http://127.0.0.1:{port}"):
+        show(address)
+        return
+    from mindstream.server.doors import app as make
+    from mindstream.server.run import new_loop, serve
+    from mindstream.service.operations.offered import Offered, read_towns
+    from mindstream_studio.recorded import add_recorded
+    from mindstream_studio.serve import add_studio
+
+    warn_if_unpriced(settings)
+    settings = settings.model_copy(update={"keep_prompts": True})
+    offered = Offered(split_names([tools]) or (), tuple(docs or ()), tuple(mcp or ()), read_towns(town or ()))
+    doors = make(settings.data, settings=settings, offered=offered)
+    add_studio(doors.api)
+    add_recorded(doors)
+    with asyncio.Runner(loop_factory=new_loop()) as runner:
+        runner.run(serve(doors, "127.0.0.1", port, show))
+
+
+def is_served(address: str) -> bool:
+    """Return whether a server with the studio answers at an address.
+
+    Raises:
+        InputError: a server without the studio answers.
+    """
+    try:
+        with urllib.request.urlopen(f"{address}/studio/", timeout=5) as answer:
+            return bool(answer.status == 200)
+    except urllib.error.HTTPError:
+        raise InputError(
+            f"the server at {address} has no studio: start it with --studio, or name another --port"
+        ) from None
+    except (OSError, ValueError):
+        return False
+
+
+@command(
+    app,
+    "user data",
+    "mindstream studio export --talk monday --user ann --out monday.html",
+    "mindstream studio export --plan 8f3a91c2d4 --with-calls --out task.html",
+    "mindstream studio export --talk evening --user ann --recorded --out talk.html",
+    "mindstream studio export --town ./ville --out ville.html",
+    'mindstream studio export --town ./ville --from "Feb 14 16:00" --to "Feb 14 20:00" --out party.html',
+    notes=NOTES,
+)
+def export(
+    settings: Settings,
+    out: Annotated[Path, flag("FILE", "The page to write; an existing file is replaced.")],
+    talk: Annotated[str, flag("SESSION", "A conversation; `memory sessions` lists them.")] = "",
+    plan: Annotated[str, flag("RUN", "A run, with all others of its task; `solve --list` lists them.")] = "",
+    with_calls: Annotated[bool, switch("--with-calls", "Include the model calls.")] = False,
+    recorded: Annotated[bool, switch("--recorded", "Read the recordings that ship with mindstream.")] = False,
+    town: Annotated[Path | None, flag("DIR", "The folder of a town.")] = None,
+    since: Annotated[str, flag("TIME", "Start of the time in a town.", "--from")] = "",
+    until: Annotated[str, flag("TIME", "End of the time in a town.", "--to")] = "",
+    json: AsJson = False,
+) -> None:
+    """Save a conversation, a plan or a town as one HTML file that needs no network."""
+    if sum(map(bool, (talk, plan, town))) != 1:
+        raise InputError("name one of --talk SESSION, --plan RUN and --town DIR")
+    if town is None and (since or until):
+        raise InputError("--from and --to are for a town: a conversation and a task are saved in full")
+    if town is None:
+        write_studio_page(settings, out, talk, plan, with_calls, recorded, json)
+        return
+    if with_calls or recorded:
+        raise InputError("--with-calls and --recorded are for a conversation or a plan")
+    from mindstream_town.commands.saves import write_page
+
+    from mindstream.settings import choose
+
+    write_page(choose({"data": town}).settings, out, since, until, json)
+
+
+def write_studio_page(
+    settings: Settings, out: Path, talk: str, plan: str, with_calls: bool, recorded: bool, json: bool
+) -> None:
+    """Write a conversation or a plan to a file."""
+    from mindstream.server.asgi import require_server
+
+    require_server()
+    from mindstream_studio.recorded import build_studio_page, open_reading, save_plan, save_talk, write_saved_page
+
+    async def run() -> int:
+        async with open_reading(settings, recorded=recorded) as reading:
+            make, named = (save_talk, talk) if talk else (save_plan, plan)
+            saved = await make(reading, named, with_calls=with_calls)
+            write_saved_page(out, build_studio_page(reading, saved))
+        return len(saved.calls)
+
+    with progress(f"writing {out}"):
+        calls = asyncio.run(run())
+    if with_calls and not calls:
+        complain("its log holds no model call")
+    size = out.stat().st_size
+    told = f"{out}: open it in a browser ({size} bytes; it needs no network)"
+    tell(json, {"out": str(out), "bytes": size}, told)
