@@ -55,7 +55,7 @@ def test_what_is_erased_is_not_in_the_bytes_any_more(talked: Path) -> None:
 
 
 def test_the_name_is_asked_for_again(talked: Path) -> None:
-    assert "say --yes" in mistaken(run("memory", "erase", "--data", talked, "--user", "ann"))
+    assert "needs --yes" in mistaken(run("memory", "erase", "--data", talked, "--user", "ann"))
     with terminal("memory", "erase", "--data", talked, "--user", "ann") as screen:
         screen.until("Type ann to confirm: ")
         screen.type("anna\r")

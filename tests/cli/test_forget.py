@@ -149,7 +149,7 @@ def test_in_a_conversation_it_is_shown_asked_and_done(folder: Path) -> None:
         screen.type("/sessions\r")
         screen.until("monday: ")
         screen.type("/forget\r")
-        screen.until("/forget WORDS: say what is to be forgotten")
+        screen.until("/forget WORDS: name what to forget")
         screen.type("/forget giraffes\r")
         screen.until("no record of that")
         screen.type("/forget Otto\r")

@@ -86,7 +86,7 @@ def test_an_audit_finds_junk_and_changes_nothing(first: Path) -> None:
 
 
 def test_a_purge_asks_and_deletes_what_is_forgotten(kept: Path) -> None:
-    assert "say --yes" in mistaken(run("memory", "purge", "--data", kept))
+    assert "needs --yes" in mistaken(run("memory", "purge", "--data", kept))
     assert run("memory", "purge", "--data", kept, "--older", "20", "--yes").out == "nothing is archived\n"
     with terminal("memory", "purge", "--data", kept) as screen:
         screen.until("Delete 1 archived record of you permanently? [y/N]: ")

@@ -11,7 +11,7 @@ SOURCE = Path(mindstream.__file__).parent
 
 def test_every_prompt_is_listed_with_its_role() -> None:
     rows = {row["name"]: row for row in run("prompts", "--json").rows}
-    shipped = {path.stem for path in SOURCE.rglob("*.md") if path.with_suffix(".py").exists()}
+    shipped = {path.stem for path in SOURCE.rglob("*.md") if "packs" not in path.relative_to(SOURCE).parts}
     assert rows.keys() == shipped
     assert rows["talk"]["role"] == "talker" and rows["talk"]["own"] is None
 
@@ -22,7 +22,7 @@ def test_copied_words_are_used_and_never_written_over(tmp_path: Path) -> None:
     (words / "talk.md").write_text("# user\nSay {{ text }}.\n")
     (words / "tlak.md").write_text("")
     copied = run("prompts", "copy", words)
-    assert copied.code == 0 and "talk.md is there already" in copied.err
+    assert copied.code == 0 and "talk.md exists already" in copied.err
     assert (words / "talk.md").read_text() == "# user\nSay {{ text }}.\n"
     listed = run("prompts", "--prompts", words, "--json")
     rows = {row["name"]: row for row in listed.rows}

@@ -56,7 +56,7 @@ def found(done: Done) -> dict[str, Any]:
 
 def test_ways_are_compared_with_what_they_took_and_nothing_is_asked_twice(door: FakeEndpoint, tmp_path: Path) -> None:
     door.otherwise = mind
-    assert "say --yes" in mistaken(evaluate(door, tmp_path, "--how", "rewoo", yes=False))
+    assert "needs --yes" in mistaken(evaluate(door, tmp_path, "--how", "rewoo", yes=False))
     planned = evaluate(door, tmp_path, "--how", "rewoo,react,direct", "--estimate", "--json").rows[0]
     assert not door.chats and planned["calls"] >= 3 * (2 + 2 + 1)
     row = found(evaluate(door, tmp_path, "--how", "rewoo,react,direct", "--json"))

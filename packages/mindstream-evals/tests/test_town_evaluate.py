@@ -41,7 +41,7 @@ def test_a_model_answers_and_judges_and_nothing_is_asked_twice(town: tuple[str |
     with FakeEndpoint() as door:
         door.otherwise = mind
         model = ("--model", f"{door.url}#any", *SMALL, *town)
-        assert "say --yes" in mistaken(run_here("town", "evaluate", *model))
+        assert "needs --yes" in mistaken(run_here("town", "evaluate", *model))
         planned = run_here("town", "evaluate", "--dry-run", "--json", *model).rows[-1]
         assert not door.chats and planned["calls"] > 0
         answers = tmp_path / "answers.csv"

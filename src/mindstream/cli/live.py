@@ -294,7 +294,7 @@ class _Session:
     ) -> str:
         """Show events and take input while it lives; return why it ended, "" if the user left."""
         self._upto = since
-        ends = [asyncio.ensure_future(living)]
+        ends: list[asyncio.Task[Any]] = [asyncio.ensure_future(living)]
         running = [asyncio.ensure_future(each) for each in (self._follow(), *others)]
         if self.in_terminal:
             from mindstream.cli.live_terminal import LifeTerminal

@@ -29,7 +29,7 @@ FIRST = ("id", "kind", "text", "created")
 """Fields that `get` shows before the others."""
 MOMENTS = ("accessed", "valid_from", "valid_until", "forgotten")
 
-app = group("Look into a user's memory, care for it, carry it elsewhere.")
+app = group("Look into a user's memory, maintain it, export and import it.")
 
 
 def record_line(record: Record, width: int = 300) -> str:
@@ -142,8 +142,8 @@ async def get(settings: Settings, id_: Id, json: AsJson = False) -> None:
     lines = [f"{record.kind}, {format_iso(record.created)}, {record.id}", _content(record)]
     for name, value in plain(record).items():
         if value not in (None, "", [], {}) and name not in FIRST:
-            is_time = name in MOMENTS and isinstance(value, float)
-            lines.append(f"  {name}: {format_iso(value) if is_time else value}")
+            shown = format_iso(value) if name in MOMENTS and isinstance(value, float) else value
+            lines.append(f"  {name}: {shown}")
     tell(json, plain(record), *lines)
 
 
