@@ -101,7 +101,7 @@ def test_a_plan_is_shown_edited_and_approved(door: FakeEndpoint, folder: Path, t
         screen.until("~ E1: arguments")
         screen.until("Continue with the changed plan? [y/N]")
         screen.type("\r")
-        screen.until("the changed plan was refused; results so far are kept")
+        screen.until("the changed plan was refused; partial results are stored")
         assert screen.ended() == 2
 
 
@@ -111,7 +111,7 @@ def test_ctrl_c_keeps_what_was_found_and_the_run_goes_on(door: FakeEndpoint, fol
         screen.until("E1 done")
         screen.until("Write that 434")
         screen.type("\x03")
-        screen.until("mindstream: stopped; results so far are kept")
+        screen.until("mindstream: stopped; partial results are stored")
         screen.until(f"solve --resume monday --model '{door.url}#m'")
         assert screen.ended() == 130
     listed = run("solve", "--list", "--data", folder, "--json").rows

@@ -18,9 +18,9 @@ HEAD = """\
 What `--help` says, command by command; written by `python tests/cli/write_docs.py`, held to the code by a test.
 
 Exit codes: 0 done; 1 done, but a line was not accepted, or something is broken or has gaps; 2 a mistake in the
-arguments or the environment; 70 an error in mindstream (the traceback is in a file, `--debug` prints it); 130 stopped by
-Ctrl-C, 143 by SIGTERM, 129 because the terminal was closed (results so far are kept in all three cases); 141 the reader
-of the output is gone.
+arguments or the environment; 70 an error in mindstream (the traceback is in a file, `--debug` prints it); 130 stopped
+by Ctrl-C, 143 by SIGTERM, 129 because the terminal was closed (partial results are stored in all three cases); 141 the
+reader of the output is gone.
 
 Files in the working directory are used only if you name them: a `mindstream.toml` there is read with
 `--settings mindstream.toml` (or if `MINDSTREAM_SETTINGS` names it); a pack of your own is named by its path

@@ -25,7 +25,7 @@ COMMANDS = {
     "token": ("Create, list and revoke the tokens of a server.", "server.token"),
     "log": ("Print the log: the numbered events of a mind.", "log"),
     "cost": ("Show tokens, seconds and US dollars of model calls.", "cost"),
-    "doctor": ("Show what is configured, reachable and missing, and how to fix it.", "doctor"),
+    "doctor": ("Check settings, models, data and packages, and show how to fix problems.", "doctor"),
     "packs": ("List the packs that ship with mindstream.", "pack:listing"),
     "memory": (
         "Look into a user's memory, maintain it, export and import it.",
@@ -43,7 +43,7 @@ COMMANDS = {
     "pack": ("Create and check a domain of your own.", "pack"),
     "plan": ("Check, draw, edit and run plans in files; compare strategies.", "plan.files"),
     "pool": ("Share exemplars among agents: pools, their rubrics, members and readers.", "pool", "pool_learning"),
-    "life": ("Look at a life, answer it, steer it; from any process, whichever process lives it.", "life"),
+    "life": ("Look at a life, answer it, steer it; from any process.", "life"),
 }
 """The summary of each command, and its modules: `app` in them, or the name after a colon, holds the command. A group
 has the commands of all its modules. Plugins add commands and extend groups."""
@@ -70,7 +70,7 @@ Examples:
   mindstream solve "17.5% of 2480"         tools, by a plan
   mindstream live --goal "…" --docs DIR    a goal, turn by turn
   mindstream town new --data ./ville       a town of residents
-  mindstream doctor                        what is missing, how to mend it
+  mindstream doctor                        checks, and how to fix problems
 
 Settings come from flags, from the environment (MINDSTREAM_DATA,
 MINDSTREAM_MODEL, …), and from one TOML file (the one that --settings names,

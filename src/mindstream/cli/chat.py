@@ -82,7 +82,7 @@ def chat(
 ) -> int:
     """Hold a conversation: it answers at once, thinks in the background, remembers.
 
-    A talker answers from memory; reasoners think about what was said, and write beliefs and a plan.
+    A talker answers from memory; reasoners think about the conversation, and write beliefs and a plan.
     """
     called = CalledTools(split_names([tools]) or (), tuple(docs or ()), tuple(mcp or ()), trust)
     return hold(settings, TalkOptions(session, not no_wait, json, record, pool, offer, called=called))
@@ -91,7 +91,7 @@ def chat(
 def hold(settings: Settings, options: TalkOptions) -> int:
     """Hold a conversation; return the exit code."""
     in_terminal = sys.stdin.isatty() and sys.stdout.isatty() and not options.json
-    told = "stopped; what was heard is stored, and reasoning about it continues the next time"
+    told = "stopped; your messages are stored, and reasoning about them continues the next time"
     return run_until_stopped(_hold(settings, options, in_terminal), lambda: told, interrupt=not in_terminal)
 
 

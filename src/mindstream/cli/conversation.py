@@ -1,4 +1,4 @@
-"""An open mind whose events are shown on a screen; lines of input are said to it."""
+"""An open mind whose events are shown on a screen; lines of input are its utterances."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ COMMANDS = {
     "/help": "list the commands",
     "/quit": "leave, as Ctrl-D does",
 }
-"""The commands of the terminal; all other input is said to the mind."""
+"""The commands of the terminal; all other input is an utterance."""
 AT_ONCE = 500
 """Maximum number of utterances that wait for their answers."""
 STORAGE_TRIES = 3
@@ -153,7 +153,7 @@ class Conversation:
         return told
 
     async def caught_up(self) -> None:
-        """Return when all events so far have been shown."""
+        """Return when all earlier events have been shown."""
         mark = _Mark(0, self.mind.memory.key, 0.0, "", Failed(text="", where=""))
         self.mind.memory.feed.publish(mark)
         await mark.shown.wait()

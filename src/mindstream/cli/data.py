@@ -37,8 +37,8 @@ def copy(
 ) -> None:
     """Copy all rows of a data folder into a PostgreSQL database, or back.
 
-    Rows of all users and tenants keep their numbers, and are counted and summed on both sides. Either all of them are
-    written or none. The source is not changed; other files of the folder are not copied.
+    Rows of all users and tenants keep their numbers, and are counted and summed on both sides. Either all are written,
+    or none. The source is not changed; other files of the folder are not copied.
     """
     copied = copy_data(source, target)
     if json:
@@ -76,7 +76,7 @@ async def retain(
 ) -> None:
     """Set how long a tenant's texts are kept; without --after, show the rule.
 
-    Older ones are permanently erased, whatever their strength, with what was derived from them alone. A server applies
+    Older ones are permanently erased, whatever their strength, with records derived from them alone. A server applies
     each rule once a day, in one process. Pools, towns, documents and an unfinished life keep their data.
     """
     clock, tenant = SystemClock(), wall_of(tenant)
@@ -166,7 +166,7 @@ async def delete_tenant(
         held = Tokens(lambda: ours, clock)
         tokens = [each for each in await held.each() if each.tenant == tenant]
         for one in tokens:
-            await held.revoke(one.id)  # first, so that no request is let in
+            await held.revoke(one.id)  # first, so that no request is accepted
         async with open_store(settings.data, tenant) as store:
             gone = await erase.delete_tenant(store, folder, forks, known=bool(tokens or forks))
         counts = gone.counts() | ({"tokens": len(tokens)} if tokens else {})
@@ -178,8 +178,8 @@ async def delete_tenant(
 @command(app, "data", "mindstream data audit", "mindstream data audit --user ann --json")
 async def audit(
     settings: Settings,
-    user: Annotated[str, flag("NAME", "Only what was done to the data of this user.")] = "",
-    tenant: Annotated[str, flag("NAME", "Only what was done to the data of this tenant.")] = "",
+    user: Annotated[str, flag("NAME", "Only actions on the data of this user.")] = "",
+    tenant: Annotated[str, flag("NAME", "Only actions on the data of this tenant.")] = "",
     limit: Annotated[int, flag("N", "Only the newest N rows.", "--limit", "-n", min=1, max=MOST)] = 100,
     json: AsJson = False,
 ) -> None:

@@ -40,7 +40,7 @@ def doctor(
     ] = False,
     json: AsJson = False,
 ) -> int:
-    """Show what is configured, reachable and missing, and how to fix it.
+    """Check settings, models, data and packages, and show how to fix problems.
 
     Exit code 1 if something is broken.
     """

@@ -27,9 +27,7 @@ from mindstream.service.living import ZONE
 from mindstream.settings import Settings
 
 BEGINS = '`mindstream live --goal "…"`'
-app = group(
-    "Look at a life, answer it, steer it; from any process, whichever process lives it.\n\n`mindstream live` lives one."
-)
+app = group("Look at a life, answer it, steer it; from any process.\n\n`mindstream live` lives one.")
 Words = Annotated[list[str], word("TEXT", "The words.")]
 Because = Annotated[list[str] | None, word("WHY", "The reason; kept in the log.")]
 Number = Annotated[int, word("N", "Its number in `life tasks`.", min=1)]
@@ -38,7 +36,7 @@ Call = Annotated[str, word("ID", "The id of the call [the only one that waits]."
 
 @command(app, "data user", "mindstream life status --json")
 async def status(settings: Settings, json: AsJson = False) -> None:
-    """Show its state: goal, orders, tasks, questions, and what it has spent."""
+    """Show its state: goal, orders, tasks, questions, cost."""
     async with calling(settings, begins=BEGINS) as call:
         life = await call("life.status")
         now, state = call.house.clock.now(), life.local

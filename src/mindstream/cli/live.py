@@ -65,8 +65,8 @@ nothing to do, no model is called. Everything is in the log: however the process
 ends, `mindstream live` continues where it was.
 
 One process lives a life at a time. A second one watches it, and can answer,
-steer, pause and stop it; so can `mindstream life`. In a terminal, what you type
-answers its question, or is said to it; /help lists the commands.
+steer, pause and stop it; so can `mindstream life`. In a terminal, your input
+is an answer to its question, or a message; /help lists the commands.
 
 It asks for permission before it changes anything, except in the folder of --out
 and with the tools of --allow. With --forever it does not end when nothing is
@@ -338,7 +338,7 @@ class _Session:
             way_on = "/resume lets it go on" if typed else describe_way_on(state, True)
             say(f"{state.halted}; {way_on}", "red")
         if self.in_terminal:
-            say("what you type is said to it, or answers its question; /help lists the commands, Ctrl-C leaves")
+            say("your input is a message, or an answer to its question; /help lists the commands, Ctrl-C leaves")
 
     def _end(self, state: LifeState, ended: str) -> int:
         stopped = state.halted.startswith("stopped")

@@ -1,4 +1,4 @@
-"""A life in a terminal: what is typed answers its question, is said to it, or is a command."""
+"""A life in a terminal: input is an answer to its question, a message, or a command."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def import_file(
 ) -> None:
     """Import a mind, and print how to continue with it.
 
-    All of it is checked before anything is written, and importing twice changes nothing. Texts are embedded again.
+    The whole file is checked before anything is written, and importing twice changes nothing. Texts are embedded again.
     """
     packed = backup.parse_backup(files.read_lines(file), files.source(file))
     settings = settings.model_copy(update={"user": user or packed.header.user or settings.user})

@@ -189,7 +189,7 @@ async def _add(settings: Settings, name: str, pairs: list[Pair], writer: str, js
                 line = f"{_judged_line(standing.verdict, unserved)}: {short(standing.exemplar.query)}"
                 tell(json, {**row, "unserved": unserved}, line)
         if isinstance(pool.retriever, PoolLearner) and pool.retriever.failure:
-            complain(f"nothing was learned from what was admitted: {pool.retriever.failure}")
+            complain(f"the admitted pairs could not be learned from: {pool.retriever.failure}")
         if added.known and not json:
             were = "was" if added.known == 1 else "were"
             say(f"{count_of(added.known, 'pair')} {were} there already")
@@ -267,7 +267,7 @@ async def grant(
 ) -> None:
     """Set who may read what you wrote and will write.
 
-    From the next recall on, an agent that is no longer named is served neither that nor what was derived from it.
+    From the next recall on, an agent that is no longer named is served neither that nor anything derived from it.
     """
     if (bool(reader), private, everyone).count(True) != 1:
         raise InputError("name who may read: names, or --everyone, or --private")
@@ -364,7 +364,7 @@ def withdraw(
             return len(await pool.withdraw(*ids or (), writer=writer, by=by, because=because, erase=erase))
 
     gone = count_of(asyncio.run(run()), "exemplar")
-    say(f"{gone} withdrawn; what was derived from them is not served any more either")
+    say(f"{gone} withdrawn, and not served any more, nor anything derived from them")
 
 
 @command(app, "data user", "mindstream pool export verse pairs.jsonl", user=ME)

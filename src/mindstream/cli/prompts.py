@@ -21,7 +21,7 @@ app = typer.Typer(**PLAIN)
     app,
     "prompts",
     "mindstream prompts copy words         copy the templates, to change them",
-    "mindstream prompts --prompts words    show which of them are used",
+    "mindstream prompts --prompts words    show which are used",
     "mindstream chat --prompts words --model openai:gpt-5-mini",
     prompts="The folder of your own templates, as for chat.",
 )

@@ -209,7 +209,7 @@ def solve_task(chosen: Chosen, task: SolveSettings, options: SolveOptions, begun
     if options.save and not options.save.absolute().parent.is_dir():
         raise InputError(f"{options.save} cannot be written: create the folder {str(options.save.parent)!r} first")
     task = task if task.run else replace(task, run=token(6))
-    kept = f"results so far are kept, and this resumes the run:\n  {options.way_on(chosen, task)}"
+    kept = f"partial results are stored, and this resumes the run:\n  {options.way_on(chosen, task)}"
     try:
         return run_until_stopped(
             _solve(chosen, task, options, begun or RunCheckpoint(task.run)), lambda: f"stopped; {kept}"
@@ -289,7 +289,7 @@ async def _solve(chosen: Chosen, task: SolveSettings, options: SolveOptions, beg
 
 
 def _can_run(solver: Solver) -> bool:
-    """Return whether a given plan can run with these tools; print what is wrong with it."""
+    """Return whether a given plan can run with these tools; print its faults."""
     faults = check(solver.task.plan, solver.specs) if solver.task.plan else ()
     for fault in faults:
         complain(str(fault))
@@ -315,7 +315,7 @@ class _Changed(Unwatched):
         if plan == self._approved:
             return
         if await self._asker.ask("Continue with the changed plan? [y/N]", "yn") != "y":
-            raise InputError("the changed plan was refused; results so far are kept (--resume continues)")
+            raise InputError("the changed plan was refused; partial results are stored (--resume continues)")
         self._approved = plan
 
 

@@ -36,7 +36,7 @@ from mindstream.reasoners.reasoner import rows_of
 from mindstream.settings import Settings
 
 LONGEST_HISTORY = 16 << 20
-"""Maximum size of the history file, in bytes: all of it is read."""
+"""Maximum size of the history file, in bytes: the whole file is read."""
 STYLE = Style.from_dict({"you": "bold ansicyan", "thinking": "ansibrightblack"})
 AGAIN = 4
 """Number of messages of a resumed conversation that are shown again."""
@@ -281,7 +281,7 @@ class Commands:
         if answer == "p":
             removal = await memory.find_removal(about=words, kinds=WITHOUT_MESSAGES)
         deed = Deed("forgot", "command", machine_user(), memory.key)
-        async with self._mind.reasoners.floor:  # no answer is given from what is being forgotten
+        async with self._mind.reasoners.floor:  # no answer may use the records that are being forgotten
             self._screen.text(describe_done(await memory.remove(removal, deed=deed)))
 
     async def _choose(self, question: str, *, part: bool = False) -> Answer:
@@ -313,4 +313,4 @@ class Commands:
 
     def _help(self) -> None:
         self._screen.text("\n".join(f"{name:9} {what}" for name, what in COMMANDS.items()))
-        self._screen.text("Ctrl-C    stops an answer; its text so far is kept")
+        self._screen.text("Ctrl-C    stops an answer; its partial text is stored")

@@ -50,7 +50,7 @@ SHOWN_FINDINGS, SHOWN_RECORDS = 5, 20
 """Maximum number of findings of an audit, and of records to be forgotten, that are shown; the others are counted."""
 WHICH = "Also forget similar ones? Numbers, or Enter for none"
 WITHOUT_MESSAGES: tuple[Kind, ...] = tuple(kind for kind in KINDS if kind != "chat")
-"""All kinds except messages: what is forgotten if a message that also says other things is to be kept."""
+"""All kinds except messages: to forget only these, and keep a message that also says other things."""
 
 
 @command(app, "data user embedder", "mindstream memory audit --user ann")
@@ -231,7 +231,7 @@ def _erase_of_tenant(settings: Settings, user: str, tenant: str, *, yes: bool, j
     async def erased() -> tuple[Gone, Beside]:
         clock = SystemClock()
         beside = await find_beside(settings.data, tenant, user)
-        await revoke_tokens(settings.data, tenant, beside, clock)  # first, so that no request is let in
+        await revoke_tokens(settings.data, tenant, beside, clock)  # first, so that no request is accepted
         async with open_store(settings.data, tenant) as store:
             gone = await erase_person(store, user, clock, settings.data.beside, known=bool(beside.tokens))
             await note(store, "erased", gone.counts(), user, tenant)
@@ -269,11 +269,11 @@ def forget(
 ) -> None:
     """Permanently forget records, a subject, a session, or a span of time.
 
-    Shows what is deleted and asks. What is derived from it alone is deleted with it: answers, notes, thoughts, dreams,
-    beliefs and plans. What is also derived from other records stays without the words; what others said stays. --about
-    deletes only what mentions the subject; similar records are listed, and deleted only if you name them. --about,
-    --session, --since and --until together select what meets all of them. No byte of it is left in the data folder;
-    exports and recordings in other places are yours to delete.
+    Lists the records and asks. Records derived from them alone are deleted too: answers, notes, thoughts, dreams,
+    beliefs and plans. A record that is also derived from others stays without the words; messages of other users stay.
+    --about deletes only records that mention the subject; similar ones are listed, and deleted only if you name them.
+    --about, --session, --since and --until together select records that meet all of them. No byte is left in the
+    data folder; exports and recordings in other places are yours to delete.
     """
 
     def run(*, dry_run: bool) -> Any:
@@ -364,7 +364,7 @@ async def correct(
 ) -> None:
     """Replace the text of a record; the old text becomes its history.
 
-    The log says `corrected`. Shows what was derived from the old text and is still there.
+    The log says `corrected`. Lists remaining records and beliefs derived from the old text.
     """
     async with calling(settings, own=True, known=True) as call:
         done = (await call("memory.correct", id=id_, text=words)).local

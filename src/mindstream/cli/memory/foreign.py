@@ -108,7 +108,7 @@ async def export_as(settings: Settings, form: str, file: Path | None) -> None:
     async with open_user_memory(settings) as opened:
         await files.write_lines(file, write(opened, given))
     where = files.real_file(file) or "standard output"
-    left = f"; {given.left_out} left out: beliefs, plans, and what is not current" if given.left_out else ""
+    left = f"; {given.left_out} left out: beliefs, plans, and records that are not current" if given.left_out else ""
     print(f"{count_of(given.records, 'record')} of {settings.user} in {where}{left}", file=sys.stderr)
 
 

@@ -170,8 +170,8 @@ async def export(
     """Write a memory as JSON Lines.
 
     The first line is a header with the format's version; all records follow, without vectors. Only the owner can read
-    the file; links and devices are not overwritten. --as writes what is current, without beliefs and plans, in a format
-    that other programs read.
+    the file; links and devices are not overwritten. --as writes the current records, without beliefs and plans, in a
+    format that other programs read.
     """
     if form:
         await foreign.export_as(settings, form, file)
@@ -204,8 +204,9 @@ def import_file(
 ) -> None:
     """Import a file that export wrote, or the export of another program.
 
-    All of it is checked before anything is written; an error names the line. Known records are skipped, so importing
-    twice changes nothing; so are beliefs and plans of which this memory has its own versions. Texts are embedded again.
+    The whole file is checked before anything is written; an error names the line. Known records are skipped, so that
+    importing twice changes nothing; so are beliefs and plans of which this memory has its own versions. Texts are
+    embedded again.
 
     --from reads the export of another program with its dates, and reports which fields are kept and which are not
     (docs/importing.md). It is written while it is read; a second import adds nothing, and an interrupted one continues.

@@ -20,7 +20,7 @@ from mindstream.settings import Chosen
 
 app = group()
 MEANS = {
-    "retention": "keep: nothing is archived; decay: recall and sleep archive what is not used",
+    "retention": "keep: nothing is archived; decay: recall and sleep archive unused records",
     "reranker": "what ranks the results of recall again: none, model, cross:NAME",
     "reranked": "how many results it gets",
     "returned": "how many memories R returns, in a life",
@@ -31,8 +31,8 @@ MEANS = {
     "passed_over_s": "time after its last return when a record that is passed over loses a level",
     "asleep_s": "time after its last return when a record that sleep draws loses a level",
 }
-NOTES = """What the process that opens a memory is given ([memory] in the settings file,
-MINDSTREAM_MEMORY='{"base": 3}', --reranker) overrides what is set here. A change
+NOTES = """The settings of the process that opens a memory ([memory] in the settings file,
+MINDSTREAM_MEMORY='{"base": 3}', --reranker) override those of the memory. A change
 applies when the memory is opened next. `mindstream memory fit` shows what other
 settings would have kept."""
 
@@ -55,7 +55,7 @@ async def policy(
 ) -> None:
     """Show how a memory recalls and whether it decays, or set it.
 
-    Retention: keep (default) archives nothing; decay archives what is not used, by the rules whose constants are shown.
+    Retention: keep (default) archives nothing; decay archives unused records, by the rules whose constants are shown.
     """
     given = policy_given(chosen.settings)
     wanted = parse_settings(words or ())

@@ -51,7 +51,7 @@ HOW = (
 )
 KEEPS = (
     "this memory keeps everything: nothing is archived or merged, and there is no dream;\n"
-    "`mindstream memory policy retention=decay` lets it archive what is not used"
+    "`mindstream memory policy retention=decay` lets it archive unused records"
 )
 QUESTION = "Apply this? yes; no, keep all of it; or the ids to keep"
 
@@ -73,14 +73,14 @@ def sleep(
     yes: Yes = False,
     json: AsJson = False,
 ) -> None:
-    """Sleep: archive what is not used, dream of it, compact the file.
+    """Sleep: archive unused records, dream of them, compact the file.
 
     Under the retention policy keep (the default, see `memory policy`) nothing is archived or merged, and there is no
     dream: importance is rated, and the file is compacted.
 
     Under decay, records that are drawn and were not returned for a fortnight lose a level, or are archived: no recall
-    finds them until `memory undo-sleep`, and `memory purge` deletes them. A dream is made of what is archived; then
-    importance is rated, near-duplicates are merged, expired records are archived, and the file is compacted.
+    finds them until `memory undo-sleep`, and `memory purge` deletes them. A dream is made of the archived records;
+    then importance is rated, near-duplicates are merged, expired records are archived, and the file is compacted.
 
     --review shows what would be archived and merged, and the dream. What you keep counts as recalled: it is not
     proposed again for a fortnight. `memory undo-sleep` undoes a sleep.
@@ -110,7 +110,7 @@ async def undo_sleep(
 ) -> None:
     """Undo a sleep: restore what it archived and merged.
 
-    Everything is as before, except what was recalled since; the dream and the merged records are archived. A sleep
+    Everything is as before, except records recalled since; the dream and the merged records are archived. A sleep
     cannot be undone after a record of it was purged or corrected.
     """
     async with calling(settings, own=True, known=True) as call:
@@ -142,7 +142,7 @@ async def curve(
     """
     async with open_user_memory(settings, known=True) as opened:
         drawn, levels = await predict_forgetting(opened, Habit(days, sleeps, n, passed_over))
-    title = f"What {settings.user} will still hold of what is not returned any more"
+    title = f"Share of records that {settings.user} keeps without recalling them"
     names = [f"{each.level} (lasting)" if each.lasting else f"level {each.level}" for each in levels]
     shares = [[point.kept for point in each.points] for each in levels]
     if file:

@@ -167,7 +167,7 @@ def describe_spent(spent: LifeSpent) -> str:
 
 
 def describe_so_far(state: LifeState) -> str:
-    """Return how many turns it has lived, and what they took."""
+    """Return the number of its turns, and their cost."""
     return f"{count_of(state.turn, 'turn')}, {describe_spent(state.spent)} so far"
 
 

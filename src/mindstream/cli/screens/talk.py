@@ -58,7 +58,7 @@ class TextScreen:
     """Utterances in full; what the reasoners do as dim lines.
 
     Args:
-        echo: also show what was heard (in a terminal the user has typed it).
+        echo: also show the user's messages (in a terminal they are on the screen already).
         timed: dim lines begin with the seconds since the process began.
         thinks: show the reasoners' thoughts, not only their results.
     """
@@ -255,7 +255,7 @@ class Flow:
 
 
 class PlainConsole(Console):
-    """Raises BrokenPipeError when its reader is gone, where rich's own console would end the process."""
+    """Raises BrokenPipeError when its reader is gone; rich's own console would end the process."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError

@@ -64,7 +64,7 @@ async def calling(
     Args:
         new: create the data folder if there is none.
         own: the command writes data that a town's folder must not hold; so does `new`.
-        known: refuse a user of whom there is no data.
+        known: refuse a user without any data.
         all_users: the call is about no user in particular.
         begins: the command that begins a memory, for the message where there is none.
 

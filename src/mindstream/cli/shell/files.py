@@ -118,7 +118,7 @@ def open_writer(file: Path | None) -> Iterator[Callable[[str], None]]:
                 yield lambda line: print(line, file=out)
                 out.flush()
                 os.fsync(out.fileno())
-            _check_replaceable(file)  # it may have changed meanwhile
+            _check_replaceable(file)  # it may have changed since the first check
             part.replace(file)
         except BaseException:
             with contextlib.suppress(OSError):

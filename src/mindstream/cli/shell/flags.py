@@ -88,7 +88,7 @@ MORE_ROLES = Annotated[list[str] | None, typer.Argument(hidden=True, metavar="RO
 
 
 def group(help: str = "", cls: type[TyperGroup] = TyperGroup) -> typer.Typer:
-    """Make a group of commands that prints its help if none of them is named."""
+    """Make a group of commands that prints its help if no subcommand is named."""
     made = typer.Typer(**PLAIN, help=help, cls=cls)
 
     @made.callback(invoke_without_command=True)

@@ -44,7 +44,7 @@ def silent_keys() -> Iterator[None]:
 
 
 def discard_typed() -> None:
-    """Discard what was typed before a question was shown: it is not an answer to it."""
+    """Discard input from before a question was shown: it is not an answer."""
     with contextlib.suppress(ImportError, OSError, ValueError):
         import termios
 

@@ -1,4 +1,4 @@
-"""Stops commands on Ctrl-C, SIGTERM and SIGHUP, so that results so far are kept."""
+"""Stops commands on Ctrl-C, SIGTERM and SIGHUP, so that partial results are stored."""
 
 from __future__ import annotations
 
