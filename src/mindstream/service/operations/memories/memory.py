@@ -230,7 +230,7 @@ async def find(memory: Memory, id_: str) -> Record:
     """
     record = await memory.get(id_)
     if record is None:
-        raise NotFound(f"there is no record {id_!r} in the memory of {memory.name!r}")
+        raise NotFound(f"there is no memory {id_!r} here")
     return record
 
 
