@@ -138,7 +138,7 @@ def test_what_it_would_cost_is_told_before(town: tuple[str | Path, ...]) -> None
     assert rows[-1]["usd"] > 0 and rows[-1]["calls"] == sum(row["calls"] for row in rows[:-1])
     with FakeEndpoint() as door:
         asked = mistaken(run_here("town", "run", "--hours", "9", "--model", f"{door.url}#any", *town))
-        assert "needs --yes" in asked and not door.chats
+        assert "say --yes" in asked and not door.chats
 
 
 @pytest.mark.parametrize("ray", [(), pytest.param(("--ray",), marks=needs_ray)], ids=["here", "ray"])
