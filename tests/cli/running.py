@@ -27,7 +27,7 @@ from mindstream.cli import edge
 COMMAND = [sys.executable, "-m", "mindstream.cli"]
 TAKES_THE_TERMINAL = "import os, sys; os.close(os.open(os.ttyname(0), os.O_RDWR)); os.execv(sys.argv[1], sys.argv[1:])"
 """Whoever leads a session and opens a terminal gets it for its own, so that Ctrl-C is a signal to it."""
-PATIENCE_S = 200
+PATIENCE_S = 60
 """How long a test waits for what must come, before it fails."""
 _SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|\x1b[=>78]|[\x00\x07\x08\x0f]")
 

@@ -134,7 +134,7 @@ def test_events_of_kinds_that_nobody_knows_are_shown_by_their_name(capsys: pytes
             shown.show(Logged(7, key_of("ann"), 1e9, "coach", event))
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if not line.startswith("{")] == [
-        "  · sleep: put aside after 4 attempts: the model refuses", "  · newer kind: colour: red",
+        "  · sleep: given up after 4 attempts: the model refuses", "  · newer kind: colour: red",
         "  · from afar: named: from_afar; payload: {}", "coach: One moment.", "coach: Still at it.",
     ]  # fmt: skip
     rows = [json.loads(line) for line in lines if line.startswith("{")]

@@ -84,7 +84,7 @@ def test_an_export_to_a_file_can_be_imported_from_it(talked: Path, folder: Path,
     assert run("memory", "export", file, "--data", talked, "--user", "ann").code == 0
     assert file.stat().st_mode & 0o077 == 0
     done = run("memory", "import", file, "--data", folder, "--user", "ann")
-    assert "records taken in, 0 were known" in done.out
+    assert "records imported, 0 were known" in done.out
 
 
 GOOD = '{"id": "000000001", "kind": "note", "text": "likes tea", "created": 1}'
@@ -122,7 +122,7 @@ def test_what_is_retained_is_found_corrected_and_forgotten(folder: Path) -> None
     shown = run("memory", "get", found[0]["id"], *ann).out
     assert "  The spare key hangs in the shed." in shown and f"evidence: ['{kept['id']}']" in shown
     for command in ("get", "history"):
-        assert "there is no record 'nix' in the memory of 'ann'" in mistaken(run("memory", command, "nix", *ann))
+        assert "there is no memory 'nix' here" in mistaken(run("memory", command, "nix", *ann))
     assert run("memory", "forget", found[0]["id"], "--yes", *ann).code == 0
     assert b"shed" not in (folder / "mindstream.db").read_bytes()
 

@@ -39,4 +39,4 @@ def test_each_sentence_stands_beside_its_sources(folder: Path) -> None:
 
 def test_without_dreams_it_says_so(folder: Path) -> None:
     assert run("memory", "retain", "Ann likes tea", "--data", folder).code == 0
-    assert "nothing was dreamt yet" in run("memory", "dreams", "--data", folder).out
+    assert "there is no dream yet" in run("memory", "dreams", "--data", folder).out

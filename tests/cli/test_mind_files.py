@@ -39,7 +39,7 @@ def test_a_mind_goes_on_elsewhere_under_another_name(exported: str, folder: Path
     (row,) = run(*options, "--json", said=exported).rows
     assert row["written"] == len(exported.splitlines()) - 1
     assert row["go_on"].startswith("mindstream chat --user carol --pack sleep --session 'a monday' --gate belief")
-    assert "0 records taken in" in run(*options, said=exported).out
+    assert "0 records imported" in run(*options, said=exported).out
     again = run("memory", "export", "--data", folder, "--user", "carol").out
     assert again.splitlines()[1:] == exported.splitlines()[1:]
     said = "What do you remember about me?\n"

@@ -85,7 +85,7 @@ def test_a_model_that_fails_is_told_at_length_once(folder: Path, door: FakeEndpo
     door.otherwise = Fails(401, "Incorrect API key provided")
     done = run("chat", "--data", folder, "--model", f"{door.url}#one", said=UTTERANCE * 3)
     assert done.code == 2
-    assert done.out.count("refuses the key") == 1 and "the same again" in done.out
+    assert done.out.count("refuses the key") == 1 and "the same error again" in done.out
     assert done.out.count("\ncoach: ") == 3
 
 

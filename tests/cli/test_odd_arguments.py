@@ -21,7 +21,7 @@ ODD = [
     (["chat", "--data", "d" * 10_000], "--data: 'ddd"),
     (["chat", "--record", "pipe"], "the recording pipe cannot be written: it is not a regular file"),
     (["chat", "--settings", "/dev/zero"], "the settings file /dev/zero is not a regular file"),
-    (["memory", "list", "-n", HUGE], "it should be less than or equal to 1000000"),
+    (["memory", "list", "-n", HUGE], "it should be less than or equal to 1000"),
     (["pack", "new", LONG], "bbb: file name too long"),
 ]  # fmt: skip
 

@@ -99,8 +99,8 @@ def test_a_step_is_changed_added_and_taken_away_in_the_file_s_own_form(file: Pat
 
 def test_an_edit_that_cannot_be_made_leaves_the_file_as_it_is(file: Path, tmp_path: Path) -> None:
     assert "there is no step 'E7'" in mistaken(run("plan", "edit", file, "--step", "E7", "--input", "x"))
-    assert "say with --step" in mistaken(run("plan", "edit", file, "--input", "x"))
-    assert "nobody is there to edit it" in mistaken(run("plan", "edit", file))
+    assert "name the step to change" in mistaken(run("plan", "edit", file, "--input", "x"))
+    assert "without a terminal name the change" in mistaken(run("plan", "edit", file))
     link = tmp_path / "link"
     link.symlink_to(file)
     assert mistaken(run("plan", "edit", link, "--remove", "E2"))

@@ -55,7 +55,7 @@ def test_adding_says_of_each_pair_whether_it_is_served_or_why_not(folder: Path, 
     tea = ("pool", "add", "verse", "--query", "A tea?", "--answer", "Pour hot water on it.", "--writer", "ann", *where)
     assert "admitted, served (70 points by rules): A tea?" in run(*tea).out
     run("pool", "grant", "verse", "--private", "--data", folder, "--user", "ann")
-    assert "admitted, not served, since 'ann' wrote it, and 'olga' may not read that" in run(*tea).out
+    assert "admitted, not served: 'ann' wrote it, and 'olga' may not read that" in run(*tea).out
     assert run(*tea, "--json").rows[0]["unserved"] == ["'ann' wrote it, and 'olga' may not read that"]
 
 

@@ -44,7 +44,7 @@ def test_recall_and_why_name_the_version_and_train_says_what_the_check_did(where
     row = run("pool", "recall", "verse", "Write a toast to sand", "-k", "1", "--json", *where).rows[0]
     assert row["version"] == 1
     explained = run("pool", "why", "verse", row["id"], *where).out
-    assert "version 1 of the retriever covers it; version 1 ranks now" in explained
+    assert "version 1 of the retriever includes it; version 1 ranks now" in explained
     told = run("pool", "train", "verse", "--json", *where).rows[0]
     assert (told["number"], told["parent"]) == (2, 1) and told["basis"] == "stand-in"
     assert "version 3, after version 2: " in run("pool", "train", "verse", *where).out
@@ -57,7 +57,7 @@ def test_the_curve_is_drawn_in_the_terminal_in_json_and_as_a_picture(
 ) -> None:
     picture = tmp_path / "c.svg"
     told = run("pool", "curve", "verse", "--svg", picture, *where).out
-    assert f"best size: {SIZE} ({SIZE} were laid in by hand, and stay)" in told and "t: trained" in told
+    assert f"best size: {SIZE} ({SIZE} were added by hand, and stay)" in told and "t: trained" in told
     assert picture.read_text("utf-8").count("<path") >= 3
     sizes, growth, versions = run("pool", "curve", "verse", "--json", *where).rows
     assert [each["size"] for each in sizes["points"]] == [round(SIZE * tenth / 10) for tenth in range(1, 11)] and sizes[

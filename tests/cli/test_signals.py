@@ -73,7 +73,7 @@ def test_what_was_said_so_far_is_kept(
         process.send_signal(number)
     _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == code
-    assert err == b"mindstream: stopped; what was heard is kept, and thought about the next time\n"
+    assert err == b"mindstream: stopped; your messages are stored, and reasoning about them continues the next time\n"
     (kept,) = said(folder)
     assert kept.startswith("This goes") and kept != WORDS
     assert asyncio.run(owners(folder)) == {(False, 0.0)}

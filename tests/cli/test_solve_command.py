@@ -73,12 +73,12 @@ def test_in_a_terminal_steps_are_seen_and_what_changes_things_is_asked_about(doo
         shown = screen.until("Accept these tools? [y/N]")
         assert "it says that it only reads" in shown and "run without asking you, as they only read: add." in shown
         screen.type("y\r")
+        screen.until("E1 done")
         screen.until("E2 wants to call variable, which may change something:")
-        assert "name: 5" in screen.until("Words of strangers stand in it.")
+        assert "name: 5" in screen.until("It contains untrusted text.")
         screen.until("Do it? [y/N]")
         screen.type("y\r")
-        screen.until("✓ E1 add")
-        screen.until("✓ E2 variable")
+        screen.until("E2 done")
         screen.until("Done.")
         assert screen.ended() == 0
         assert "2 model calls, 2 tool calls" in screen.rest
@@ -99,19 +99,19 @@ def test_a_plan_is_shown_edited_and_approved(door: FakeEndpoint, folder: Path, t
         assert len(door.chats) == 1, "nothing has run"
         screen.type("y\r")
         screen.until("~ E1: arguments")
-        screen.until("Go on with the changed plan? [y/N]")
+        screen.until("Continue with the changed plan? [y/N]")
         screen.type("\r")
-        screen.until("the changed plan was refused; what was found is kept")
+        screen.until("the changed plan was refused; partial results are stored")
         assert screen.ended() == 2
 
 
 def test_ctrl_c_keeps_what_was_found_and_the_run_goes_on(door: FakeEndpoint, folder: Path) -> None:
     door.will(Says(PLAN), Stalls())
     with terminal("solve", "How much?", *model(door), "--data", folder, "--run", "monday") as screen:
-        screen.until("✓ E1 calculator")
+        screen.until("E1 done")
         screen.until("Write that 434")
         screen.type("\x03")
-        screen.until("mindstream: stopped; what was found is kept")
+        screen.until("mindstream: stopped; partial results are stored")
         screen.until(f"solve --resume monday --model '{door.url}#m'")
         assert screen.ended() == 130
     listed = run("solve", "--list", "--data", folder, "--json").rows
@@ -178,11 +178,11 @@ def test_a_plan_from_a_file_is_checked_then_run(folder: Path, tmp_path: Path) ->
 
 
 MISTAKES = [
-    (["solve"], "say what is to be solved"),
+    (["solve"], "name the task: "),
     (["solve", "x", "--tools", "calculater"], "did you mean 'calculator'?"),
-    (["solve", "x", "--save", "/nowhere/plan.json"], "there is no folder '/nowhere'; make it first"),
+    (["solve", "x", "--save", "/nowhere/plan.json"], "create the folder '/nowhere' first"),
     (["solve", "x", "--how", "react"], "react needs a model"),
-    (["solve", "x", "--approve"], "nobody is there to be asked"),
+    (["solve", "x", "--approve"], "run it in a terminal"),
     (["solve", "--resume", "nix"], "there is no memory in"),
 ]  # fmt: skip
 

@@ -67,7 +67,7 @@ def test_what_was_answered_before_a_model_failed_is_kept(door: FakeEndpoint, fil
     door.otherwise = fails_late
     failing = True
     done = run(*flags(door, file), "--arms", "whole")
-    assert done.code == 1 and "the same command goes on" in done.err
+    assert done.code == 1 and "the same command continues" in done.err
     failing, before = False, len(door.chats)
     assert run(*flags(door, file), "--arms", "whole").code == 0
     assert before < len(door.chats) <= before + 6

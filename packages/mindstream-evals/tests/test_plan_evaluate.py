@@ -56,7 +56,7 @@ def found(done: Done) -> dict[str, Any]:
 
 def test_ways_are_compared_with_what_they_took_and_nothing_is_asked_twice(door: FakeEndpoint, tmp_path: Path) -> None:
     door.otherwise = mind
-    assert "say --yes" in mistaken(evaluate(door, tmp_path, "--how", "rewoo", yes=False))
+    assert "needs --yes" in mistaken(evaluate(door, tmp_path, "--how", "rewoo", yes=False))
     planned = evaluate(door, tmp_path, "--how", "rewoo,react,direct", "--estimate", "--json").rows[0]
     assert not door.chats and planned["calls"] >= 3 * (2 + 2 + 1)
     row = found(evaluate(door, tmp_path, "--how", "rewoo,react,direct", "--json"))
@@ -97,7 +97,7 @@ def test_a_model_that_fails_or_a_limit_stops_it_and_the_same_command_goes_on(
     flags = ("--how", "rewoo,react", "--at-once", "1")
     door.will(*[Says("Plan: Look.\n#E1 = search_documents[Tornby Skarv lit in]")], Fails(401, "wrong key"))
     failed = evaluate(door, tmp_path, *flags)
-    assert failed.code == 1 and "wrong key" in failed.err and "the same command goes on" in failed.err
+    assert failed.code == 1 and "wrong key" in failed.err and "the same command continues" in failed.err
     stopped = evaluate(door, tmp_path, *flags, "--max-calls", "4")
     assert stopped.code == 1 and "were allowed are spent" in stopped.err
     row = found(evaluate(door, tmp_path, *flags, "--json"))
@@ -247,7 +247,7 @@ def test_a_model_that_fails_in_a_task_ends_the_evaluation_and_keeps_what_was_don
     begin_ray()
     door.otherwise = lambda asked: Fails(401, "wrong key") if len(door.chats) > 3 else mind(asked)
     failed = evaluate(door, tmp_path, "--how", "rewoo", "--at-once", "1", "--ray")
-    assert failed.code == 1 and "wrong key" in failed.err and "the same command goes on" in failed.err
+    assert failed.code == 1 and "wrong key" in failed.err and "the same command continues" in failed.err
     door.otherwise = mind
     stopped = evaluate(door, tmp_path, "--how", "rewoo", "--at-once", "1", "--ray", "--max-calls", "1")
     assert stopped.code == 1 and "what was allowed is spent" in stopped.err and len(door.chats) == 5

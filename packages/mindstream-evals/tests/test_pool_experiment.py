@@ -68,7 +68,7 @@ def test_what_a_task_answered_before_its_model_failed_is_kept(door: FakeEndpoint
     few = ("--agents", "limerick", "--tests", "2", "--form", "bare", "--studies", "shots", "--shots", "0,2")
     wanted = ("pool", "experiment", *few, "--models", f"{door.url}#any", "--scorer", "rules")
     failed = run(*wanted, "--out", tmp_path / "cells.jsonl", "--ray")
-    assert failed.code == 1 and "wrong key" in failed.err and "the same command goes on" in failed.err
+    assert failed.code == 1 and "wrong key" in failed.err and "the same command continues" in failed.err
     door.otherwise, asked = Says("A parrot was partial to tea."), len(door.chats)
     assert run(*wanted, "--out", tmp_path / "cells.jsonl").code == 0
     assert len(door.chats) == asked + 1, "of four answers three were kept"

@@ -123,7 +123,7 @@ def test_what_is_stopped_goes_on(flags: tuple[str, ...], sent: signal.Signals, t
         if code == 0:
             shutil.rmtree(into)
             code, err = stop(into, asked, sent)
-    assert code == 128 + sent and "the same command goes on" in err and "Traceback" not in err, err
+    assert code == 128 + sent and "the same command continues" in err and "Traceback" not in err, err
     assert run_here(*asked[: -len(flags) or None]).code == 0
     alone = tmp_path / "alone"
     assert run_here(*asked[:8], str(alone), "--workers", "1").code == 0

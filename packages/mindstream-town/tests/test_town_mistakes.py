@@ -54,7 +54,7 @@ def test_who_types_another_word_is_told_the_right_one(town: tuple[str | Path, ..
     assert f"mindstream town status --data {folder}" in mistaken(run("town", "status", folder))
     assert "TEXT is empty" in mistaken(run("town", "talk", "ada", " ", *town))
     assert "is not the name of a model" in mistaken(run("town", "run", "--model", "nosuch:foo", *town))
-    assert "a number is wanted" in mistaken(run("town", "run", "--days", "two", *town))
+    assert "a number is expected" in mistaken(run("town", "run", "--days", "two", *town))
     assert "rules answer everything" in run("town", "estimate", *town).out
     file = Path(folder).parent / "wrong.toml"
     file.write_text(HAMLET.replace("knows =", "know =", 1))

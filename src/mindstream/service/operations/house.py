@@ -355,7 +355,7 @@ class House:
             policy = await adopt_policy(store, name, self.clock.now(), policy_given(self.settings))
             memory = Memory(store, who.name, vectors, self.clock, strength=policy.laws)
             memory.vectors_of = of_another
-            memory.second = second_stage(policy.reranker, policy.reranked, self.models)
+            memory.second = second_stage(policy.reranker, policy.reranked, self.models if policy.reranker else None)
             memory = self._memories.setdefault(key, memory)
         self._memories.move_to_end(key)
         if len(self._memories) > MOST_MEMORIES:

@@ -18,6 +18,7 @@ from mindstream.service.operations.table import operation
 from mindstream.service.operations.who import NotFound, Who
 
 if TYPE_CHECKING:
+    from mindstream.life.ledger import Task
     from mindstream.life.state import LifeState
 
 
@@ -80,16 +81,18 @@ class Question(Reply):
 
 
 class Due(Reply):
-    """A standing order, and when it is due next."""
+    """A standing order, its number from 1 on, and when it is due next."""
 
     order: str
+    number: int
     at: Moment
 
 
 class LifeShape(Reply):
-    """How a life stands; `lived`: a process lives it now; `halted`: why nothing is done, "" where something is.
+    """How a life stands; `lived`: a process lives it now; `halted`: why nothing is done, "" if it is not halted.
 
-    `due`: when each standing order is due next.
+    `due`: when each standing order is due next. `unknown_orders`: why an order cannot be read, by its number.
+    `changed`: what the request changed: a task, the question that was answered, the call that was decided on.
     """
 
     goal: str
@@ -103,6 +106,8 @@ class LifeShape(Reply):
     leave_wanted: list[JsonValue]
     spent: JsonValue
     due: list[Due] = Field([])
+    unknown_orders: dict[int, str] = Field({})
+    changed: dict[str, JsonValue] = Field({})
 
 
 class Lived(Reply):
@@ -133,8 +138,7 @@ async def live(house: House, who: Who, ask: LiveRequest, one: Running) -> Lived:
     """Live it in this server, with the tools that the operator offers, until there is nothing left to do."""
     from mindstream.service.living import LifeSettings, open_life
 
-    memory = await house.memory(who)
-    await _state(memory)
+    memory = await _memory(house, who)
     policy = await house.policy(who)
     offered = house.offered
     tools = tuple(name for name in offered.tools if name != "recall")  # it has a tool of its own for that
@@ -163,8 +167,7 @@ async def say(house: House, who: Who, ask: SayRequest) -> LifeShape:
     """Say something to a life; it is remembered as said."""
     from mindstream.life import commands
 
-    memory = await house.memory(who)
-    await _state(memory)
+    memory = await _memory(house, who)
     await commands.say(memory, ask.text)
     return await _shape(house, memory)
 
@@ -174,10 +177,9 @@ async def answer(house: House, who: Who, ask: AnswerRequest) -> LifeShape:
     """Answer what it asks; also later, when it waits no longer."""
     from mindstream.life import commands
 
-    memory = await house.memory(who)
-    await _state(memory)
-    await commands.answer(memory, ask.text, ask.id, session="life")
-    return await _shape(house, memory)
+    memory = await _memory(house, who)
+    asked = await commands.answer(memory, ask.text, ask.id, session="life")
+    return await _shape(house, memory, changed={"id": asked.id, "tip": asked.tip})
 
 
 @operation("life.leave", "write", "POST /users/{user}/life/leave", cli="life allow")
@@ -185,10 +187,8 @@ async def leave(house: House, who: Who, ask: LeaveRequest) -> LifeShape:
     """Allow or refuse a call that changes something: this one, with these arguments."""
     from mindstream.life import commands
 
-    memory = await house.memory(who)
-    await _state(memory)
-    await commands.give_leave(memory, ask.yes, ask.id)
-    return await _shape(house, memory)
+    memory = await _memory(house, who)
+    return await _shape(house, memory, changed={"id": await commands.give_leave(memory, ask.yes, ask.id)})
 
 
 @operation("life.pause", "write", "POST /users/{user}/life/pause", cli="life pause")
@@ -196,10 +196,16 @@ async def pause(house: House, who: Who, ask: PauseRequest) -> LifeShape:
     """Pause it, let it go on, or stop it; it obeys before its next step, whoever lives it."""
     from mindstream.life import commands
 
-    memory = await house.memory(who)
-    await _state(memory)
+    memory = await _memory(house, who)
     await commands.order(memory, ask.order, ask.because)
     return await _shape(house, memory)
+
+
+async def _memory(house: House, who: Who) -> Memory:
+    """Return the memory of a user whose life has a goal."""
+    memory = await house.memory(who)
+    await _state(memory)
+    return memory
 
 
 async def _state(memory: Memory) -> LifeState:
@@ -207,13 +213,16 @@ async def _state(memory: Memory) -> LifeState:
 
     state = await read_state(memory)
     if not state.goal:
-        raise NotFound("nobody has given this user's life a goal yet: `life.goal` does")
+        raise NotFound('this user\'s life has no goal yet: `life.goal` gives it one, or `mindstream live --goal "…"`')
     return state
 
 
-async def _shape(house: House, memory: Memory, at: int | None = None) -> LifeShape:
+async def _shape(
+    house: House, memory: Memory, at: int | None = None, changed: dict[str, JsonValue] | None = None
+) -> LifeShape:
     from mindstream.life import opened
     from mindstream.life.state import read_state_at
+    from mindstream.life.waking import unknown_orders
 
     state, lived = await asyncio.gather(_state(memory), opened.is_lived(memory))
     state = state if at is None else await read_state_at(memory, at)
@@ -230,18 +239,24 @@ async def _shape(house: House, memory: Memory, at: int | None = None) -> LifeSha
         leave_wanted=[each.model_dump(mode="json") for each in state.wishes.values()],
         spent=state.spent.model_dump(mode="json"),
         due=_due(house, state),
-    )
+        unknown_orders=dict(unknown_orders(state.orders)),
+        changed=changed or {},
+    ).made_from(state)
 
 
 def _due(house: House, state: LifeState) -> list[Due]:
     """Return when standing orders are due next, in the operator's zone."""
-    from mindstream.life.schedule import read_order
+    from mindstream.life.waking import known_orders
 
     zone, now = house.usual_zone(), house.clock.now()
-    since = [state.beats.get(number, state.ordered) for number in range(len(state.orders))]
     return [
-        Due(order=text, at=read_order(text).next_after(max(now, last), zone))
-        for text, last in zip(state.orders, since, strict=True)
+        Due(
+            order=state.orders[number - 1],
+            number=number,
+            text=each.text,
+            at=each.next_after(max(now, state.beats.get(number, state.ordered)), zone),
+        )
+        for number, each in known_orders(state.orders)
     ]
 
 
@@ -268,8 +283,8 @@ async def add_task(house: House, who: Who, ask: AddTaskRequest) -> LifeShape:
     """Put a task into the ledger."""
     from mindstream.life import commands
 
-    await commands.add_task(await house.memory(who), ask.text)
-    return await status(house, who, LifeRequest(at=None))
+    memory = await _memory(house, who)
+    return await _changed(house, memory, await commands.add_task(memory, ask.text))
 
 
 @operation("life.drop_task", "write", "POST /users/{user}/life/tasks/{number}/drop", cli="life drop")
@@ -277,8 +292,8 @@ async def drop_task(house: House, who: Who, ask: TaskNumber) -> LifeShape:
     """Give a task up; it stays in the log."""
     from mindstream.life import commands
 
-    await commands.stop_task(await house.memory(who), ask.number)
-    return await status(house, who, LifeRequest(at=None))
+    memory = await _memory(house, who)
+    return await _changed(house, memory, await commands.stop_task(memory, ask.number))
 
 
 @operation("life.open_task", "write", "POST /users/{user}/life/tasks/{number}/open", cli="life open")
@@ -286,8 +301,8 @@ async def open_task(house: House, who: Who, ask: TaskNumber) -> LifeShape:
     """Let a task be worked on now: one that waits, is done, or was given up."""
     from mindstream.life import commands
 
-    await commands.open_task(await house.memory(who), ask.number)
-    return await status(house, who, LifeRequest(at=None))
+    memory = await _memory(house, who)
+    return await _changed(house, memory, await commands.open_task(memory, ask.number))
 
 
 @operation("life.move_task", "write", "POST /users/{user}/life/tasks/{number}/move", cli="life move")
@@ -295,5 +310,9 @@ async def move_task(house: House, who: Who, ask: MoveTaskRequest) -> LifeShape:
     """Have a task worked on before another."""
     from mindstream.life import commands
 
-    await commands.move_task(await house.memory(who), ask.number, ask.before)
-    return await status(house, who, LifeRequest(at=None))
+    memory = await _memory(house, who)
+    return await _changed(house, memory, await commands.move_task(memory, ask.number, ask.before))
+
+
+async def _changed(house: House, memory: Memory, task: Task) -> LifeShape:
+    return await _shape(house, memory, changed=task.model_dump(mode="json"))

@@ -191,7 +191,7 @@ async def cost(house: House, who: Who, ask: CostRequest) -> Cost:
         by={str(name): totals for name, totals in by.items()},
         days=days_of(found),
         limits=_limits(house, who),
-    )
+    ).made_from(found)
 
 
 @operation("log.calls", "read", "GET /users/{user}/calls")

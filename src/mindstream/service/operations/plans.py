@@ -218,7 +218,7 @@ async def _find(house: House, who: Who, run: str) -> RunCheckpoint:
 
     found = (await read_runs(await house.memory(who))).get(run)
     if found is None:
-        raise NotFound(f"there is no run {run!r} here")
+        raise NotFound(f"there is no run {run!r}; `plans.list` (`mindstream solve --list`) lists the runs")
     return found
 
 
@@ -348,7 +348,7 @@ def _show(house: House, who: Who, begun: RunCheckpoint) -> RunShape:
         at=begun.at,
         operation=going.id if going else "",
         spent=_spent(begun.spent),
-    )
+    ).made_from(begun)
 
 
 def _spent(spent: Spent) -> RunSpent:

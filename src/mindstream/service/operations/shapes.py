@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, Self, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, WithJsonSchema
 
 from mindstream.clock import EARLIEST, LATEST, Moment, moment, out_of_range
 from mindstream.errors import InputError
@@ -73,9 +73,20 @@ CallerName: TypeAlias = Annotated[str, CALLER]
 
 
 class Reply(BaseModel):
-    """The base of what is answered."""
+    """The base of all replies."""
 
     model_config = ConfigDict(frozen=True)
+    _local: Any = PrivateAttr(None)
+
+    @property
+    def local(self) -> Any:
+        """The object that the reply was made from, for callers in this process, as the command line; it is not sent."""
+        return self._local
+
+    def made_from(self, local: object) -> Self:
+        """Attach the object that the reply was made from (see `local`)."""
+        self._local = local
+        return self
 
 
 class NoQuestion(Ask):

@@ -12,7 +12,7 @@ from mindstream.memory.curation.curation import Drawn
 from mindstream.memory.fading import curve, rehearsals
 from mindstream.memory.lifecycle.sleep import DRAWN, PastNight, count_fading, read_nights
 from mindstream.memory.memory import Memory
-from mindstream.memory.store.record import FADING
+from mindstream.memory.store.record import FADING, Kind
 from mindstream.memory.store.store import read_all
 from mindstream.memory.store.validation import MAX_TEXT
 from mindstream.minds.calls import CallLog
@@ -20,7 +20,7 @@ from mindstream.models.rules import Rules
 from mindstream.reasoners.reflect.reflect import reflect as reflect_on
 from mindstream.service.operations.house import House
 from mindstream.service.operations.lasting import Running
-from mindstream.service.operations.memories.memory import ForgetResult, MemoryId, find, show_removal
+from mindstream.service.operations.memories.memory import ForgetResult, MemoryId, find, remove
 from mindstream.service.operations.memories.receipts import MemoryShape, show_memory
 from mindstream.service.operations.shapes import Ask, At, NoQuestion, Page, Reply, Until
 from mindstream.service.operations.table import operation, read_number, write_cursor
@@ -124,8 +124,13 @@ class NightList(Reply):
 
 
 class ForgetAboutRequest(Ask):
-    """What is to be forgotten: a subject, a session, a span of time; `dry_run` only says what would go."""
+    """What to forget: records by id, a subject, a session, a span of time; `kinds`: only records of these kinds.
 
+    `dry_run`: only return what would be deleted.
+    """
+
+    ids: list[str] = Field([], max_length=1_000)
+    kinds: list[Kind] = Field([])
     about: str = Field("", max_length=1_000)
     session: str = Field("", max_length=100)
     since: At | None = None
@@ -177,7 +182,7 @@ async def correct(house: House, who: Who, ask: CorrectRequest) -> Corrected:
         superseded=ask.id,
         drawn=[each.id for each in done.drawn],
         items=[item.text for item in done.items],
-    )
+    ).made_from(done)
 
 
 @operation("memory.strength", "read", "GET /users/{user}/memories/{id}/strength")
@@ -255,7 +260,8 @@ async def lineage(house: House, who: Who, ask: MemoryId) -> Lineage:
     """Return what a memory was drawn from, and what was drawn from it."""
     memory, now = await house.memory(who), house.clock.now()
     record = await find(memory, ask.id)
-    drawn = list({each.record.id: each for each in _flat(await memory.evidence_of(ask.id))}.values())[1:]
+    tree = await memory.evidence_of(ask.id)
+    drawn = list({each.record.id: each for each in _flat(tree)}.values())[1:]
     into = await _drawn_from(memory, ask.id)
     below = await memory.store.records(memory.key, into[:MOST_LINEAGE])
     return Lineage(
@@ -263,7 +269,7 @@ async def lineage(house: House, who: Who, ask: MemoryId) -> Lineage:
         from_=[show_memory(each.record, now) for each in drawn[:MOST_LINEAGE]],
         into=[show_memory(each, now) for each in below],
         cut=max(len(drawn), len(into)) > MOST_LINEAGE,
-    )
+    ).made_from(tree)
 
 
 def _flat(drawn: Drawn) -> list[Drawn]:
@@ -298,12 +304,10 @@ async def _drawn_from(memory: Memory, id_: str) -> list[str]:
 async def forget_about(house: House, who: Who, ask: ForgetAboutRequest) -> ForgetResult:
     """Forget for good what meets all that is named; unless `dry_run` is false, it is only said what would go."""
     memory = await house.memory(who)
-    removal = await memory.find_removal(about=ask.about, session=ask.session, since=ask.since, until=ask.until)
-    pending = False
-    if not ask.dry_run:
-        done = await memory.remove(removal, deed=house.deed(who, "forgot", memory.key))
-        pending = bool(done.pending)
-    return show_removal(removal, forgotten=not ask.dry_run, pending=pending)
+    removal = await memory.find_removal(
+        *ask.ids, about=ask.about, session=ask.session, since=ask.since, until=ask.until, kinds=ask.kinds
+    )
+    return await remove(house, who, removal, dry_run=ask.dry_run)
 
 
 @operation("memory.sleep", "write", "POST /users/{user}/memories/sleep", long=True, cli="memory sleep")

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from pydantic import Field, JsonValue
 
 from mindstream import intake
-from mindstream.memory.curation.forgetting import Removal
+from mindstream.memory.curation.forgetting import Forgotten, Removal
 from mindstream.memory.memory import Memory
-from mindstream.memory.store.record import Kind, Record
+from mindstream.memory.store.record import KINDS, Kind, Record
 from mindstream.memory.store.validation import MAX_TEXT
+from mindstream.service.memory import parse_kinds, read_slots
 from mindstream.service.operations.house import House
 from mindstream.service.operations.memories.receipts import MemoryShape, RecallResult, show_memory, show_recalled
 from mindstream.service.operations.shapes import Ask, At, Names, Page, Reply, Until
@@ -19,14 +20,15 @@ from mindstream.service.operations.who import NotFound, Who
 
 
 class RetainRequest(Ask):
-    """Something to be remembered; times are seconds since 1970, or ISO 8601 (UTC where it names no zone).
+    """A text to remember; times are seconds since 1970, or ISO 8601 (UTC if they name no zone).
 
-    It holds from `valid_from` (included) until `valid_until` (not included).
+    It holds from `valid_from` (included) until `valid_until` (not included). `by`: who said or noted it.
     """
 
     text: str = Field(min_length=1, max_length=MAX_TEXT)
     kind: Kind = "note"
     session: str = Field("", max_length=100)
+    by: str = Field("", max_length=100)
     importance: float | None = Field(None, ge=1, le=10)
     created: At | None = None
     valid_from: At | None = None
@@ -57,7 +59,7 @@ class RecallRequest(Ask):
     """
 
     query: str = Field(min_length=1, max_length=MAX_TEXT)
-    k: int = Field(10, ge=1, le=100)
+    k: int = Field(10, ge=1, le=1_000)
     kinds: list[Kind] | None = None
     since: At | None = None
     until: Until | None = None
@@ -98,10 +100,16 @@ class ForgetResult(Reply):
 
 
 class ListRequest(Page):
-    """A page of a memory, newest first; `kinds`: only these, one by one or with commas between."""
+    """A page of a memory, newest first; `kinds`: only these, one by one or with commas between.
 
+    `by_kind`: instead the current beliefs and plans (unless `kinds` are named), and the newest `limit` records of each
+    kind, the newest last; all on one page.
+    """
+
+    limit: int = Field(50, ge=1, le=1_000)
     kinds: Names = Field([])
     session: str = Field("", max_length=100)
+    by_kind: bool = False
 
 
 class MemoryList(Reply):
@@ -127,6 +135,7 @@ async def retain(house: House, who: Who, ask: RetainRequest) -> Retained:
     record = await memory.retain(
         taken_in.text,
         ask.kind,
+        by=ask.by,
         episode=ask.session,
         importance=ask.importance,
         created=ask.created,
@@ -135,7 +144,7 @@ async def retain(house: House, who: Who, ask: RetainRequest) -> Retained:
         keywords=intake.clean_within(ask.keywords),
         data=intake.clean_within(ask.data),
     )
-    return Retained(id=record.id, kind=record.kind, redacted=dict(taken_in.taken))
+    return Retained(id=record.id, kind=record.kind, redacted=dict(taken_in.taken)).made_from(record)
 
 
 @operation("memory.recall", "read", "POST /users/{user}/memories/recall", mcp="recall", cli="memory recall")
@@ -159,12 +168,12 @@ async def recall(house: House, who: Who, ask: RecallRequest) -> RecallResult:
 @operation("memory.list", "read", "GET /users/{user}/memories", mcp="list_memories", cli="memory list")
 async def list_memories(house: House, who: Who, ask: ListRequest) -> MemoryList:
     """List memories, newest first; superseded and faded ones too, each with its status."""
-    from mindstream.service.memory import parse_kinds
-
     memory = await house.memory(who)
-    kinds = parse_kinds(ask.kinds) if ask.kinds else None
+    kinds, now = parse_kinds(ask.kinds) if ask.kinds else None, house.clock.now()
+    if ask.by_kind:
+        return MemoryList(memories=[show_memory(each, now) for each in await _by_kind(memory, kinds, ask)], next="")
     columns = await memory.columns()
-    newest, found, now = len(columns) + 1, list[Record](), house.clock.now()
+    newest, found = len(columns) + 1, list[Record]()
     before = min(read_number(ask.cursor) or newest, newest)
     while before > 1 and len(found) < ask.limit:
         first = max(0, before - 1 - 4 * ask.limit)
@@ -179,6 +188,16 @@ async def list_memories(house: House, who: Who, ask: ListRequest) -> MemoryList:
     return MemoryList(
         memories=[show_memory(record, now) for record in found], next=write_cursor(str(before)) if before > 1 else ""
     )
+
+
+async def _by_kind(memory: Memory, kinds: Sequence[Kind] | None, ask: ListRequest) -> list[Record]:
+    """Return the current beliefs and plans, unless kinds are named, and the newest records of each kind."""
+    latest, now, found = memory.store.latest, memory.clock.now(), list[Record]()
+    if kinds is None:
+        found += await read_slots(memory.store, memory.key, now)
+    for kind in kinds or [each for each in KINDS if each not in ("belief", "plan")]:
+        found += await latest(memory.key, [kind], ask.limit, now=now, episode=ask.session or None)
+    return found
 
 
 @operation("memory.get", "read", "GET /users/{user}/memories/{id}", mcp="get_memory", cli="memory get")
@@ -200,12 +219,7 @@ async def forget(house: House, who: Who, ask: ForgetRequest) -> ForgetResult:
     """Forget a memory for good, with all that was drawn from it alone; `dry_run` only says what would go."""
     memory = await house.memory(who)
     await find(memory, ask.id)
-    removal = await memory.find_removal(ask.id)
-    pending = False
-    if not ask.dry_run:
-        done = await memory.remove(removal, deed=house.deed(who, "forgot", memory.key))
-        pending = bool(done.pending)
-    return show_removal(removal, forgotten=not ask.dry_run, pending=pending)
+    return await remove(house, who, await memory.find_removal(ask.id), dry_run=ask.dry_run)
 
 
 async def find(memory: Memory, id_: str) -> Record:
@@ -220,18 +234,22 @@ async def find(memory: Memory, id_: str) -> Record:
     return record
 
 
-def show_removal(removal: Removal, *, forgotten: bool, pending: bool = False) -> ForgetResult:
-    """Return what goes, or would go, by ids."""
+async def remove(house: House, who: Who, removal: Removal, *, dry_run: bool) -> ForgetResult:
+    """Delete what a removal names, unless it is a dry run; return what was or would be deleted, by ids."""
+    done = Forgotten()
+    if not dry_run:
+        memory = await house.memory(who)
+        done = await memory.remove(removal, deed=house.deed(who, "forgot", memory.key))
     return ForgetResult(
-        forgotten=forgotten,
+        forgotten=not dry_run,
         asked=_ids(removal.asked),
         drawn=_ids(removal.drawn),
         changed=_ids(removal.changed),
         items=[item.text for item in removal.items],
         left=list(removal.left),
         similar=_ids(removal.similar),
-        pending=pending,
-    )
+        pending=bool(done.pending),
+    ).made_from((removal, done))
 
 
 def _ids(records: Sequence[Record]) -> list[str]:

@@ -70,13 +70,15 @@ class RecallResult(Reply):
     """What a question brought up, best first.
 
     `certainty`: how sure it is that anything answers, 0 to 1; `low_confidence`: it is below 0.1. `without_vectors`: why
-    words alone were compared, of all records or of some; "" where vectors were, too.
+    words alone were compared, of all records or of some; "" where vectors were, too. `not_reranked`: why the reranker
+    did not rank; "" if it did, or if none is configured.
     """
 
     memories: list[RecalledMemory]
     certainty: float = Field(ge=0, le=1)
     low_confidence: bool = False
     without_vectors: str = ""
+    not_reranked: str = ""
 
 
 def show_memory(record: Record, now: Moment) -> MemoryShape:
@@ -109,7 +111,7 @@ def show_memory(record: Record, now: Moment) -> MemoryShape:
         seq=record.seq,
         keywords=list(record.keywords),
         data=dict(record.data),
-    )
+    ).made_from(record)
 
 
 def show_recalled(found: Recollection, now: Moment) -> RecallResult:
@@ -136,7 +138,8 @@ def show_recalled(found: Recollection, now: Moment) -> RecallResult:
         certainty=certainty,
         low_confidence=found.low_confidence,
         without_vectors=found.without_vectors,
-    )
+        not_reranked=found.not_reranked,
+    ).made_from(found)
 
 
 def _receipt(found: Recalled, rank: int, ranks: dict[str, int], now: Moment) -> Receipt:
