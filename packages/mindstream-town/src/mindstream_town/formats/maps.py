@@ -14,46 +14,15 @@ from mindstream_town.formats.matrix import (
     world_of_matrix,
     write_matrix,
 )
-from mindstream_town.formats.tiled import (
-    TiledMap,
-    matrix_of_tiled,
-    read_tiled_json,
-    read_tmx,
-    tiled_of_matrix,
-    write_tiled_json,
-    write_tmx,
-)
+from mindstream_town.formats.tiled import is_tiled, matrix_of_tiled, read_tiled, tiled_of_matrix, write_tiled
 from mindstream_town.world.tiles import TileWorld, build_tiles, check_size
 from mindstream_town.world.tree import ARENA, Address
 from mindstream_town.world.world import Spot
 
-JSON_ENDINGS = (".json", ".tmj")
 ASSETS = Path("static_dirs", "assets")
 """Where the authors' repository keeps its maps, beside its saved simulations."""
 NEAR = 4
 """So many folders up a map is looked for."""
-
-
-def read_tiled(path: Path) -> TiledMap:
-    """Read a Tiled map, by the ending of its name.
-
-    Raises:
-        InputError: another ending, or no map that can be read.
-    """
-    if path.suffix not in (".tmx", *JSON_ENDINGS):
-        raise InputError(f"{path}: a map of Tiled ends with .tmx, .json or .tmj")
-    return read_tmx(path) if path.suffix == ".tmx" else read_tiled_json(path)
-
-
-def write_tiled(map: TiledMap, path: Path) -> None:
-    """Write a Tiled map as a new file, by the ending of its name.
-
-    Raises:
-        InputError: another ending, or it cannot be written.
-    """
-    if path.suffix not in (".tmx", *JSON_ENDINGS):
-        raise InputError(f"{path}: a map of Tiled ends with .tmx, .json or .tmj")
-    (write_tmx if path.suffix == ".tmx" else write_tiled_json)(map, path)
 
 
 def load_matrix(path: Path, tables: Path | None = None) -> Matrix:
@@ -114,7 +83,7 @@ def save_map(world: TileWorld, path: Path) -> None:
         InputError: it is there already, or cannot be written.
     """
     matrix = matrix_of_world(world)
-    if path.suffix in (".tmx", *JSON_ENDINGS):
+    if is_tiled(path):
         write_tiled(tiled_of_matrix(matrix), path)
     else:
         write_matrix(matrix, path)
