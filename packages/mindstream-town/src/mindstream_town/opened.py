@@ -35,7 +35,7 @@ from mindstream_town.inspect.lookup import find_step
 from mindstream_town.inspect.time_words import format_time
 from mindstream_town.journal import TownState, journal, read_setting, read_town
 from mindstream_town.packs.find import find_pack
-from mindstream_town.profile import COMPAT, Profile
+from mindstream_town.profile import Profile
 from mindstream_town.residents.person import Person
 from mindstream_town.residents.places import words_of
 from mindstream_town.setting import Setting
@@ -56,20 +56,17 @@ WAITING = 8
 
 
 def read_profile(given: Iterable[str], without: Iterable[str]) -> Profile:
-    """Read constants as they are typed: `key=value`, or `compat` for the published code's; and what is left out.
+    """Read constants as typed, `key=value`, and the names of what is switched off.
 
     Raises:
         InputError: an unknown key or switch, or a value that cannot be.
     """
-    words = [word.strip() for word in given]
-    values: dict[str, object] = COMPAT.model_dump() if "compat" in words else {}
-    for word in words:
-        key, equals, value = word.partition("=")
-        if word == "compat":
-            continue
+    values: dict[str, object] = {}
+    for word in given:
+        key, equals, value = word.strip().partition("=")
         if not equals:
             raise InputError(f"a constant is set by KEY=VALUE, as in vision=4, not by {word!r:.99}")
-        values[_known(key.strip(), Profile.model_fields, "constant")] = value.strip()
+        values[_known(key.strip(), [*Profile.model_fields][:-1], "constant")] = value.strip()  # without `compat`
     for word in without:
         values[SWITCHES[_known(word.strip(), SWITCHES, "part of a resident")]] = False
     try:

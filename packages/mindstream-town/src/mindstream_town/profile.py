@@ -1,4 +1,4 @@
-"""The constants of a town: the intended behaviour by default, the published code's as `COMPAT`."""
+"""The constants of a town."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Profile(BaseModel):
             or as the `paper` does it, step by step. Without a model it says nothing.
         day_calls, day_tokens: in scenes, so many calls and tokens (in and out) of a resident's day are for its plan,
             its talks and its evening. When they are spent it meets nobody; what it does about dangers goes on.
-        compat: as the published code does it, where that is not what was meant (docs/town-inside.md lists where).
+        compat: has no effect; stored profiles contain it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -71,6 +71,3 @@ class Profile(BaseModel):
     def a_day(self) -> int:
         """How many steps a day has."""
         return 86_400 // self.step_s
-
-
-COMPAT = Profile(retention=8, recency=0.5, importance=2.0, relevance=3.0, recalled=30, talk_lines=16, compat=True)

@@ -10,7 +10,6 @@ from functools import cached_property
 from mindstream import chance
 from mindstream.clock import Moment
 from mindstream.text.words import terms
-from mindstream_town.compat import is_unseen_edge
 from mindstream_town.profile import Profile
 from mindstream_town.residents.person import Person
 from mindstream_town.world.rules import PlaceRules
@@ -118,11 +117,9 @@ class Setting:
         """
         found = self._near.get(spot)
         if found is None:
-            near = self.world.near(spot, self.profile.vision)
-            seen = {self.world.address_at(each) for each in near if not is_unseen_edge(self.world, each, self.profile)}
-            if not self.profile.compat:
-                here = self.world.address_at(spot).upto(ARENA)
-                seen = {each if each.is_within(here) else each.upto(2) for each in seen}
+            here = self.world.address_at(spot).upto(ARENA)
+            seen = {self.world.address_at(each) for each in self.world.near(spot, self.profile.vision)}
+            seen = {each if each.is_within(here) else each.upto(2) for each in seen}
             wider = {address.upto(level) for address in seen for level in (2, 3)}
             found = self._near[spot] = tuple(sorted(str(each) for each in seen | wider if each.level > 1))
         return found

@@ -77,7 +77,7 @@ app = group(
     TownGroup,
 )
 Seed = Annotated[int, flag("N", "Start of the random numbers; the same seed gives the same days.", "--seed")]
-PROFILE = "Change a constant, as vision=4; compat: behave as the published code; repeatable."
+PROFILE = "Change a constant, as vision=4; repeatable."
 ProfileOf = Annotated[list[str] | None, flag("KEY=VALUE", PROFILE, "--profile")]
 MODEL = "The model that thinks for the residents [rules]."
 ROLE = "Who thinks in one role: planner, decider, talker, reasoner, importance; repeatable."

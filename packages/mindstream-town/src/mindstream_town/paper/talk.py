@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mindstream.memory.store.record import Record, RecordDraft, normalised
-from mindstream_town.compat import talk_end
 from mindstream_town.events import Overheard, SpokenLine, Talked
 from mindstream_town.paper.plan import rewrite_day
 from mindstream_town.paper.prompts import Line, SayNext, SumUpRelation
@@ -23,6 +22,7 @@ from mindstream_town.residents.converse import (
     TO_TELL,
     can_be_told,
     is_busy,
+    talk_end,
 )
 from mindstream_town.residents.keep_talk import PROMISE, keep, meeting_places
 from mindstream_town.residents.person import KEY
@@ -89,7 +89,7 @@ async def converse(first: ResidentTurn, second: ResidentTurn) -> Talk:
     said = tuple(lines)
     passed = {id_ for line in said for id_ in line.told}
     talk = Talk((first.name, second.name), said, tuple(r for each in (one, two) for r in each.minds if r.id in passed))
-    until = talk_end(first.setting, first.step, [(line.by, line.text) for line in said])
+    until = talk_end(first, said)
     put_off = len({line.by for line in said if line.text}) < 2 or (manner in OFF and len(said) <= 2)
     for each, other in ((one, two), (two, one)):
         if put_off:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from mindstream.memory.lifecycle.importance import RateImportance
 from mindstream.memory.store.record import Kind, Record, RecordDraft, normalised
 from mindstream.reasoners.reflect.reflect import OWN
-from mindstream_town.compat import talk_end
 from mindstream_town.events import SpokenLine, Talked
 from mindstream_town.prompts.conduct import TakeFromTalk, Utter
 from mindstream_town.residents.keep_talk import PROMISE, keep, meeting_places
@@ -18,6 +18,8 @@ from mindstream_town.residents.shown import show
 from mindstream_town.residents.turn import ResidentTurn
 
 OF_OTHER, TO_TELL, PROMISES, APPOINTMENTS = 6, 24, 4, 6
+LETTERS_A_MINUTE = 240
+"""Speed of speech."""
 TELLABLE: tuple[Kind, ...] = ("note", "thought")
 """What is told: not what everybody can see, nor the lines of earlier talks, of which what matters was kept."""
 OF_PEOPLE: tuple[Kind, ...] = (*TELLABLE, "observation")
@@ -34,13 +36,19 @@ async def converse(first: ResidentTurn, second: ResidentTurn) -> None:
         lines.append(line)
         if ends and len(lines) > 1:
             break
-    until = talk_end(first.setting, first.step, [(line.by, line.text) for line in lines])
+    until = talk_end(first, lines)
     for one, other in ((first, second), (second, first)):
         passed = {id_ for line in lines for id_ in line.told if line.by == other.name}
         told = [record for record in minds[other.name] if record.id in passed]
         texts = {normalised(record.text) for record in told}
         known = tuple(record.id for record in minds[one.name] if normalised(record.text) in texts)
         await keep_said(one, other, tuple(lines), until, told, known)
+
+
+def talk_end(turn: ResidentTurn, lines: Sequence[SpokenLine]) -> int:
+    """Return the step at which a talk of these lines ends if it begins in this turn."""
+    minutes = math.ceil(sum(len(line.text) for line in lines) / LETTERS_A_MINUTE)
+    return turn.step + minutes * turn.profile.a_minute
 
 
 async def come_to_mind(speaker: ResidentTurn, other: ResidentTurn) -> list[Record]:

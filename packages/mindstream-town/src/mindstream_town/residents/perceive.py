@@ -8,7 +8,6 @@ from mindstream.memory.lifecycle.importance import RateImportance
 from mindstream.memory.store.record import RecordDraft, Triple
 from mindstream_town.events import Perceived
 from mindstream_town.residents.percept import Percept
-from mindstream_town.residents.person import IDLE
 from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.state import ResidentState
 
@@ -27,13 +26,7 @@ def is_undecided(state: ResidentState, percept: Percept) -> bool:
     It does so once; anew when the thing comes into another condition, when it needs the thing, and about a danger
     with each new act.
     """
-    if (
-        percept.who
-        or percept.passing
-        or percept.object == IDLE
-        or state.act is None
-        or state.act.sees_to == percept.place
-    ):
+    if percept.who or percept.passing or state.act is None or state.act.sees_to == percept.place:
         return False
     decided = state.considered.get(percept.place, -2)
     return decided <= percept.since or (
@@ -79,20 +72,10 @@ async def _importance(turn: ResidentTurn, new: Sequence[Percept]) -> list[float 
         return [DANGER if each.danger else PEOPLE if each.who else THING for each in new]
     if turn.is_paper():
         return [1.0 if each.passing else None for each in new]  # what a thing is while somebody uses it is mundane
-    return list(await _rate(turn, [each.text for each in new])) if new else []
-
-
-def _weigh(percepts: Sequence[Percept]) -> list[float]:
-    """Weigh what was seen by what it is: what people do, things that are not as they should be, dangers."""
-    return [DANGER if each.danger else PEOPLE if each.who else THING for each in percepts]
-
-
-async def _rate(turn: ResidentTurn, texts: Sequence[str]) -> list[float | None]:
-    """Rate what was seen; what is as it should be is mundane, and nobody is asked."""
-    odd = [text for text in texts if not text.endswith(f" is {IDLE}")]
-    rated = await turn.ask(RateImportance(who=turn.name, memories=tuple(odd))) if odd else None
-    ratings = dict(zip(odd, rated.ratings, strict=True)) if rated else {}
-    return [float(ratings.get(text, 1)) for text in texts]
+    if not new:
+        return []
+    rated = await turn.ask(RateImportance(who=turn.name, memories=tuple(each.text for each in new)))
+    return [float(each) for each in rated.ratings]
 
 
 def _keywords(percept: Percept) -> tuple[str, ...]:

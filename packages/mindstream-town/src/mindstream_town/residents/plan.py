@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from mindstream.errors import InputError
 from mindstream.memory.store.record import RecordDraft
-from mindstream_town.compat import act_end, renews_daily_goals
 from mindstream_town.events import Act, Acted, Block, DayPlanned, TasksPlanned
 from mindstream_town.prompts.plans import AT_HOME, GAP, BreakDown, DayPlan, PlanDay, PlanRest, Task, Usual, say_date
 from mindstream_town.residents.person import Appointment, appointment_of
@@ -115,14 +114,13 @@ async def plan_day(turn: ResidentTurn, day: int) -> None:
             text=text, kind="note", by=turn.name, importance=PLAN_IMPORTANCE, evidence=evidence, keywords=("plan",)
         )
     )
-    goals = broad if renews_daily_goals(turn.profile) or not turn.state.broad else turn.state.broad
     kept = [appointment_of(each.data) for each in records]
     blocks = blocks_of(turn, plan, [address for address, _ in known], kept, day)
     event = DayPlanned(
         step=turn.step,
         day=day,
         currently=plan.currently or turn.state.currently or turn.person.currently,
-        broad=goals,
+        broad=broad,
         blocks=blocks,
         records=tuple(each.id for each in written),
     )
@@ -385,7 +383,7 @@ def _fitted(tasks: Sequence[Task], minutes: int) -> list[Task]:
 
 def begin(turn: ResidentTurn, block: Block, because: str = "") -> None:
     """Let the resident begin what a block says, at its place, until the block ends."""
-    until = act_end(turn.setting, turn.setting.day(turn.step), block.end)
+    until = turn.setting.step_at(turn.setting.day(turn.step), block.end)
     spot = turn.state.spot(turn.step)
     place, path = block.place, walk_to(turn, block.place)
     act = Act(

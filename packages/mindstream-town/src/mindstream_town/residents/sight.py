@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from mindstream_town.compat import is_unseen_edge, sees_idle
 from mindstream_town.events import Act
 from mindstream_town.residents.occupancy import find_taken
 from mindstream_town.residents.percept import Percept
-from mindstream_town.residents.person import IDLE
 from mindstream_town.residents.turn import Resident
 from mindstream_town.setting import Setting
 from mindstream_town.state import ResidentState
@@ -22,15 +20,14 @@ def look(name: str, where: Whereabouts, residents: Mapping[str, Resident], step:
     if not profile.observes:
         return []
     around, odd = where.residents_around(name), where.odd_around(name)
-    if len(around) == 1 and not odd and not sees_idle(profile):
+    if len(around) == 1 and not odd:
         return []
     distance, vision = setting.world.distance, profile.vision
     seen = [
-        Percept(*_deed(residents[other].state, act, profile.compat), there, who=other, place=act.place)
+        Percept(*_deed(residents[other].state, act), there, who=other, place=act.place)
         for other in around  # in the same arena
         if other != name
         and distance(there := where.spots[other], spot) <= vision
-        and not is_unseen_edge(setting.world, there, profile)
         and (act := residents[other].state.act)
         and (act.why != "talk" or residents[other].state.partner)  # a talk that is over is nothing to see
     ]
@@ -38,10 +35,7 @@ def look(name: str, where: Whereabouts, residents: Mapping[str, Resident], step:
     if profile.lives == "paper":
         seen += _used_things(setting, spot, others, step)
     seen += [thing for place in odd if (thing := see_thing(setting, spot, place, where.conditions[place]))]
-    if sees_idle(profile):
-        seen += idle_things(setting, spot, where.conditions)
-    else:
-        seen += find_taken(setting, state, spot, others, step)
+    seen += find_taken(setting, state, spot, others, step)
     noticed = nearest(seen, spot, profile.attention)
     dangers = dangers_of(seen) if odd else []
     return [
@@ -69,9 +63,9 @@ def _used_things(setting: Setting, spot: Spot, others: Mapping[str, ResidentStat
     return used
 
 
-def _deed(state: ResidentState, act: Act, compat: bool) -> tuple[str, str, str]:
+def _deed(state: ResidentState, act: Act) -> tuple[str, str, str]:
     """Return what is seen of somebody: subject, predicate, object; a talk of two is one thing to see."""
-    if act.why != "talk" or compat or state.name < state.partner:
+    if act.why != "talk" or state.name < state.partner:
         return state.name, "is", act.what
     return state.partner, "is", f"talking with {state.name}"
 
@@ -90,11 +84,7 @@ def nearest(percepts: Sequence[Percept], spot: Spot, most: int) -> list[Percept]
 def is_in_sight(setting: Setting, spot: Spot, other: Spot) -> bool:
     """Tell whether what is at another spot is seen from a spot: it is in the same arena, and in the square box."""
     world = setting.world
-    return (
-        world.distance(other, spot) <= setting.profile.vision
-        and world.arena_of(spot) == world.arena_of(other)
-        and not is_unseen_edge(world, other, setting.profile)
-    )
+    return world.distance(other, spot) <= setting.profile.vision and world.arena_of(spot) == world.arena_of(other)
 
 
 def nearest_spot(setting: Setting, place: str, spot: Spot) -> Spot:
@@ -112,20 +102,6 @@ def see_thing(setting: Setting, spot: Spot, place: str, condition: Condition) ->
     has = text.partition(" ")[0].lower() in ("a", "an", "no", "two", "several")
     thing = f"the {place.rpartition(':')[2]}"
     return Percept(thing, "has" if has else "is", text, near, place=place, since=since, danger=danger)
-
-
-def idle_things(setting: Setting, spot: Spot, odd: Collection[str]) -> list[Percept]:
-    """Return the things in sight that are as they should be, each where it is nearest."""
-    world, found = setting.world, dict[int, Spot]()
-    for at, number in world.objects_in(world.arena_of(spot)):
-        if is_in_sight(setting, spot, at):
-            found[number] = min(found.get(number, at), at, key=lambda each: world.distance(each, spot))
-    places = {number: str(world.places[number]) for number in found}
-    return [
-        Percept(f"the {place.rpartition(':')[2]}", "is", IDLE, found[number], place=place)
-        for number, place in places.items()
-        if place not in odd
-    ]
 
 
 def dangers_of(percepts: Sequence[Percept]) -> list[Percept]:

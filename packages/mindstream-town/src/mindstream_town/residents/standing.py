@@ -22,7 +22,7 @@ def stand_at(turn: ResidentTurn, address: Address, nearest: Spot) -> Spot:
         nearest: of the spots of the place, the one to which the way is shortest.
     """
     world = turn.setting.world
-    if turn.profile.compat or is_home(turn.person, str(address)):
+    if is_home(turn.person, str(address)):
         return nearest
     taken = {each.spot for each in turn.percepts if each.who}
     sees = is_in_sight(turn.setting, turn.state.spot(turn.step), nearest)

@@ -22,7 +22,6 @@ from mindstream.models.prompt import Prompt
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.models.shorten import estimate_tokens
-from mindstream_town.compat import lookup_words
 from mindstream_town.events import Asked, Decided
 from mindstream_town.profile import Profile
 from mindstream_town.residents.percept import Percept
@@ -60,8 +59,7 @@ class Resident:
 
     def lives_in_scenes(self, profile: Profile) -> bool:
         """Tell whether a model plans its days, in scenes."""
-        in_scenes = profile.lives == "scenes" and profile.plans and not profile.compat
-        return in_scenes and self.models.of("planner").name != Rules.name
+        return profile.lives == "scenes" and profile.plans and self.models.of("planner").name != Rules.name
 
     def begin(self, now: Moment) -> None:
         """Begin a turn: nothing of what this process did before it, or of one that failed, counts in it."""
@@ -127,8 +125,7 @@ class ResidentTurn:
 
     def is_paper(self, role: str = "planner") -> bool:
         """Tell whether it lives step by step as in Park 2023, as far as a role goes: a model answers for it."""
-        profile = self.profile
-        return profile.lives == "paper" and not profile.compat and self.resident.models.of(role).name != Rules.name
+        return self.profile.lives == "paper" and self.resident.models.of(role).name != Rules.name
 
     @property
     def doing(self) -> str:
@@ -194,7 +191,7 @@ class ResidentTurn:
             found = await memory.recall(query, k or self.profile.recalled, kinds=kinds, touch=False)
             self._recalled[asked] = found
         found = self._recalled[asked]
-        if found.touch is not None and (touch or self.profile.compat):
+        if found.touch is not None and touch:
             memory.touch_later(found.touch)
         return found
 
@@ -205,9 +202,7 @@ class ResidentTurn:
         await self.resident.written()
         memory = self.resident.memory
         recaller = recaller_of(memory.store, memory.embedder)
-        return await recaller.about(
-            memory.key, lookup_words(words, self.profile), k, now=memory.clock.now(), kinds=kinds
-        )
+        return await recaller.about(memory.key, words, k, now=memory.clock.now(), kinds=kinds)
 
     async def recall_appointments(self) -> list[tuple[Record, Appointment]]:
         """Return what it remembers of what takes place and is not over, the newest first."""

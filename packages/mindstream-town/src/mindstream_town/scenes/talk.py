@@ -8,10 +8,9 @@ from itertools import zip_longest
 from typing import Literal
 
 from mindstream.memory.store.record import Record, RecordDraft, normalised
-from mindstream_town.compat import talk_end
 from mindstream_town.events import Block, Met, Perceived, SpokenLine, Talked
 from mindstream_town.prompts.conduct import Agreed, Learned, Taken
-from mindstream_town.residents.converse import OF_PEOPLE, TELLABLE, can_be_told
+from mindstream_town.residents.converse import OF_PEOPLE, TELLABLE, can_be_told, talk_end
 from mindstream_town.residents.keep_talk import IMPORTANCE, Kept, find_name, keep, meeting_places
 from mindstream_town.residents.perceive import PEOPLE
 from mindstream_town.residents.person import Appointment
@@ -72,7 +71,7 @@ async def converse_in_scene(first: ResidentTurn, second: ResidentTurn, near: Seq
     first.tokens, second.tokens = first.tokens - half, second.tokens + half
     talked = scene.talk and any(line.says.strip() for line in scene.lines)
     lines = _lines(scene, both, minds) if talked else ()
-    until = talk_end(first.setting, first.step, [(line.by, line.text) for line in lines])
+    until = talk_end(first, lines)
     for at, (one, other) in enumerate((both, (second, first))):
         await _keep(one, other, scene, lines, until, minds[1 - at], places, plans[at])
     for each in near:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
-from mindstream_town.compat import sees_idle
 from mindstream_town.events import Act, ObjectChanged
 from mindstream_town.setting import Setting
 from mindstream_town.world.routes import read_walk
@@ -125,7 +124,7 @@ class Whereabouts:
 
     def _mark_near(self, name: str) -> None:
         """Mark somebody who moved, and those who see it."""
-        if self._has_company(name) or sees_idle(self.setting.profile):
+        if self._has_company(name):
             distance, vision = self.setting.world.distance, self.setting.profile.vision
             self.marked.add(name)
             self.marked.update(
