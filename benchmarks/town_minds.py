@@ -23,7 +23,7 @@ from mindstream_town.residents.sight import is_in_sight, nearest
 from mindstream_town.saves.importing import KINDS
 from mindstream_town.setting import Setting
 from mindstream_town.state import ResidentState, applied
-from mindstream_town.world.world import Spot
+from mindstream_town.world.tree import Spot
 from numpy.typing import NDArray
 from town_recorded import Figure, Measure, Recorded, figure, nothing, stream_of, wait
 

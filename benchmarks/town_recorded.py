@@ -19,7 +19,7 @@ from mindstream_town.profile import Profile
 from mindstream_town.saves.importing import RECORDED_EMBEDDER, import_memory, setting_of_save
 from mindstream_town.setting import Setting
 from mindstream_town.world.tiles import TileWorld
-from mindstream_town.world.world import Spot
+from mindstream_town.world.tree import Spot
 from numpy.typing import NDArray
 
 from mindstream.clock import ManualClock

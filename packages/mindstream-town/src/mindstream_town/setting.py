@@ -13,8 +13,8 @@ from mindstream.text.words import terms
 from mindstream_town.profile import Profile
 from mindstream_town.residents.person import Person
 from mindstream_town.world.rules import PlaceRules
-from mindstream_town.world.tree import ARENA, OBJECT, Address, sector_of
-from mindstream_town.world.world import Conditions, Spot, Weather, World
+from mindstream_town.world.tree import ARENA, OBJECT, Address, Spot, sector_of
+from mindstream_town.world.world import Conditions, Weather, World
 
 START = datetime(2023, 2, 13, tzinfo=UTC).timestamp()
 """The morning on which the paper's town begins."""

@@ -19,7 +19,7 @@ from mindstream_town.world.graph import PlaceWorld, Road, build_places
 from mindstream_town.world.rules import Hours, PlaceRule, PlaceRules
 from mindstream_town.world.tiles import TileWorld
 from mindstream_town.world.tree import ARENA, Address, parse_address
-from mindstream_town.world.world import Conditions, Weather
+from mindstream_town.world.world import Conditions, Weather, World
 
 MOST = 64_000_000
 """So many bytes a packed map may have."""
@@ -66,14 +66,12 @@ def load_source(text: str, *, seed: int, profile: Profile, start: float) -> Sett
     return Setting(source["name"], world, named, PlaceRules(rules), profile, seed, start, conditions, weather)
 
 
-def _dump_world(world: Any) -> dict[str, Any]:
+def _dump_world(world: World) -> dict[str, Any]:
     if isinstance(world, PlaceWorld):
         return {
             "places": [str(place) for place in world.places],
             "roads": [[str(road.start), str(road.end), road.steps] for road in world.roads],
         }
-    if not isinstance(world, TileWorld):
-        raise InputError(f"a world of the kind {type(world).__name__} cannot be kept")
     return {
         "width": world.width,
         "height": world.height,
@@ -84,7 +82,7 @@ def _dump_world(world: Any) -> dict[str, Any]:
     }
 
 
-def _load_world(name: str, kept: Mapping[str, Any]) -> TileWorld | PlaceWorld:
+def _load_world(name: str, kept: Mapping[str, Any]) -> World:
     places = tuple(parse_address(place) for place in kept["places"])
     if "roads" in kept:
         roads = [Road(parse_address(a), parse_address(b), int(steps)) for a, b, steps in kept["roads"]]

@@ -33,7 +33,7 @@ from mindstream_town.events import (
     TasksPlanned,
 )
 from mindstream_town.profile import Profile
-from mindstream_town.world.world import Spot
+from mindstream_town.world.tree import Spot
 
 
 class Done(NamedTuple):

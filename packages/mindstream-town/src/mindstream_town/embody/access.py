@@ -9,8 +9,7 @@ from mindstream_town.inspect.lookup import find_place
 from mindstream_town.residents.person import Person
 from mindstream_town.residents.places import may_use, words_of
 from mindstream_town.world.tiles import TileWorld
-from mindstream_town.world.tree import ARENA, WORLD
-from mindstream_town.world.world import Spot
+from mindstream_town.world.tree import ARENA, WORLD, Spot
 
 
 def find_entrance(town: OpenTown, person: Person, typed: str) -> str:

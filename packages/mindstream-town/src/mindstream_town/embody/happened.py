@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict
 
@@ -82,22 +82,18 @@ class Happening(BaseModel):
 async def happenings(town: OpenTown, resident: Resident, since: int) -> AsyncIterator[Happening]:
     """Yield what somebody has lived through after a step, in order."""
     await resident.written()
-    setting, key, telling = town.setting, resident.memory.key, _Telling(resident.name)
+    setting, telling = town.setting, _Telling(resident.name)
     first = setting.moment(since)
-    async for row in read_log(town.store, key, kinds=TOLD):
-        told = list(telling.tell(row))
-        if row.at > first:
-            step = round((row.at - setting.start) / setting.profile.step_s)
-            time = setting.when(step).isoformat()
-            for each in told:
-                yield Happening(step=step, time=time, kind=each.kind, who=each.who, text=each.text, waited=each.waited)
+    async for row in read_log(town.store, resident.memory.key, kinds=TOLD):
+        step = round((row.at - setting.start) / setting.profile.step_s)
+        when = {"step": step, "time": setting.when(step).isoformat()}
+        for each in telling.tell(row):
+            if row.at > first:
+                yield Happening.model_validate(each | when)
 
 
-class _Told(NamedTuple):
-    kind: str
-    who: str = ""
-    text: str = ""
-    waited: bool = False
+def _told(kind: str, who: str = "", text: str = "", waited: bool = False) -> dict[str, object]:
+    return {"kind": kind, "who": who, "text": text, "waited": waited}
 
 
 class _Telling:
@@ -109,26 +105,26 @@ class _Telling:
         self._stood = -1
         """The step at which it last came to the end of what it did, and did nothing else."""
 
-    def tell(self, row: Logged) -> Iterator[_Told]:
+    def tell(self, row: Logged) -> Iterator[dict[str, object]]:
         """Yield what a row is to whose it is."""
         match row.event:
             case Perceived():
-                yield from (_Told("saw", subject, f"{subject} {verb} {what}") for subject, verb, what in row.event.seen)
+                yield from (_told("saw", subject, f"{subject} {verb} {what}") for subject, verb, what in row.event.seen)
             case Overheard() if row.event.said:
-                yield _Told("heard", row.event.speakers[0], row.event.said)
+                yield _told("heard", row.event.speakers[0], row.event.said)
             case Spoke() | Talked() | Declined():
                 yield from self._tell_talk(row.event)
             case TasksPlanned() if row.event.because:
                 planned = (f"{clock(each.start % DAY_MINUTES)} {each.what}" for each in row.event.blocks)
-                yield _Told("agreed", "", "; ".join(planned))
+                yield _told("agreed", "", "; ".join(planned))
             case Acted() if row.event.act.why in ("", "plan", "react"):
-                yield _Told("did", "", row.event.act.what)
+                yield _told("did", "", row.event.act.what)
             case Acted() if row.event.act.why == "wait":
                 self._stood = row.event.step
             case Released():
-                yield _Told("left", row.event.person)
+                yield _told("left", row.event.person)
 
-    def _tell_talk(self, event: Spoke | Talked | Declined) -> Iterator[_Told]:
+    def _tell_talk(self, event: Spoke | Talked | Declined) -> Iterator[dict[str, object]]:
         if isinstance(event, Spoke):
             self._told.append(event.line)
             yield self._line(event.line, event.partner)
@@ -136,10 +132,10 @@ class _Telling:
         before, self._told = self._told, []
         waited = self._stood == event.step and event.lines[-1].by != self.name
         if isinstance(event, Talked):
-            yield _Told("talked", event.partner, "", waited)
+            yield _told("talked", event.partner, "", waited)
             return
         yield from (self._line(line, event.partner) for line in event.lines if line not in before)
-        yield _Told("unanswered", event.by, event.partner, waited)
+        yield _told("unanswered", event.by, event.partner, waited)
 
-    def _line(self, line: SpokenLine, partner: str) -> _Told:
-        return _Told("said", partner, line.text) if line.by == self.name else _Told("heard", line.by, line.text)
+    def _line(self, line: SpokenLine, partner: str) -> dict[str, object]:
+        return _told("said", partner, line.text) if line.by == self.name else _told("heard", line.by, line.text)

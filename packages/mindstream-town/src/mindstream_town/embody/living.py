@@ -17,8 +17,7 @@ from mindstream_town.residents.turn import Resident, ResidentTurn
 from mindstream_town.setting import Setting
 from mindstream_town.state import ResidentState
 from mindstream_town.world.routes import write_walk
-from mindstream_town.world.tree import ARENA
-from mindstream_town.world.world import Spot
+from mindstream_town.world.tree import ARENA, Spot
 
 LONGEST_SAID = 600
 """So many characters are said at once."""

@@ -5,10 +5,11 @@ Each line is written when it is said. When the talk is over, all of it is kept b
 
 from __future__ import annotations
 
-from mindstream.memory.store.record import Record, RecordDraft, normalised
+from mindstream.memory.store.record import RecordDraft
 from mindstream_town.events import Declined, Overheard, Spoke, SpokenLine
 from mindstream_town.paper.prompts import ShouldAnswer
-from mindstream_town.residents.converse import OF_OTHER, OF_PEOPLE, come_to_mind, keep_said, say_line
+from mindstream_town.residents.converse import OF_OTHER, OF_PEOPLE, come_to_mind, keep_said, passed_on, say_line
+from mindstream_town.residents.plan import take_up
 from mindstream_town.residents.turn import ResidentTurn
 
 PATIENCE = 3
@@ -72,12 +73,16 @@ async def end_talk(turn: ResidentTurn, other: ResidentTurn) -> None:
         await _decline(turn, other, lines, by=silent[0])
         return
     for one, its in ((turn, other), (other, turn)):
-        passed = [id_ for line in lines for id_ in line.told if line.by == its.name]
-        told = await _records(its, passed)
-        texts = {normalised(each.text) for each in told}
+        await its.resident.written()
+        memory = its.resident.memory
+        theirs = await memory.store.records(
+            memory.key, list(dict.fromkeys(id_ for line in lines for id_ in line.told if line.by == its.name))
+        )
         mine = await one.recall(its.name, OF_OTHER, kinds=OF_PEOPLE, touch=False)
-        known = tuple(each.record.id for each in mine if normalised(each.record.text) in texts)
-        await keep_said(one, its, lines, one.step, told, known)
+        told, known = passed_on(lines, its.name, theirs, [each.record for each in mine])
+        _, agreed = await keep_said(one, its.name, lines, one.step, told, known)
+        for each in agreed:
+            take_up(one, each.appointment, each.text)
 
 
 def _write(turn: ResidentTurn, other: ResidentTurn, line: SpokenLine) -> None:
@@ -146,9 +151,3 @@ async def _decline(
         one.write(
             Declined(step=one.step, partner=its.name, by=by, lines=lines, records=ids, gathered=IMPORTANCE), records
         )
-
-
-async def _records(turn: ResidentTurn, ids: list[str]) -> list[Record]:
-    await turn.resident.written()
-    memory = turn.resident.memory
-    return await memory.store.records(memory.key, list(dict.fromkeys(ids)))

@@ -16,8 +16,7 @@ from mindstream_town.formats.matrix import (
 )
 from mindstream_town.formats.tiled import is_tiled, matrix_of_tiled, read_tiled, tiled_of_matrix, write_tiled
 from mindstream_town.world.tiles import TileWorld, build_tiles, check_size
-from mindstream_town.world.tree import ARENA, Address
-from mindstream_town.world.world import Spot
+from mindstream_town.world.tree import ARENA, Address, Spot
 
 ASSETS = Path("static_dirs", "assets")
 """Where the authors' repository keeps its maps, beside its saved simulations."""

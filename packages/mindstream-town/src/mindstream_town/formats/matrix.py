@@ -18,8 +18,7 @@ from pydantic import JsonValue
 from mindstream.errors import InputError
 from mindstream_town.formats.files import load_object, load_text, make_new_folder, write_text
 from mindstream_town.world.tiles import TileWorld, build_tiles, check_size
-from mindstream_town.world.tree import ALL, ARENA, OBJECT, SECTOR, Address
-from mindstream_town.world.world import Spot
+from mindstream_town.world.tree import ALL, ARENA, OBJECT, SECTOR, Address, Spot
 
 MAZES = ("collision", "sector", "arena", "game_object", "spawning_location")
 TABLES = ("world", "sector", "arena", "game_object", "spawning_location")

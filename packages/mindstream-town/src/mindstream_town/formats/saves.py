@@ -26,8 +26,7 @@ from mindstream.errors import InputError
 from mindstream_town.formats.files import expect_object, load_json, load_object, make_new_folder, parse_json, write_text
 from mindstream_town.formats.nodes import AssociativeMemory, plain_memory, read_memory
 from mindstream_town.formats.town_file import DATE, ClockText, DateText, Number, Whole, parse_as, parse_clock, to_plain
-from mindstream_town.world.tree import PlaceTree, parse_tree
-from mindstream_town.world.world import Spot
+from mindstream_town.world.tree import PlaceTree, Spot, parse_tree
 
 Tile = tuple[Whole, Whole]
 Triple = tuple[str | None, str | None, str | None]

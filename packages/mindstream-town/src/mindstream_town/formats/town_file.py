@@ -29,12 +29,12 @@ from mindstream.errors import InputError
 from mindstream_town.formats.files import expect_object, load_text
 from mindstream_town.formats.maps import Drawing, load_map, world_of_drawing
 from mindstream_town.residents.person import Appointment, DayItem, FirstMemory, Person, Relation
-from mindstream_town.world.graph import PlaceWorld, Road, build_places
+from mindstream_town.world.graph import Road, build_places
 from mindstream_town.world.hours import DAY_MINUTES, minute_of
 from mindstream_town.world.rules import PlaceRule, PlaceRules, parse_days, parse_hours
 from mindstream_town.world.tiles import TileWorld
-from mindstream_town.world.tree import OBJECT, SECTOR, Address, parse_address
-from mindstream_town.world.world import Conditions, Spot, Weather
+from mindstream_town.world.tree import OBJECT, SECTOR, Address, Spot, parse_address
+from mindstream_town.world.world import Conditions, Weather, World
 
 MOST_RESIDENTS, MOST_LINES = 10_000, 1_000
 ShortText = Annotated[str, Field(min_length=1, max_length=1_000)]
@@ -382,7 +382,7 @@ class TownFile:
 
     name: str
     start: datetime | None
-    world: TileWorld | PlaceWorld
+    world: World
     rules: PlaceRules
     residents: tuple[Person, ...]
     conditions: Conditions
@@ -531,7 +531,7 @@ def _is_extra(entry: Any, place: Place) -> bool:
     return isinstance(entry, dict) and len(place) == 3 and place[2] in entry and place[2] not in ("name", "age", "home")
 
 
-def _build_world(name: Address, tables: TownTables, folder: Path, faults: Faults) -> TileWorld | PlaceWorld:
+def _build_world(name: Address, tables: TownTables, folder: Path, faults: Faults) -> World:
     if (tables.map is not None) == bool(tables.roads):
         raise InputError("a town has either a [map] or [[roads]]")
     if tables.map is None:
@@ -584,7 +584,7 @@ def _beside(folder: Path, name: str) -> Path:
 
 
 def _rules(
-    name: Address, tables: list[PlaceTable], world: TileWorld | PlaceWorld, residents: Collection[str], faults: Faults
+    name: Address, tables: list[PlaceTable], world: World, residents: Collection[str], faults: Faults
 ) -> Mapping[Address, PlaceRule]:
     rules: dict[Address, PlaceRule] = {}
     for number, table in enumerate(tables, start=1):
@@ -612,7 +612,7 @@ def _rules(
 
 
 def _town_file_describe(
-    table: ResidentTable, name: Address, world: TileWorld | PlaceWorld, residents: Collection[str], faults: Faults
+    table: ResidentTable, name: Address, world: World, residents: Collection[str], faults: Faults
 ) -> Person | None:
     """Return a resident; None where that cannot be."""
     number = faults.numbers.get(table.name, 0)
@@ -677,7 +677,7 @@ def _town_file_describe(
     )
 
 
-def _bed(table: ResidentTable, home: Address, start: Address, world: TileWorld | PlaceWorld) -> str:
+def _bed(table: ResidentTable, home: Address, start: Address, world: World) -> str:
     """Return where a resident sleeps: as the file says; else where it stands first, if that is an object at home; else
     in an object that is called BED, in the room or in the house; "": nowhere.
     """
@@ -690,7 +690,7 @@ def _bed(table: ResidentTable, home: Address, start: Address, world: TileWorld |
     return str(near[0]) if near else ""
 
 
-def _day_item(table: DayTable, home: Address, world: TileWorld | PlaceWorld) -> DayItem:
+def _day_item(table: DayTable, home: Address, world: World) -> DayItem:
     try:
         start, end, on = minute_of(table.start), minute_of(table.end), sorted(parse_days(table.on))
         if start in (end, DAY_MINUTES):
@@ -701,9 +701,7 @@ def _day_item(table: DayTable, home: Address, world: TileWorld | PlaceWorld) -> 
     return DayItem(start=start, end=end, what=table.what, place=place, on=tuple(on), duty=table.duty)
 
 
-def _first_memory(
-    table: SeedTable, home: Address, world: TileWorld | PlaceWorld, residents: Collection[str]
-) -> FirstMemory:
+def _first_memory(table: SeedTable, home: Address, world: World, residents: Collection[str]) -> FirstMemory:
     """Return a memory, with its appointment where it tells of one."""
     begin, end, given = table.start, table.end, (table.what, table.start, table.end)
     if not any((*given, table.where, table.host, table.who)):
@@ -722,7 +720,7 @@ def _first_memory(
     return FirstMemory(text=table.text, weight=table.weight, appointment=agreed, secret=table.secret)
 
 
-def _find_place(text: str, home: Address, world: TileWorld | PlaceWorld, where: str) -> str:
+def _find_place(text: str, home: Address, world: World, where: str) -> str:
     """Read an address; what begins with no place of the town is looked for at home, in the room and in the house."""
     town = Address((home.names[0],))
     address = _address(town, text, where)
@@ -735,13 +733,13 @@ def _find_place(text: str, home: Address, world: TileWorld | PlaceWorld, where: 
     raise InputError(f"{where}: nobody can stand at {text!r}")
 
 
-def _first_spot(world: TileWorld | PlaceWorld, spots: tuple[Spot, ...]) -> Spot:
+def _first_spot(world: World, spots: tuple[Spot, ...]) -> Spot:
     """Return the first spot that is a spawn point, else the first."""
     spawns = world.spawns if isinstance(world, TileWorld) else {}
     return next((spot for spot in spots if spot in spawns), spots[0])
 
 
-def _check_ways(world: TileWorld | PlaceWorld, residents: tuple[Person, ...]) -> None:
+def _check_ways(world: World, residents: tuple[Person, ...]) -> None:
     """Refuse a town where somebody cannot reach a place that has been given a name."""
     placed = [(each, each.start) for each in residents if each.start is not None]
     if not placed:

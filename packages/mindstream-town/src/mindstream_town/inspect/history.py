@@ -20,8 +20,7 @@ from mindstream_town.journal import is_of_town, read_setting, resident_of, rows_
 from mindstream_town.setting import Setting
 from mindstream_town.state import ResidentState, applied
 from mindstream_town.town import Town
-from mindstream_town.world.tree import Address
-from mindstream_town.world.world import Spot
+from mindstream_town.world.tree import Address, Spot
 
 E = TypeVar("E", bound=Event)
 Source = AnyStore | Town

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from mindstream import chance
 from mindstream_town.world.tiles import TileWorld
-from mindstream_town.world.tree import ARENA, OBJECT, SECTOR, Address
-from mindstream_town.world.world import Spot
+from mindstream_town.world.tree import ARENA, OBJECT, SECTOR, Address, Spot
 
 FLOORS = (
     ("green", ("park", "garden", "yard", "meadow", "field", "orchard")),

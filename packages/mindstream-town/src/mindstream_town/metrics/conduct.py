@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from mindstream_town.events import Acted, Talked
 from mindstream_town.inspect.history import History
 from mindstream_town.world.routes import read_walk
-from mindstream_town.world.tree import ARENA, SECTOR
-from mindstream_town.world.world import Spot
+from mindstream_town.world.tree import ARENA, SECTOR, Spot
 
 
 @dataclass(frozen=True)

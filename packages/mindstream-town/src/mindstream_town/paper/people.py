@@ -10,7 +10,7 @@ from mindstream.memory.store.store import Revision
 from mindstream_town.events import Act, ActFinished, Block, IdentityRenewed, MemoriesRated, TasksPlanned
 from mindstream_town.paper.prompts import AVOID, GO_ALONG, TALK, WAIT, MeetPerson, RenewIdentity
 from mindstream_town.prompts.plans import Place
-from mindstream_town.residents.converse import OF_OTHER, OF_PEOPLE, TELLABLE, TO_TELL, can_be_told
+from mindstream_town.residents.converse import OF_OTHER, OF_PEOPLE, can_begin_talk, untold_news
 from mindstream_town.residents.percept import Percept
 from mindstream_town.residents.places import known_places, may_use, things_around
 from mindstream_town.residents.plan import begin
@@ -173,7 +173,7 @@ async def react_to_people(turn: ResidentTurn, new: Sequence[Percept], others: Ma
     waited_for = act.sees_to if act is not None and act.why == "wait" and turn.step >= act.until else ""
     names = dict.fromkeys([*([waited_for] if waited_for in others else []), *(each.who for each in new if each.who)])
     for name in names:
-        if _is_out_of_question(turn, others[name], name == waited_for):
+        if not can_begin_talk(turn, others[name], has_waited=name == waited_for):
             continue
         match await _choose(turn, others[name]):
             case "talk":
@@ -192,31 +192,11 @@ async def react_to_people(turn: ResidentTurn, new: Sequence[Percept], others: Ma
                 pass
 
 
-def _is_out_of_question(turn: ResidentTurn, other: ResidentState, waited: bool) -> bool:
-    state, step = turn.state, turn.step
-    return (
-        not turn.profile.talks
-        or state.asleep
-        or other.asleep
-        or other.act is None
-        or state.act is None
-        or other.is_talking(step)
-        or (state.rested.get(other.name, 0) > step and not waited)
-        or other.rested.get(turn.name, 0) > step
-        or "react" in (state.act.why, other.act.why)
-    )
-
-
 async def _choose(turn: ResidentTurn, other: ResidentState) -> str:
     assert turn.state.act is not None and other.act is not None
     about = await turn.recall_about([other.name], OF_OTHER)
     recalled = await turn.recall(other.name, OF_OTHER, kinds=OF_PEOPLE, touch=False)
-    shared = turn.state.shared.get(other.name, frozenset())
-    at_heart = [
-        each.record
-        for each in await turn.recall(turn.at_heart, TO_TELL, kinds=TELLABLE, touch=False)
-        if each.record.id not in shared and can_be_told(each.record)
-    ]
+    at_heart = await untold_news(turn, other.name)
     if turn.relation(other.name):  # who one is, acquaintances know
         unsaid = set(turn.beyond_identity(at_heart))
         at_heart = [each for each in at_heart if each.text in unsaid]

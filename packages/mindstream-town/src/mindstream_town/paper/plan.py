@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from mindstream.memory.store.record import Kind, Record, RecordDraft
+from mindstream.memory.store.record import Kind, Record
 from mindstream_town.events import Block, DayPlanned, TasksPlanned
 from mindstream_town.paper.people import (
     descend,
@@ -30,11 +30,10 @@ from mindstream_town.paper.prompts import (
 )
 from mindstream_town.prompts.context import Memory
 from mindstream_town.prompts.plans import DayPlan, Item, say_date
-from mindstream_town.residents.keep_talk import Kept
+from mindstream_town.residents.keep_talk import Agreement
 from mindstream_town.residents.person import Appointment, appointment_of
 from mindstream_town.residents.places import is_let_in, words_of
 from mindstream_town.residents.plan import (
-    PLAN_IMPORTANCE,
     begin,
     blocks_of,
     day_of,
@@ -42,6 +41,7 @@ from mindstream_town.residents.plan import (
     is_right_again,
     leave_it,
     minutes_between,
+    plan_note,
     take_up,
     usual_day,
 )
@@ -118,12 +118,7 @@ async def plan_strokes(turn: ResidentTurn, day: int) -> None:
         )
     )
     broad = tuple(f"{stroke.start} {stroke.what}" for stroke in plan.strokes)
-    text = f"{turn.name}'s plan for {said}: {'; '.join(broad)}."
-    evidence = tuple(each.id for each in records)
-    note = RecordDraft(
-        text=text, kind="note", by=turn.name, importance=PLAN_IMPORTANCE, evidence=evidence, keywords=("plan",)
-    )
-    written = await turn.build(note)
+    written = await plan_note(turn, said, broad, records)
     kept = [appointment_of(each.data) for each in records]
     event = DayPlanned(
         step=turn.step,
@@ -315,10 +310,10 @@ def surroundings_of(turn: ResidentTurn, *, of_day: bool = False) -> str:
     return f"{lives} Weather: {weather_on(turn.setting, turn.step)}{light}."
 
 
-async def rewrite_day(turn: ResidentTurn, kept: Sequence[Kept]) -> None:
+async def rewrite_day(turn: ResidentTurn, kept: Sequence[Agreement]) -> None:
     """Write the rest of the day anew, in one call, where something was agreed on for it; what was agreed on stands."""
-    agreed = [each for each in kept if each.appointment and is_ahead_today(turn, each.appointment)]
-    appointments = [each.appointment for each in agreed if each.appointment]
+    agreed = [each for each in kept if is_ahead_today(turn, each.appointment)]
+    appointments = [each.appointment for each in agreed]
     if not agreed:
         return
     minute = turn.setting.minute(turn.step)
@@ -334,7 +329,6 @@ async def rewrite_day(turn: ResidentTurn, kept: Sequence[Kept]) -> None:
             agreed=tuple(
                 Memory(text=each.text, appointment=each.appointment, where=words_of(each.appointment.place))
                 for each in agreed
-                if each.appointment
             ),
             plan=tuple(f"{clock(b.start)}-{clock(b.end)} {b.what} ({path_of(b.place)})" for b in rest),
             places=lines,

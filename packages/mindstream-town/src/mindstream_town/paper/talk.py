@@ -12,7 +12,6 @@ from mindstream.memory.store.record import Record, RecordDraft, normalised
 from mindstream_town.events import Overheard, SpokenLine, Talked
 from mindstream_town.paper.plan import rewrite_day
 from mindstream_town.paper.prompts import Line, SayNext, SumUpRelation
-from mindstream_town.prompts.conduct import TakeFromTalk
 from mindstream_town.residents.converse import (
     APPOINTMENTS,
     OF_OTHER,
@@ -21,12 +20,12 @@ from mindstream_town.residents.converse import (
     TELLABLE,
     TO_TELL,
     can_be_told,
-    is_busy,
+    keep_said,
+    passed_on,
     talk_end,
 )
-from mindstream_town.residents.keep_talk import PROMISE, keep, meeting_places
+from mindstream_town.residents.keep_talk import PROMISE
 from mindstream_town.residents.person import KEY
-from mindstream_town.residents.places import words_of
 from mindstream_town.residents.shown import show
 from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.world.hours import clock
@@ -170,72 +169,11 @@ async def _keep_refusal(speaker: Speaker, lines: tuple[SpokenLine, ...], until: 
 
 
 async def _keep(speaker: Speaker, other: Speaker, lines: tuple[SpokenLine, ...], until: int) -> str:
-    """Write what was said into one's stream and what was learned by it; rewrite the day for what was agreed on for it.
-
-    Returns:
-        What it was about.
-    """
-    one, name = speaker.turn, speaker.other
-    passed = {id_ for line in lines if line.by == name for id_ in line.told}
-    told = [record for record in other.minds if record.id in passed]
-    texts = {normalised(record.text) for record in told}
-    known = tuple(record.id for record in speaker.minds if normalised(record.text) in texts)
-    places = meeting_places(one, name)
-    taken = await one.ask(
-        TakeFromTalk(
-            who=one.name,
-            other=name,
-            date=one.date,
-            lines=tuple(f"{line.by}: {line.text}" for line in lines),
-            identity=one.identity,
-            told=show(told),
-            places=tuple(map(words_of, places)),
-            day=one.state.broad,
-            busy=tuple(number for number, record in enumerate(told, 1) if is_busy(one, record)),
-        )
-    )
-    keywords, episode = (name.lower(),), f"talk {one.step} {min(one.name, name)}"
-    spoken = await one.build(
-        *(
-            RecordDraft(
-                text=line.text,
-                kind="chat",
-                by=line.by,
-                episode=episode,
-                keywords=keywords,
-                data={"to": name if line.by == one.name else one.name, "told": list(line.told)},
-            )
-            for line in lines
-        )
-    )
-    evidence = tuple(each.id for each in spoken)
-    kept = keep(one, name, taken, told, places, [at for _, at in await one.recall_appointments()])
-    await one.resident.written()
-    same = await one.resident.memory.find_same("thought", [each.text for each in kept])
-    learned = {normalised(each.text): each.as_thought(one, name, evidence) for each in reversed(kept)}
-    met = RecordDraft(
-        text=f"{one.name} talked with {name} about {taken.about}",
-        kind="observation",
-        by=one.name,
-        evidence=evidence,
-        keywords=keywords,
-    )
-    thoughts = (learned[words] for words in reversed(learned) if words not in same)
-    (of_talk,) = await one.build(met)
-    records = (*spoken, of_talk, *await one.build(*thoughts))
-    event = Talked(
-        step=one.step,
-        partner=name,
-        lines=lines,
-        until=until,
-        records=tuple(record.id for record in records),
-        known=tuple(dict.fromkeys((*known, *(record.id for record in same.values())))),
-        unrated=(of_talk.id,),
-    )
-    one.write(event, records)
-    agreed = [each for each in kept if each.appointment and each.comes]
-    await rewrite_day(one, agreed)
-    return taken.about
+    """Write a talk into a speaker's stream, rewrite the day for what was agreed on, and return what it was about."""
+    told, known = passed_on(lines, speaker.other, other.minds, speaker.minds)
+    about, agreed = await keep_said(speaker.turn, speaker.other, lines, until, told, known, rates=False)
+    await rewrite_day(speaker.turn, agreed)
+    return about
 
 
 async def overhear(turn: ResidentTurn, talk: Talk) -> None:

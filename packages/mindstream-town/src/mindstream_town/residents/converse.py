@@ -1,4 +1,4 @@
-"""Two residents talk: line by line from what each remembers, and each keeps what it was about (Park 2023, 4.3.2)."""
+"""A talk between two residents, line by line, and what each of them remembers of it (Park 2023, 4.3.2)."""
 
 from __future__ import annotations
 
@@ -10,23 +10,25 @@ from mindstream.memory.store.record import Kind, Record, RecordDraft, normalised
 from mindstream.reasoners.reflect.reflect import OWN
 from mindstream_town.events import SpokenLine, Talked
 from mindstream_town.prompts.conduct import TakeFromTalk, Utter
-from mindstream_town.residents.keep_talk import PROMISE, keep, meeting_places
+from mindstream_town.residents.keep_talk import PROMISE, Agreement, keep, meeting_places
 from mindstream_town.residents.person import appointment_of
 from mindstream_town.residents.places import words_of
 from mindstream_town.residents.plan import take_up
 from mindstream_town.residents.shown import show
 from mindstream_town.residents.turn import ResidentTurn
+from mindstream_town.state import ResidentState
 
 OF_OTHER, TO_TELL, PROMISES, APPOINTMENTS = 6, 24, 4, 6
 LETTERS_A_MINUTE = 240
 """Speed of speech."""
 TELLABLE: tuple[Kind, ...] = ("note", "thought")
-"""What is told: not what everybody can see, nor the lines of earlier talks, of which what matters was kept."""
+"""Kinds of memories that residents pass on: not observations, which all can make, and not earlier talks, whose notes
+count."""
 OF_PEOPLE: tuple[Kind, ...] = (*TELLABLE, "observation")
 
 
 async def converse(first: ResidentTurn, second: ResidentTurn) -> None:
-    """Let two talk; what is said and kept is written in both turns."""
+    """Run a talk between two residents and write it in both turns."""
     lines: list[SpokenLine] = []
     most = first.profile.talk_lines
     minds = {turn.name: await come_to_mind(turn, other) for turn, other in ((first, second), (second, first))}
@@ -38,11 +40,42 @@ async def converse(first: ResidentTurn, second: ResidentTurn) -> None:
             break
     until = talk_end(first, lines)
     for one, other in ((first, second), (second, first)):
-        passed = {id_ for line in lines for id_ in line.told if line.by == other.name}
-        told = [record for record in minds[other.name] if record.id in passed]
-        texts = {normalised(record.text) for record in told}
-        known = tuple(record.id for record in minds[one.name] if normalised(record.text) in texts)
-        await keep_said(one, other, tuple(lines), until, told, known)
+        told, known = passed_on(lines, other.name, minds[other.name], minds[one.name])
+        _, agreed = await keep_said(one, other.name, tuple(lines), until, told, known)
+        for each in agreed:
+            take_up(one, each.appointment, each.text)
+
+
+def passed_on(
+    lines: Sequence[SpokenLine], by: str, theirs: Sequence[Record], own: Sequence[Record]
+) -> tuple[list[Record], tuple[str, ...]]:
+    """Return the memories that a speaker passed on, and the ids of the hearer's memories that say the same.
+
+    Args:
+        theirs: memories of the speaker. own: memories of the hearer.
+    """
+    passed = {id_ for line in lines for id_ in line.told if line.by == by}
+    told = [record for record in theirs if record.id in passed]
+    texts = {normalised(record.text) for record in told}
+    return told, tuple(record.id for record in own if normalised(record.text) in texts)
+
+
+def spoken_drafts(
+    one: str, other: str, step: int, lines: Sequence[SpokenLine], importance: float | None
+) -> list[RecordDraft]:
+    """Return the lines of a talk as one of the two speakers remembers them."""
+    return [
+        RecordDraft(
+            text=line.text,
+            kind="chat",
+            by=line.by,
+            episode=f"talk {step} {min(one, other)}",
+            importance=importance,
+            keywords=(other.lower(),),
+            data={"to": other if line.by == one else one, "told": list(line.told)},
+        )
+        for line in lines
+    ]
 
 
 def talk_end(turn: ResidentTurn, lines: Sequence[SpokenLine]) -> int:
@@ -52,8 +85,7 @@ def talk_end(turn: ResidentTurn, lines: Sequence[SpokenLine]) -> int:
 
 
 async def come_to_mind(speaker: ResidentTurn, other: ResidentTurn) -> list[Record]:
-    """Return what a speaker remembers of the other, what its own days bring up, what it has promised, and what takes
-    place."""
+    """Return the memories for a talk: about the other, about the speaker's own days, promises, and appointments."""
     found = [
         *await speaker.recall(other.name, OF_OTHER, kinds=OF_PEOPLE),
         *await speaker.recall(speaker.at_heart, TO_TELL, kinds=TELLABLE),
@@ -63,8 +95,29 @@ async def come_to_mind(speaker: ResidentTurn, other: ResidentTurn) -> list[Recor
     return list({record.id: record for record in records if can_be_told(record)}.values())
 
 
+async def untold_news(turn: ResidentTurn, other: str) -> list[Record]:
+    """Return what matters to a resident and has not been told to another yet."""
+    shared = turn.state.shared.get(other, frozenset())
+    found = await turn.recall(turn.at_heart, TO_TELL, kinds=TELLABLE, touch=False)
+    return [each.record for each in found if each.record.id not in shared and can_be_told(each.record)]
+
+
+def can_begin_talk(turn: ResidentTurn, other: ResidentState, *, has_waited: bool = False) -> bool:
+    """Return whether two residents in sight of each other could talk; `has_waited`: the first has waited for this."""
+    state, step = turn.state, turn.step
+    return (
+        turn.profile.talks
+        and not (state.asleep or other.asleep or other.is_talking(step))
+        and state.act is not None
+        and other.act is not None
+        and (has_waited or state.rested.get(other.name, 0) <= step)
+        and other.rested.get(turn.name, 0) <= step
+        and "react" not in (state.act.why, other.act.why)
+    )
+
+
 def can_be_told(record: Record) -> bool:
-    """Tell whether a memory is for others: no secret, not who one is, what one thinks of oneself, or a plan."""
+    """Return whether a memory may be told to others: no secret, description, thought about oneself or plan."""
     return not {"background", "secret", OWN} & record.data.keys() and "plan" not in record.keywords
 
 
@@ -92,79 +145,70 @@ async def say_line(
     return SpokenLine(by=speaker.name, text=reply.text.strip(), told=told), reply.ends
 
 
-def is_busy(turn: ResidentTurn, record: Record) -> bool:
-    """Tell whether somebody has a duty at the hours of what a record tells of."""
+def _is_busy(turn: ResidentTurn, record: Record) -> bool:
+    """Return whether the resident has a duty at the time of a record's appointment."""
     at = appointment_of(record.data)
     return at is not None and turn.person.is_on_duty(at)
 
 
 async def keep_said(
     one: ResidentTurn,
-    other: ResidentTurn,
+    other: str,
     lines: tuple[SpokenLine, ...],
     until: int,
     told: Sequence[Record],
     known: tuple[str, ...],
-) -> None:
-    """Write what was said into one's stream, what was learned by it, and what it means for one's plans.
+    *,
+    rates: bool = True,
+) -> tuple[str, list[Agreement]]:
+    """Write a talk and what was learned in it into a resident's stream.
 
     Args:
-        told: the other's memories that it has passed on.
-        known: ids of what one remembers and has just been told: the other knows it, too.
+        told: memories that the other passed on.
+        known: ids of the resident's memories that the other repeated, and so knows, too.
+        rates: rate the importance of the talk now; False: later, together with other memories.
+
+    Returns:
+        What the talk was about, and the appointments that the resident has agreed to.
     """
-    said = tuple(f"{line.by}: {line.text}" for line in lines)
-    places = meeting_places(one, other.name)
+    places = meeting_places(one, other)
     taken = await one.ask(
         TakeFromTalk(
             who=one.name,
-            other=other.name,
+            other=other,
             date=one.date,
-            lines=said,
+            lines=tuple(f"{line.by}: {line.text}" for line in lines),
             identity=one.identity,
             told=show(told),
             places=tuple(map(words_of, places)),
             day=one.state.broad,
-            busy=tuple(number for number, record in enumerate(told, 1) if is_busy(one, record)),
+            busy=tuple(number for number, record in enumerate(told, 1) if _is_busy(one, record)),
         )
     )
-    about = f"{one.name} talked with {other.name} about {taken.about}"
-    rated = await one.ask(RateImportance(who=one.name, memories=(about,)))
-    importance, keywords = float(rated.ratings[0]), (other.name.lower(),)
-    episode = f"talk {one.step} {min(one.name, other.name)}"
-    spoken = await one.build(
-        *(
-            RecordDraft(
-                text=line.text,
-                kind="chat",
-                by=line.by,
-                episode=episode,
-                importance=importance,
-                keywords=keywords,
-                data={"to": other.name if line.by == one.name else one.name, "told": list(line.told)},
-            )
-            for line in lines
-        )
-    )
+    about, importance = f"{one.name} talked with {other} about {taken.about}", None
+    if rates:
+        rated = await one.ask(RateImportance(who=one.name, memories=(about,)))
+        importance = float(rated.ratings[0])
+    spoken = await one.build(*spoken_drafts(one.name, other, one.step, lines, importance))
     evidence = tuple(each.id for each in spoken)
-    kept = keep(one, other.name, taken, told, places, [at for _, at in await one.recall_appointments()])
+    kept = keep(one, other, taken, told, places, [at for _, at in await one.recall_appointments()])
     await one.resident.written()
     same = await one.resident.memory.find_same("thought", [each.text for each in kept])
-    learned = {normalised(each.text): each.as_thought(one, other.name, evidence) for each in reversed(kept)}
+    learned = {normalised(each.text): each.as_thought(one, other, evidence) for each in reversed(kept)}
     met = RecordDraft(
-        text=about, kind="observation", by=one.name, importance=importance, evidence=evidence, keywords=keywords
+        text=about, kind="observation", by=one.name, importance=importance, evidence=evidence, keywords=(other.lower(),)
     )
-    thoughts = (learned[words] for words in reversed(learned) if words not in same)
-    records = (*spoken, *await one.build(met, *thoughts))
+    of_talk, *thoughts = await one.build(met, *(learned[words] for words in reversed(learned) if words not in same))
+    records = (*spoken, of_talk, *thoughts)
     event = Talked(
         step=one.step,
-        partner=other.name,
+        partner=other,
         lines=lines,
         until=until,
         records=tuple(record.id for record in records),
         known=tuple(dict.fromkeys((*known, *(record.id for record in same.values())))),
-        gathered=importance,
+        gathered=importance or 0.0,
+        unrated=() if rates else (of_talk.id,),
     )
     one.write(event, records)
-    for each in kept:
-        if each.appointment and each.comes:
-            take_up(one, each.appointment, each.text)
+    return taken.about, [Agreement(each.appointment, each.text) for each in kept if each.appointment and each.comes]

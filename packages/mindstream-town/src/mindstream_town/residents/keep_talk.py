@@ -1,10 +1,11 @@
-"""What somebody keeps of a talk: sentences, and the appointments that they tell of, by the numbers of a typed reply."""
+"""What a resident remembers of a talk: sentences and appointments, taken from a typed reply."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
+from typing import NamedTuple
 
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream_town.prompts.conduct import Agreed, Taken
@@ -16,19 +17,19 @@ from mindstream_town.world.hours import minute_of
 from mindstream_town.world.tree import ARENA
 
 PROMISE = "promise"
-"""The keyword of what somebody agreed to, or refused."""
+"""Keyword of what a resident agreed to or declined."""
 IMPORTANCE = 5.0
 USUAL = timedelta(hours=1)
-"""How long something lasts of which nobody said how long."""
+"""Duration of an appointment whose end was not named."""
 
 
 @dataclass(frozen=True)
 class Kept:
-    """Something that is kept of a talk.
+    """One thing to remember of a talk.
 
     Attributes:
-        appointment: what takes place, where it tells of that.
-        promised: one has agreed to it, or declined. comes: agreed.
+        appointment: the appointment that the text is about, if any.
+        promised: the resident has agreed or declined. comes: it has agreed.
     """
 
     text: str
@@ -37,7 +38,6 @@ class Kept:
     comes: bool = False
 
     def as_thought(self, turn: ResidentTurn, other: str, evidence: tuple[str, ...]) -> RecordDraft:
-        """Return what is to be remembered of it."""
         keywords = (other.lower(), *([PROMISE] if self.promised else ()), *([KEY] if self.appointment else ()))
         data = self.appointment.as_data() if self.appointment else {}
         return RecordDraft(
@@ -51,8 +51,15 @@ class Kept:
         )
 
 
+class Agreement(NamedTuple):
+    """An appointment that a resident has agreed to, and the sentence about it."""
+
+    appointment: Appointment
+    text: str
+
+
 def meeting_places(turn: ResidentTurn, other: str = "") -> list[str]:
-    """Return where one can meet another: the places that one knows and may go to, and the other's home."""
+    """Return where a resident can meet another: known places that it may enter, and the other's home."""
     setting = turn.setting
     known = [address for address, _ in known_places(setting, turn.person, turn.state.knows, setting.when(turn.step))]
     host = setting.people.get(other)
@@ -74,11 +81,11 @@ def keep(
     places: Sequence[str],
     known: Sequence[Appointment] = (),
 ) -> list[Kept]:
-    """Return what is kept: what was learned, what was agreed on, and every appointment that the other told of.
+    """Return what to remember: what was learned, what was agreed on, and every appointment that the other told.
 
     Args:
-        told: the other's records that it passed on, as they were numbered. places: addresses, as they were.
-        known: the appointments that one remembers already: to be told of one again is no news.
+        told: the records that the other passed on, in the order of their numbers. places: addresses, in the same way.
+        known: appointments that the resident remembers already; they are not repeated.
     """
     news = [appointment_of(record.data) for record in told]
     kept = [Kept(each.text.strip(), _of(news, each.of)) for each in taken.memo]
@@ -95,7 +102,7 @@ def _of(news: Sequence[Appointment | None], number: int) -> Appointment | None:
 
 
 def _agreed(turn: ResidentTurn, other: str, said: Agreed, of: Appointment | None, places: Sequence[str]) -> Kept:
-    """Return an agreement with its appointment: the one that was told of, or the one that the reply describes."""
+    """Return an agreement with its appointment: the one that was told, or the one described in the reply."""
     text = said.text.strip()
     at = of or _described(turn.setting.when(turn.step), said, places)
     if at is None:
@@ -108,7 +115,7 @@ def _agreed(turn: ResidentTurn, other: str, said: Agreed, of: Appointment | None
 
 
 def _described(now: datetime, said: Agreed, places: Sequence[str]) -> Appointment | None:
-    """Return the appointment that a reply describes; None where nobody said when it is."""
+    """Return the appointment that a reply describes; None if it has no start."""
     if said.start is None:
         return None
     midnight = datetime.combine(said.day or now.date(), time(), UTC)
@@ -120,7 +127,7 @@ def _described(now: datetime, said: Agreed, places: Sequence[str]) -> Appointmen
 
 
 def find_name(setting: Setting, said: str, others: Iterable[str] = ()) -> str:
-    """Return whom a reply means: a resident, or one of the others, by the whole name or a part that only one has."""
+    """Return the person that a reply means: a resident or one of `others`, by full name or by an unambiguous part."""
     known = (*setting.people, *others)
     fits = [each for each in dict.fromkeys(known) if said == each] or [
         each for each in dict.fromkeys(known) if said and said.casefold() in each.casefold()

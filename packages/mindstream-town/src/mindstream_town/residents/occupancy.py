@@ -1,4 +1,4 @@
-"""Whether what somebody came for is taken: by those who are there already, as far as it sees them."""
+"""Whether a room or thing that a resident is going to use is full, as far as the resident can see."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mindstream_town.events import Act
 from mindstream_town.residents.percept import Percept
 from mindstream_town.setting import Setting
 from mindstream_town.state import ResidentState
-from mindstream_town.world.world import Spot
+from mindstream_town.world.tree import Spot
 
 OCCUPIED = "occupied"
 
@@ -16,10 +16,10 @@ OCCUPIED = "occupied"
 def find_taken(
     setting: Setting, state: ResidentState, spot: Spot, others: Mapping[str, ResidentState], step: int
 ) -> list[Percept]:
-    """Return the room or thing that somebody is about to use and that is full, if it is.
+    """Return the room or thing that a resident is about to use if it is full.
 
     Args:
-        others: those whom it sees.
+        others: the residents in sight.
     """
     act = state.act
     place = _counted_place(setting, act) if act and others else None
@@ -38,7 +38,7 @@ def _was_first(deed: Act, name: str, act: Act, own: str, step: int) -> bool:
 
 
 def _counted_place(setting: Setting, act: Act) -> tuple[str, int] | None:
-    """Return the place whose users are counted where an act is done, and how many it takes; None: any number."""
+    """Return the place whose users are counted for an act, and its capacity; None: no limit."""
     address = setting.addresses.get(act.place)
     if address is None or act.asleep:
         return None

@@ -1,4 +1,4 @@
-"""What of what a resident sees is new: that goes into memory (Park 2023, 4), and things are to be decided about."""
+"""Which of the percepts are new and become memories (Park 2023, 4)."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.state import ResidentState
 
 PEOPLE, THING, DANGER = 1.0, 3.0, 8.0
-"""How much it matters to have seen something, where nobody is asked."""
+"""Importance of a percept when no model rates it."""
 
 
 def is_news(percepts: Sequence[Percept], state: ResidentState) -> bool:
-    """Tell whether any of these percepts is not among the last ones, or is yet to be decided about."""
+    """Return whether a percept is not among the last ones, or still needs a decision."""
     return any(each.triple not in state.seen or is_undecided(state, each) for each in percepts)
 
 
 def is_undecided(state: ResidentState, percept: Percept) -> bool:
-    """Tell whether somebody has yet to decide about a thing that it sees.
+    """Return whether a resident still has to decide about a thing in sight.
 
-    It does so once; anew when the thing comes into another condition, when it needs the thing, and about a danger
-    with each new act.
+    It decides once; again when the condition changes, when it needs the thing, and for a danger with each new act.
     """
     if percept.who or percept.passing or state.act is None or state.act.sees_to == percept.place:
         return False
@@ -35,7 +34,7 @@ def is_undecided(state: ResidentState, percept: Percept) -> bool:
 
 
 async def perceive(turn: ResidentTurn) -> list[Percept]:
-    """Take in what is new of what can be seen; return it."""
+    """Write the new percepts as memories and return them."""
     new = [each for each in turn.percepts if each.triple not in turn.state.seen]
     if not (new or turn.places):
         return []
@@ -67,11 +66,11 @@ async def perceive(turn: ResidentTurn) -> list[Percept]:
 
 
 async def _importance(turn: ResidentTurn, new: Sequence[Percept]) -> list[float | None]:
-    """Rate what was seen: by rule in scenes; later, many in one, where the day is planned step by step; else now."""
+    """Rate percepts: by rule in scenes, later in a batch in the paper's way, else by the model now."""
     if turn.lives_in_scenes:
         return [DANGER if each.danger else PEOPLE if each.who else THING for each in new]
     if turn.is_paper():
-        return [1.0 if each.passing else None for each in new]  # what a thing is while somebody uses it is mundane
+        return [1.0 if each.passing else None for each in new]  # the state of a thing in use is mundane
     if not new:
         return []
     rated = await turn.ask(RateImportance(who=turn.name, memories=tuple(each.text for each in new)))

@@ -1,7 +1,4 @@
-"""What a resident does about things that are not as they should be: whether it acts, how, and when the rest is done.
-
-Source: Park 2023, 4.3.1.
-"""
+"""What a resident does about things in an unusual condition (Park 2023, 4.3.1)."""
 
 from __future__ import annotations
 
@@ -25,11 +22,11 @@ from mindstream_town.world.tree import sector_of
 
 RECALLED = 8
 PASSING_IMPORTANCE = 2.0
-"""Of the memory of what was only waited for."""
+"""Importance of the memory of having waited for something."""
 
 
 async def react_to_things(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> bool:
-    """Decide about the things that it sees, until it acts on one, or leaves it to another; tell whether it did."""
+    """Decide about things in sight until the resident acts on one, or leaves it to another; return whether it did."""
     if _leave_to_another(turn, others):
         return True
     for percept in _undecided(turn):
@@ -47,8 +44,10 @@ async def react_to_things(turn: ResidentTurn, others: Mapping[str, ResidentState
 
 
 def _undecided(turn: ResidentTurn) -> list[Percept]:
-    """Return the things to decide about now, dangers first; who talks or sees to something already has eyes for
-    dangers only, and who fights one for nothing else."""
+    """Return the things to decide about, dangers first.
+
+    While talking or repairing, a resident notices only dangers; while it deals with a danger, nothing else.
+    """
     state, step = turn.state, turn.step
     block = state.block_at(turn.setting.minute(step))
     seen_to = block.sees_to if block is not None else ""
@@ -62,7 +61,7 @@ def _undecided(turn: ResidentTurn) -> list[Percept]:
 
 
 def _leave_to_another(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> bool:
-    """Leave it to another who is at it already, the one who was first; tell whether it did."""
+    """Stop a repair that another resident began earlier; return whether it did."""
     act = turn.state.act
     if act is None or act.why != "react" or not act.sees_to:
         return False
@@ -81,7 +80,7 @@ def _leave_to_another(turn: ResidentTurn, others: Mapping[str, ResidentState]) -
 
 
 def _is_left(turn: ResidentTurn, percept: Percept, others: Mapping[str, ResidentState]) -> bool:
-    """Leave a thing that is no danger, without asking, to others who see to it, or where there is nothing to do."""
+    """Return whether to ignore a harmless thing without a decision: another is repairing or using it, or it is fine."""
     act, rules = turn.state.act, turn.setting.conditions
     if percept.danger or (act is not None and act.needs(percept.place)):
         return False
@@ -90,7 +89,7 @@ def _is_left(turn: ResidentTurn, percept: Percept, others: Mapping[str, Resident
 
 
 def _put_off(turn: ResidentTurn, percept: Percept, others: Mapping[str, ResidentState]) -> bool:
-    """Put off what needs a thing of which one has told today whoever looks after it; tell whether it is put off."""
+    """Postpone an act that needs a broken thing which the resident has reported today; return whether it did."""
     state, step = turn.state, turn.step
     act, minute = state.act, turn.setting.minute(step)
     if act is None or act.why != "plan" or not act.needs(percept.place):
@@ -111,7 +110,7 @@ def _put_off(turn: ResidentTurn, percept: Percept, others: Mapping[str, Resident
 
 
 def _has_told(turn: ResidentTurn, percept: Percept) -> bool:
-    """Tell whether somebody has done what it can about a thing today, in the condition in which it is."""
+    """Return whether the resident has reported a thing today, in its present condition."""
     midnight = turn.setting.step_at(turn.setting.day(turn.step), 0)
     return any(
         each.why == "wait"
@@ -122,7 +121,7 @@ def _has_told(turn: ResidentTurn, percept: Percept) -> bool:
 
 
 def _is_in_charge(turn: ResidentTurn, place: str) -> bool:
-    """Tell whether somebody lives or works where a thing is."""
+    """Return whether the resident owns a place, or lives or works there."""
     owns = turn.name in turn.setting.rules.owners(turn.setting.addresses[place])
     return owns or is_home(turn.person, place) or turn.person.has_duty_in(sector_of(place))
 
@@ -134,7 +133,7 @@ def _mends(other: ResidentState, place: str) -> bool:
 def _question(
     turn: ResidentTurn, percept: Percept, others: Mapping[str, ResidentState], memories: tuple[str, ...]
 ) -> ShouldAct:
-    """Ask whether to act on a thing that is not as it should be."""
+    """Return the question whether to act on a thing."""
     act = turn.state.act
     assert act is not None
     place = percept.place
@@ -155,7 +154,7 @@ def _question(
 
 
 async def _see_to(turn: ResidentTurn, percept: Percept, why: ShouldAct, others: Mapping[str, ResidentState]) -> None:
-    """Ask what is to be done about a thing, and begin it; what is planned for now changes."""
+    """Ask what to do about a thing, change the plan, and begin."""
     if turn.state.day != turn.setting.day(turn.step):
         await (begin_day if turn.is_paper() else plan_day)(turn, turn.setting.day(turn.step))
     minute = turn.setting.minute(turn.step)
@@ -192,14 +191,14 @@ async def _see_to(turn: ResidentTurn, percept: Percept, why: ShouldAct, others: 
 
 
 def _by_nearness(turn: ResidentTurn, percept: Percept) -> list[str]:
-    """Return the things it knows around what it sees, the nearest first."""
+    """Return the known things around a percept, the nearest first."""
     distance = turn.setting.world.distance
     around = things_around(turn, percept.place)
     return sorted(around, key=lambda each: distance(nearest_spot(turn.setting, each, percept.spot), percept.spot))
 
 
 def _numbers(things: Sequence[str], meant: Sequence[str], place: str) -> tuple[int, ...]:
-    """Return the numbers of things, without those in the house where it was seen."""
+    """Return the numbers of things outside the house of the percept."""
     return tuple(things.index(each) + 1 for each in meant if sector_of(each) != sector_of(place))
 
 
@@ -211,7 +210,7 @@ def _aside(things: Sequence[str], place: str) -> int:
 
 
 def _minutes_waited(state: ResidentState, place: str, minute: int) -> int:
-    """Return how long somebody has waited for a thing in the last hour."""
+    """Return how many minutes the resident waited for a thing in the last hour."""
     return sum(
         block.minutes
         for block in state.blocks
@@ -222,9 +221,9 @@ def _minutes_waited(state: ResidentState, place: str, minute: int) -> int:
 def _rewrite_plan(
     turn: ResidentTurn, percept: Percept, remedy: Remedy, things: Sequence[str], minute: int
 ) -> tuple[Block, ...]:
-    """Return what is done about it, with the ways there; then the tasks at hand, that much later.
+    """Return the remedy's tasks with the ways to them, then the current tasks, delayed.
 
-    What is planned in broad strokes keeps its end; so the day goes on as planned.
+    Blocks that are not broken down keep their ends, so the day continues as planned.
     """
     act = turn.state.act
     assert act is not None
@@ -247,12 +246,12 @@ def _rewrite_plan(
             )
         )
         start, place = start + minutes, where or place
-    shifts = remedy.resumes and not turn.lives_in_scenes  # there each item of the day keeps its hour
+    shifts = remedy.resumes and not turn.lives_in_scenes  # in scenes each item of the day keeps its hour
     return (*blocks, *(_later(turn.state.blocks, minute, start - minute) if shifts else ()))
 
 
 def _later(blocks: Sequence[Block], minute: int, by: int) -> list[Block]:
-    """Return the tasks from this minute on, as far as the plan is broken down, that much later."""
+    """Return the planned tasks from this minute on, delayed, up to the first block that is not broken down."""
     later: list[Block] = []
     at = minute
     for block in blocks:
@@ -266,7 +265,7 @@ def _later(blocks: Sequence[Block], minute: int, by: int) -> list[Block]:
 
 
 async def _remember(turn: ResidentTurn, percept: Percept, remedy: Remedy) -> tuple[Record, ...]:
-    """Make the memory of what was done about something; what goes by plan is remembered as the plan."""
+    """Build the memory of the remedy."""
     done = ", ".join(dict.fromkeys(task.what for task in remedy.tasks))
     text = f"{turn.name} saw that {percept.text}, and saw to it: {done}"
     weight = PASSING_IMPORTANCE if remedy.waits else PLAN_IMPORTANCE

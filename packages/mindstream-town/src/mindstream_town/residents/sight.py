@@ -1,4 +1,4 @@
-"""What can be seen from where somebody stands: in its arena, within its vision, the nearest first (Park 2023, 5)."""
+"""What a resident can see: in its arena, within its vision, the nearest first (Park 2023, 5)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from mindstream_town.residents.percept import Percept
 from mindstream_town.residents.turn import Resident
 from mindstream_town.setting import Setting
 from mindstream_town.state import ResidentState
+from mindstream_town.world.tree import Spot
 from mindstream_town.world.whereabouts import Condition, Whereabouts
-from mindstream_town.world.world import Spot
 
 
 def look(name: str, where: Whereabouts, residents: Mapping[str, Resident], step: int) -> list[Percept]:
-    """Return what somebody notices: people and odd things, the nearest, and dangers however many are nearer."""
+    """Return what a resident notices: the nearest people and unusual things, and every danger."""
     setting, profile, spot, state = where.setting, where.setting.profile, where.spots[name], residents[name].state
     if not profile.observes:
         return []
@@ -29,7 +29,7 @@ def look(name: str, where: Whereabouts, residents: Mapping[str, Resident], step:
         if other != name
         and distance(there := where.spots[other], spot) <= vision
         and (act := residents[other].state.act)
-        and (act.why != "talk" or residents[other].state.partner)  # a talk that is over is nothing to see
+        and (act.why != "talk" or residents[other].state.partner)  # not a talk that is over
     ]
     others = people_seen(seen, residents)
     if profile.lives == "paper":
@@ -40,17 +40,17 @@ def look(name: str, where: Whereabouts, residents: Mapping[str, Resident], step:
     dangers = dangers_of(seen) if odd else []
     return [
         *(each for each in dangers if each not in noticed),
-        *(each for each in noticed if not state.partner or each.who != state.partner),  # that is no news
+        *(each for each in noticed if not state.partner or each.who != state.partner),  # the partner is no news
     ]
 
 
 def people_seen(percepts: Sequence[Percept], residents: Mapping[str, Resident]) -> dict[str, ResidentState]:
-    """Return those whom somebody sees, as they are."""
+    """Return the states of the residents among the percepts."""
     return {each.who: residents[each.who].state for each in percepts if each.who}
 
 
 def _used_things(setting: Setting, spot: Spot, others: Mapping[str, ResidentState], step: int) -> list[Percept]:
-    """Return what is seen of the things that others are at: what each is while that is done to it."""
+    """Return the states of things that other residents are using."""
     used = []
     for other in others.values():
         act = other.act
@@ -64,14 +64,14 @@ def _used_things(setting: Setting, spot: Spot, others: Mapping[str, ResidentStat
 
 
 def _deed(state: ResidentState, act: Act) -> tuple[str, str, str]:
-    """Return what is seen of somebody: subject, predicate, object; a talk of two is one thing to see."""
+    """Return subject, predicate and object of a resident's act; a talk is the same percept for both speakers."""
     if act.why != "talk" or state.name < state.partner:
         return state.name, "is", act.what
     return state.partner, "is", f"talking with {state.name}"
 
 
 def nearest(percepts: Sequence[Percept], spot: Spot, most: int) -> list[Percept]:
-    """Return the nearest, by Euclidean distance, each thing once."""
+    """Return the nearest percepts by Euclidean distance, each thing once."""
     if len(percepts) < 2:
         return list(percepts[:most])
     x, y = spot
@@ -82,19 +82,19 @@ def nearest(percepts: Sequence[Percept], spot: Spot, most: int) -> list[Percept]
 
 
 def is_in_sight(setting: Setting, spot: Spot, other: Spot) -> bool:
-    """Tell whether what is at another spot is seen from a spot: it is in the same arena, and in the square box."""
+    """Return whether a spot can be seen from another: same arena, and within the square of the vision."""
     world = setting.world
     return world.distance(other, spot) <= setting.profile.vision and world.arena_of(spot) == world.arena_of(other)
 
 
 def nearest_spot(setting: Setting, place: str, spot: Spot) -> Spot:
-    """Return where a place is nearest to a spot."""
+    """Return the spot of a place that is nearest to a spot."""
     world = setting.world
     return min(world.spots(setting.addresses[place]), key=lambda each: world.distance(each, spot))
 
 
 def see_thing(setting: Setting, spot: Spot, place: str, condition: Condition) -> Percept | None:
-    """Return what is seen from a spot of a thing that is not as it should be; None: it is out of sight."""
+    """Return the percept of a thing in an unusual condition; None if it is out of sight."""
     near = nearest_spot(setting, place, spot)
     if not is_in_sight(setting, spot, near):
         return None
@@ -105,5 +105,5 @@ def see_thing(setting: Setting, spot: Spot, place: str, condition: Condition) ->
 
 
 def dangers_of(percepts: Sequence[Percept]) -> list[Percept]:
-    """Return what of it nobody overlooks, and what wakes who sleeps: dangers."""
+    """Return the dangers among percepts: they are always noticed, and wake sleepers."""
     return [each for each in percepts if each.danger]

@@ -1,25 +1,24 @@
-"""Where one stands at a place that is anybody's: not all on one spot."""
+"""Where residents stand at a place, so that they do not all share one spot."""
 
 from __future__ import annotations
 
 from mindstream_town.residents.places import is_home
 from mindstream_town.residents.sight import is_in_sight
 from mindstream_town.residents.turn import ResidentTurn
-from mindstream_town.world.tree import ARENA, OBJECT, Address
-from mindstream_town.world.world import Spot
+from mindstream_town.world.tree import ARENA, OBJECT, Address, Spot
 
 ASIDE = 3
-"""So many spots from a thing one still is at it."""
+"""Maximum spots between a resident and the thing that it uses."""
 
 
 def stand_at(turn: ResidentTurn, address: Address, nearest: Spot) -> Spot:
-    """Return where somebody goes to stand: at the nearest spot of a place, or beside it.
+    """Return where the resident stands at a place: at its nearest spot, or beside it.
 
-    Who sees that spot goes there if it is free, else to a free one near; who comes from elsewhere cannot know, and
-    half of those go beside it. At home, on roads, and as published (`compat`), it is the nearest.
+    If the spot is in sight, the resident takes it if it is free, else a free one beside it. From elsewhere it cannot
+    know, and half of the residents stand beside it. At home and on roads it is always the nearest spot.
 
     Args:
-        nearest: of the spots of the place, the one to which the way is shortest.
+        nearest: the spot of the place with the shortest way.
     """
     world = turn.setting.world
     if is_home(turn.person, str(address)):

@@ -63,8 +63,8 @@ from mindstream_town.setting import Setting
 from mindstream_town.source import dump_source
 from mindstream_town.world.hours import DAY_MINUTES
 from mindstream_town.world.routes import write_walk
-from mindstream_town.world.tree import parse_address
-from mindstream_town.world.world import Spot, World
+from mindstream_town.world.tree import Spot, parse_address
+from mindstream_town.world.world import World
 
 RECORDED_EMBEDDER = "text-embedding-ada-002"
 """Whose vectors the authors' saves hold."""

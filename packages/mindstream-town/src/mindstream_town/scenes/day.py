@@ -16,7 +16,7 @@ from mindstream_town.residents.moving_in import SECRET
 from mindstream_town.residents.perceive import PEOPLE
 from mindstream_town.residents.person import Appointment
 from mindstream_town.residents.places import is_let_in, known_places, may_use, words_of
-from mindstream_town.residents.plan import PLAN_IMPORTANCE, blocks_of, minutes_between
+from mindstream_town.residents.plan import blocks_of, minutes_between, plan_note
 from mindstream_town.residents.reflection import is_due
 from mindstream_town.residents.shown import show
 from mindstream_town.residents.surroundings import people_in_sight, weather_on
@@ -56,16 +56,7 @@ async def plan_scenes(turn: ResidentTurn, day: int) -> None:
         )
     )
     broad = tuple(f"{item.start} {item.what}" for item in reply.items)
-    written = await turn.build(
-        RecordDraft(
-            text=f"{turn.name}'s plan for {said}: {'; '.join(broad)}.",
-            kind="note",
-            by=turn.name,
-            importance=PLAN_IMPORTANCE,
-            evidence=tuple(each.id for each in records),
-            keywords=("plan",),
-        )
-    )
+    written = await plan_note(turn, said, broad, records)
     event = DayPlanned(
         step=turn.step,
         day=day,

@@ -10,7 +10,7 @@ from typing import Literal
 from mindstream.memory.store.record import Record, RecordDraft, normalised
 from mindstream_town.events import Block, Met, Perceived, SpokenLine, Talked
 from mindstream_town.prompts.conduct import Agreed, Learned, Taken
-from mindstream_town.residents.converse import OF_PEOPLE, TELLABLE, can_be_told, talk_end
+from mindstream_town.residents.converse import OF_PEOPLE, TELLABLE, can_be_told, spoken_drafts, talk_end
 from mindstream_town.residents.keep_talk import IMPORTANCE, Kept, find_name, keep, meeting_places
 from mindstream_town.residents.perceive import PEOPLE
 from mindstream_town.residents.person import Appointment
@@ -192,7 +192,7 @@ async def _keep(
     """Write into one's stream what was said, what is kept of it and what was agreed on; the day changes by that."""
     kept = [each for each in scene.remember if _who((one, other), each.who) == one.name and each.text.strip()]
     weight = float(max((each.weight for each in kept), default=PASSING))
-    spoken = await one.build(*_spoken(one, other, lines, weight))
+    spoken = await one.build(*spoken_drafts(one.name, other.name, one.step, lines, weight))
     evidence = tuple(each.id for each in spoken)
     passed = {id_ for line in lines for id_ in line.told if line.by == other.name}
     told = [record for record in theirs if record.id in passed]
@@ -246,25 +246,6 @@ def _is_agreed_already(turn: ResidentTurn, new: Appointment, known: Appointment)
 def outcome_of(scene: Scene, *, talked: bool) -> Literal["talked", "passed", "declined"]:
     """Return how a scene came out."""
     return "declined" if scene.declined_by.strip() else "talked" if talked else "passed"
-
-
-def _spoken(
-    one: ResidentTurn, other: ResidentTurn, lines: Sequence[SpokenLine], weight: float
-) -> tuple[RecordDraft, ...]:
-    """Return the lines of a talk as they are remembered."""
-    episode = f"talk {one.step} {min(one.name, other.name)}"
-    return tuple(
-        RecordDraft(
-            text=line.text,
-            kind="chat",
-            by=line.by,
-            episode=episode,
-            importance=weight,
-            keywords=(other.name.lower(),),
-            data={"to": other.name if line.by == one.name else one.name, "told": list(line.told)},
-        )
-        for line in lines
-    )
 
 
 def taken_of(

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from mindstream.errors import InputError
-from mindstream_town.world.tree import ARENA, OBJECT, Address
-from mindstream_town.world.world import Spot
+from mindstream_town.world.tree import ARENA, OBJECT, Address, Spot
 
 MOST_SPOTS = 100_000
 

@@ -15,8 +15,7 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 from mindstream.errors import InputError
-from mindstream_town.world.tree import Address
-from mindstream_town.world.world import Spot
+from mindstream_town.world.tree import Address, Spot
 
 if TYPE_CHECKING:
     from mindstream_town.world.tiles import TileWorld

@@ -11,8 +11,7 @@ from typing import TypeVar
 
 from mindstream.errors import InputError
 from mindstream_town.world.routes import TileRoutes
-from mindstream_town.world.tree import ARENA, OBJECT, Address
-from mindstream_town.world.world import Spot
+from mindstream_town.world.tree import ARENA, OBJECT, Address, Spot
 
 MOST_TILES = 4_000_000
 MOST_PLACES = 30_000

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from mindstream.errors import InputError
 
+Spot = tuple[int, int]
+"""A position in a world. In a world of tiles: x from the left, y from the top."""
 ALL = "<all>"
 """In a pattern: any name of this level ("the Ville:<all>:bed" is a bed wherever it stands)."""
 LEVELS = ("world", "sector", "arena", "object")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from mindstream_town.events import Act, ObjectChanged
 from mindstream_town.setting import Setting
 from mindstream_town.world.routes import read_walk
-from mindstream_town.world.world import Spot
+from mindstream_town.world.tree import Spot
 
 
 class Condition(NamedTuple):
