@@ -94,7 +94,7 @@ def _pairs(path: Path) -> list[Pair]:
         raise InputError(f"{path} is not as it was published: {error}") from None
 
 
-SHIPPED = Path(__file__).with_name("agents")
+SHIPPED = Path(__file__).parents[1] / "agents"
 RUBRIC = ".rubric.toml"
 MOST_BYTES = 4_000_000
 
