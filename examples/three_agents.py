@@ -3,7 +3,7 @@
     python examples/three_agents.py
 
 No key and no download. Rules grade the form of what is offered and nothing else (they say so); the agents, their
-seeds and the rubric are those that come with the package (mindstream/sharing/agents).
+seeds and the rubric are those that come with the package (mindstream_evals/sharing/shipped).
 """
 
 from __future__ import annotations

@@ -300,9 +300,12 @@ def test_the_ground_names_no_room_nor_a_role_of_one() -> None:
     assert {"planner", "M0", "safety"} <= roles and {"coach", "town"} <= {*shipped}
     module = re.compile(rf"mindstream[./]({'|'.join(shipped)})\b|^({'|'.join(shipped)})([./:].*)?$")
     named = [
-        f"{path.relative_to(SOURCE)}: {text}" for path in ground if path.name not in {*KINDS_OF_STREAMS, "moved.py", "plugins.py"}
-        for text in strings(path) if text in roles or module.search(text)
-    ]  # fmt: skip
+        f"{path.relative_to(SOURCE)}: {text}"
+        for path in ground
+        if path.name not in {*KINDS_OF_STREAMS, "moved.py", "plugins.py"}
+        for text in strings(path)
+        if text in roles or module.search(text)
+    ]
     assert not named, named
     by_name = {path.name for path in ground if "import_module(" in path.read_text("utf-8")}
     assert by_name <= {"plugins.py", "moved.py"}, "nothing else is loaded by a name"

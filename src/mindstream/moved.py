@@ -26,7 +26,10 @@ class MovedModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds modules under their old names; the module that is returned is the one at the new place."""
 
     def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None  # noqa: ARG002
+        self,
+        fullname: str,
+        path: Sequence[str] | None,  # noqa: ARG002
+        target: ModuleType | None = None,  # noqa: ARG002
     ) -> importlib.machinery.ModuleSpec | None:
         """Return a spec for an old name; None for any other."""
         return importlib.machinery.ModuleSpec(fullname, self) if _new_name(fullname) else None
@@ -64,4 +67,4 @@ def _new_name(name: str) -> str | None:
     return None
 
 
-sys.meta_path.append(MovedModules())
+sys.meta_path.insert(0, MovedModules())  # an old folder that still holds bytecode would be found as a package

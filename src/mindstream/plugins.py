@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -116,7 +117,10 @@ def _load() -> None:
     for package in SHIPPED:
         _add(importlib.import_module(f"mindstream.{package}").PLUGIN)
     for point in sorted(importlib.metadata.entry_points(group=GROUP)):
-        _add(point.load())
+        try:
+            _add(point.load())
+        except ImportError as error:
+            warnings.warn(f"the plugin {point.name!r} is left out: {error}", RuntimeWarning, stacklevel=1)
 
 
 def _add(plugin: Plugin) -> None:

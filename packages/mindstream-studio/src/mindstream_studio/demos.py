@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict
 from mindstream.errors import InputError
 from mindstream.log.events import Logged, read_event
 
-FOLDER = Path(__file__).parents[1] / "demos"
+FOLDER = Path(__file__).parent / "recordings"
 ORDER = ("coach", "plan", "life", "town", "pool")
 
 

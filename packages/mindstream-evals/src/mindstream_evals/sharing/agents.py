@@ -1,4 +1,4 @@
-"""Example agents: nine in three domains come with the package, in `sharing/agents/`; one's own have the same form.
+"""Example agents: nine in three domains come with the package, in `sharing/shipped/`; one's own have the same form.
 
 An agent is a TOML file: who it is, what its pool begins with, what streams in, and what it is asked. Beside them lies
 a rubric for each domain. The published folders are read, too.
@@ -94,7 +94,7 @@ def _pairs(path: Path) -> list[Pair]:
         raise InputError(f"{path} is not as it was published: {error}") from None
 
 
-SHIPPED = Path(__file__).parents[1] / "agents"
+SHIPPED = Path(__file__).parent / "shipped"
 RUBRIC = ".rubric.toml"
 MOST_BYTES = 4_000_000
 
