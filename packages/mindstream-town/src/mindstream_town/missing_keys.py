@@ -1,4 +1,4 @@
-"""What a town does not say by keys: without them it lives on by a model only, or hardly at all."""
+"""Keys that a town needs to live without a model."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from mindstream_town.setting import Setting
 
 
 def missing_keys(setting: Setting) -> tuple[str, ...]:
-    """Name the keys of a town file that a town without a model would need and that are not there; none: it is prepared.
+    """Return the missing keys of a town file that a town without a model needs; empty: it is complete.
 
-    A resident without a day is at home from 7 to 23; an object that burns is no more than broken.
+    Without `day` a resident is at home from 7 to 23; without `danger` a fire counts as any other condition.
     """
     people = setting.people.values()
     idle = [person.name for person in people if not person.day]

@@ -1,4 +1,4 @@
-"""What a town is made of, as one text: its own folder holds it, so that no file that it came from is needed again."""
+"""The description of a town as one text, so that its folder does not depend on the file that it came from."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mindstream_town.world.tree import ARENA, Address, parse_address
 from mindstream_town.world.world import Conditions, Weather, World
 
 MOST = 64_000_000
-"""So many bytes a packed map may have."""
+"""Maximum bytes of a packed map."""
 
 
 def setting_of(town: TownFile, *, seed: int = 0, profile: Profile | None = None) -> Setting:
@@ -35,7 +35,7 @@ def setting_of(town: TownFile, *, seed: int = 0, profile: Profile | None = None)
 
 
 def dump_source(setting: Setting) -> str:
-    """Write a town's world, rules and people as JSON."""
+    """Return a town's world, rules and people as JSON."""
     weather = setting.weather.model_dump(mode="json", exclude_defaults=True)
     source = {
         "name": setting.name,
@@ -48,10 +48,10 @@ def dump_source(setting: Setting) -> str:
 
 
 def load_source(text: str, *, seed: int, profile: Profile, start: float) -> Setting:
-    """Read what `dump_source` wrote.
+    """Read the result of `dump_source`.
 
     Raises:
-        InputError: it is damaged.
+        InputError: the text is damaged.
     """
     try:
         source = json.loads(text)

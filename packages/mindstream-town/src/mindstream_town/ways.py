@@ -1,4 +1,4 @@
-"""How residents live a step: by the plans that rules make, in scenes, or step by step as in Park 2023."""
+"""How a resident's step runs: by rules, in scenes, or step by step as in Park 2023."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def live(turn: ResidentTurn, ended: bool, residents: Mapping[str, Resident
     """Perceive, react, plan, reflect.
 
     Args:
-        ended: what it did has come to its end. residents: all, as the step found them.
+        ended: the act has ended. residents: all residents as they were before the step.
     """
     turn.resident.begin(turn.now)
     is_paper = turn.is_paper()
@@ -41,7 +41,7 @@ async def live(turn: ResidentTurn, ended: bool, residents: Mapping[str, Resident
         await go_on(turn)
         return
     await react(turn, new, people_seen(turn.percepts, residents))
-    if ended and turn.state.act is residents[turn.name].state.act:  # nothing else has come between
+    if ended and turn.state.act is residents[turn.name].state.act:  # no reaction has replaced it
         await go_on(turn)
     if is_paper:
         await rate_memories(turn)
@@ -49,7 +49,7 @@ async def live(turn: ResidentTurn, ended: bool, residents: Mapping[str, Resident
 
 
 async def live_in_scenes(turn: ResidentTurn, ended: bool, residents: Mapping[str, Resident]) -> None:
-    """See to things, go on with the day's plan, remember what was done, think about the day, and wish to talk."""
+    """React to things, follow the day's plan, remember finished acts, reflect, and wish to talk."""
     before, others = turn.state.act, people_seen(turn.percepts, residents)
     day = turn.setting.day(turn.step)
     if turn.state.day != day:

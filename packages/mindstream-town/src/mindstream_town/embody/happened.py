@@ -1,4 +1,4 @@
-"""What somebody as whom a person lives has lived through, told from its rows."""
+"""Events from the view of a controlled resident, derived from its rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from mindstream_town.world.whereabouts import Condition
 
 
 class OpenTown(Protocol):
-    """A town that can be lived in: `Town`, as far as a person in it needs it."""
+    """The part of `Town` that a controlled resident needs."""
 
     setting: Setting
     store: Store
@@ -37,36 +37,36 @@ class OpenTown(Protocol):
 
     @property
     def step(self) -> int:
-        """The last step that is done."""
+        """The last finished step."""
 
     @property
     def conditions(self) -> Mapping[str, Condition]:
-        """The conditions of objects that are not as they should be, by address."""
+        """Unusual conditions of objects, by address."""
 
     async def live_with(
         self, deeds: Mapping[str, Deed], until: int, stop: Callable[[], bool], on_step: Callable[[int], None]
     ) -> None:
-        """Let people do something in the next step, and live up to a step, or to one after which it is to stop."""
+        """Run the next step with deeds of users, then up to a step or until `stop` returns True."""
 
     async def save(self) -> None:
-        """Write the state of all."""
+        """Write the state of all residents."""
 
     async def whisper(self, name: str, text: str) -> Record:
-        """Put a thought into somebody's memory."""
+        """Add a thought to a resident's memory."""
 
     async def set_object(self, place: str, condition: str, by: str = "", danger: bool | None = None) -> bool:
-        """Put an object into a condition, in words."""
+        """Change the condition of an object, in words."""
 
 
 TOLD = tuple(each.kind for each in (Perceived, Overheard, Spoke, Talked, Declined, TasksPlanned, Acted, Released))
 
 
 class Happening(BaseModel):
-    """Something that one has lived through.
+    """An event.
 
     Attributes:
         kind: saw, heard, said, did, talked (a talk is over), unanswered (by `who`; `text`: the other), agreed, left.
-        waited: the other has waited for what one says, and waits no longer.
+        waited: the other has waited for an answer and waits no longer.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -80,7 +80,7 @@ class Happening(BaseModel):
 
 
 async def happenings(town: OpenTown, resident: Resident, since: int) -> AsyncIterator[Happening]:
-    """Yield what somebody has lived through after a step, in order."""
+    """Yield the events after a step, in order."""
     await resident.written()
     setting, telling = town.setting, _Telling(resident.name)
     first = setting.moment(since)
@@ -97,16 +97,16 @@ def _told(kind: str, who: str = "", text: str = "", waited: bool = False) -> dic
 
 
 class _Telling:
-    """Tells the rows of somebody in order, and knows what of a talk was told line by line."""
+    """Converts rows in order, and remembers which lines of a talk it has reported."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self._told: list[SpokenLine] = []
         self._stood = -1
-        """The step at which it last came to the end of what it did, and did nothing else."""
+        """The step at which the resident last began to stand and wait."""
 
     def tell(self, row: Logged) -> Iterator[dict[str, object]]:
-        """Yield what a row is to whose it is."""
+        """Yield the events of a row."""
         match row.event:
             case Perceived():
                 yield from (_told("saw", subject, f"{subject} {verb} {what}") for subject, verb, what in row.event.seen)

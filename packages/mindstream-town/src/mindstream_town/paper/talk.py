@@ -1,7 +1,4 @@
-"""Two talk, each line by what the last one brings to mind; either may decline, walk on or leave; who is near hears.
-
-Source: Park 2023, 4.3.2.
-"""
+"""A talk in which each line recalls memories; either speaker may decline, walk on or leave (Park 2023, 4.3.2)."""
 
 from __future__ import annotations
 
@@ -31,20 +28,20 @@ from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.world.hours import clock
 
 AT_HEART, BY_LINE, AHEAD = 8, 3, 5
-"""Memories of what is at heart, and by each line; parts of the day's plan that are shown."""
+"""Memories about the speaker's own days, and per line; parts of the day's plan in the prompt."""
 ENOUGH = 2
-"""So many memories of another are worth a summary; fewer speak for themselves."""
+"""Minimum memories of another person for a summary of the relation."""
 OFF = ("declines", "walks on", "leaves")
 
 
 @dataclass
 class Speaker:
-    """One of two who talk.
+    """One of the two speakers.
 
     Attributes:
-        situation: what time it is, and what the two were doing.
-        minds: what has come to mind so far, numbered as prompts show it.
-        standing: how it stands to the other.
+        situation: the time, and what the two were doing.
+        minds: the recalled memories, in the order of their numbers in prompts.
+        standing: a summary of the relation to the other.
     """
 
     turn: ResidentTurn
@@ -54,7 +51,7 @@ class Speaker:
     standing: str = ""
 
     def remember(self, records: Sequence[Record]) -> None:
-        """Let more come to mind; what has come before keeps its number. Of what was seen only the other counts."""
+        """Add memories; the numbers of earlier ones stay. Percepts count only if they are about the other."""
         known = {normalised(record.text) for record in self.minds}
         for each in records:
             words = normalised(each.text)
@@ -66,10 +63,10 @@ class Speaker:
 
 @dataclass
 class Talk:
-    """A talk that is over.
+    """A finished talk.
 
     Attributes:
-        lines: what was said. told: what of their memories the words told. about: what it was about; "" nothing.
+        lines: the lines. told: the memories that were passed on. about: its topic; "": none.
     """
 
     speakers: tuple[str, str]
@@ -79,7 +76,7 @@ class Talk:
 
 
 async def converse(first: ResidentTurn, second: ResidentTurn) -> Talk:
-    """Let two talk; what is said and kept is written in both turns."""
+    """Run a talk between two residents and write it in both turns."""
     situation = f"It is {first.date_and_time}. {first.name} is {first.doing}. {second.name} is {second.doing}."
     one, two = Speaker(first, second.name, situation), Speaker(second, first.name, situation)
     for each in (one, two):
@@ -99,7 +96,7 @@ async def converse(first: ResidentTurn, second: ResidentTurn) -> Talk:
 
 
 async def _speak(one: Speaker, two: Speaker) -> tuple[list[SpokenLine], str]:
-    """Let them speak in turns until one ends it; return what was said, and how it ended."""
+    """Let the two speak in turns until one ends it; return the lines and the ending."""
     lines: list[SpokenLine] = []
     most, manner = one.turn.profile.talk_lines, "talks"
     while len(lines) < most and manner == "talks":
@@ -107,15 +104,14 @@ async def _speak(one: Speaker, two: Speaker) -> tuple[list[SpokenLine], str]:
         line = await _say(speaker, lines, most - len(lines))
         told = tuple(speaker.minds[n - 1].id for n in dict.fromkeys(line.passes_on) if 0 < n <= len(speaker.minds))
         lines.append(SpokenLine(by=speaker.turn.name, text=line.says.strip(), told=told))
-        manner = "talks" if line.does == "ends" and len(lines) == 1 else line.does  # the other may still answer
+        manner = "talks" if line.does == "ends" and len(lines) == 1 else line.does  # the other may answer
         if manner == "talks":
             hearer.remember([each.record for each in await hearer.turn.recall(line.says, BY_LINE, kinds=OF_PEOPLE)])
     return [line for line in lines if line.text], manner
 
 
 async def _come_to_mind(speaker: Speaker) -> None:
-    """Let come to mind the other, what one's own days bring up, what was promised, and what takes place; sum up how
-    one stands to the other."""
+    """Recall memories about the other, the speaker's own days, promises and appointments; sum up the relation."""
     turn, other = speaker.turn, speaker.other
     of_other = [each.record for each in await turn.recall(other, OF_OTHER, kinds=OF_PEOPLE)]
     found = await turn.recall(turn.at_heart, TO_TELL, kinds=TELLABLE, touch=False)
@@ -155,7 +151,7 @@ async def _say(speaker: Speaker, lines: Sequence[SpokenLine], left: int) -> Line
 
 
 async def _keep_refusal(speaker: Speaker, lines: tuple[SpokenLine, ...], until: int, manner: str) -> None:
-    """Remember that there was no talk, by rule: who had no wish for one is not asked what it keeps of it."""
+    """Remember a talk that did not take place, without a call of a model."""
     turn = speaker.turn
     said = "; ".join(f"{line.by}: {line.text}" for line in lines)
     text = f"{turn.name} and {speaker.other} did not talk ({manner})" + (f": {said}" if said else "")
@@ -177,7 +173,7 @@ async def _keep(speaker: Speaker, other: Speaker, lines: tuple[SpokenLine, ...],
 
 
 async def overhear(turn: ResidentTurn, talk: Talk) -> None:
-    """Remember what others said within hearing, by rule: what it was about, and each thing that the words told."""
+    """Remember a talk within hearing, without a call of a model: its topic, and each memory that was passed on."""
     first, second = talk.speakers
     said = talk.about or "; ".join(line.text for line in talk.lines)
     keywords = (first.lower(), second.lower())

@@ -1,4 +1,4 @@
-"""Who somebody is, as the prompts of scenes say it."""
+"""Residents, places and things in the prompts of scenes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from mindstream_town.world.tree import sector_of
 
 
 def identity(turn: ResidentTurn, currently: str | None = None) -> str:
-    """Return who a resident is, with its life so far and its household.
+    """Return a resident's description, with its life so far and its household.
 
     Args:
-        currently: what its days are about; None: as it sees it itself.
+        currently: present concerns; None: the resident's own.
     """
     person = turn.person
     home = words_of(sector_of(person.home))
@@ -29,7 +29,7 @@ def identity(turn: ResidentTurn, currently: str | None = None) -> str:
 
 
 def _knows(turn: ResidentTurn) -> tuple[str, ...]:
-    """Say whom somebody knew when the town began, and whom it has met since."""
+    """Return whom a resident knew at the beginning, and whom it has met since."""
     known = {each.name: each.what for each in turn.person.relations}
     at_home = housemates(turn.setting, turn.person)
     before = [f"{name} ({what})" for name, what in known.items() if name not in at_home]
@@ -41,12 +41,12 @@ def _knows(turn: ResidentTurn) -> tuple[str, ...]:
 
 
 def public_identity(turn: ResidentTurn, keeps_secrets: bool) -> str:
-    """Return who a resident is, as a talk may show it: of who keeps a secret nothing that it has written of itself."""
+    """Return a resident's description for a talk; with secrets, it contains no text that the resident wrote."""
     return identity(turn, turn.person.currently if keeps_secrets else None)
 
 
 def doing(turn: ResidentTurn) -> str:
-    """Say what somebody is at: where it is on its way to, or how the thing is that it uses."""
+    """Return a resident's act with its destination or the state of the thing in use."""
     act = turn.state.act
     if act is None or not act.place:
         return turn.doing
@@ -60,7 +60,7 @@ def doing(turn: ResidentTurn) -> str:
 
 
 def _is_duty(turn: ResidentTurn) -> bool:
-    """Tell whether the usual day has a duty at this hour, where somebody is."""
+    """Return whether the usual day has a duty at this time and place."""
     act, minute, date = turn.state.act, turn.setting.minute(turn.step), turn.setting.when(turn.step)
     return act is not None and any(
         each.duty
@@ -72,7 +72,7 @@ def _is_duty(turn: ResidentTurn) -> bool:
 
 
 def relation_to(turn: ResidentTurn, other: str) -> str:
-    """Say as what somebody knows another."""
+    """Return a resident's relation to another in words."""
     if relation := turn.relation(other):
         return relation
     if other in housemates(turn.setting, turn.person):
@@ -81,21 +81,21 @@ def relation_to(turn: ResidentTurn, other: str) -> str:
 
 
 def is_known(turn: ResidentTurn, other: str) -> bool:
-    """Tell whether somebody knows another from before the town began."""
+    """Return whether a resident knew another before the town began."""
     return bool(turn.relation(other)) or other in housemates(turn.setting, turn.person)
 
 
 def last_met(turn: ResidentTurn, other: str) -> str:
-    """Return when somebody last was in a scene with another, in the town's time; "" never."""
+    """Return when two residents last met in a scene; "": never."""
     last = turn.state.scenes.get(other)
     return "" if last is None else f"{turn.setting.when(last):%A %H:%M}"
 
 
 def find_place(said: str, places: Mapping[str, str]) -> str:
-    """Return the address of a place that a reply names; "" where it is none of them, or could be two.
+    """Return the address of a place that a reply names; "" if it is unknown or ambiguous.
 
     Args:
-        places: addresses by the names that were listed.
+        places: addresses by their names in the prompt.
     """
     name = said.split(" (")[0].split(": ")[0].strip().casefold()
     if not name:
@@ -108,7 +108,7 @@ def find_place(said: str, places: Mapping[str, str]) -> str:
 
 
 def find_thing(setting: Setting, place: str, said: str) -> str:
-    """Return the address of a thing in a place; the place itself where no such thing is there."""
+    """Return the address of a thing in a place; the place itself if there is no such thing."""
     name = said.strip().casefold()
     things = {each.rpartition(":")[2].casefold(): each for each in setting.objects_in(place)}
     return things.get(name, place)
@@ -123,6 +123,6 @@ MOST = 6
 
 
 async def secrets_of(turn: ResidentTurn) -> tuple[str, ...]:
-    """Return the newest of what somebody keeps to itself."""
+    """Return the newest secrets of a resident."""
     found = await turn.recall_about([SECRET], MOST, kinds=OF_PEOPLE)
     return tuple(each.text for each in found if each.data.get(SECRET))

@@ -15,11 +15,11 @@ World = TileWorld | PlaceWorld
 
 
 class Conditions(BaseModel):
-    """Conditions by name, as they are written where an object comes into one; small and capital letters are the same.
+    """Conditions with a meaning, compared without case.
 
     Attributes:
-        danger: these wake who sleeps beside them, and come before everything.
-        fine: nobody does anything about these. What is neither is not as it should be, and waits to be mended.
+        danger: they wake sleepers in the room and have priority.
+        fine: they need no action. All others wait to be repaired.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -28,22 +28,22 @@ class Conditions(BaseModel):
     fine: tuple[str, ...] = ()
 
     def is_fine(self, condition: str) -> bool:
-        """Tell whether the file says that nothing is to be done about this condition."""
+        """Return whether the town's file says that a condition needs no action."""
         return condition.strip().casefold() in {each.strip().casefold() for each in self.fine}
 
 
 USUAL = ("mild and dry", "sunny", "cloudy", "windy", "a shower in the afternoon", "rain, off and on", "fog until noon")
-"""What a day can be like where the file does not say: it fits any season."""
+"""Weather if the file says nothing; it fits any season."""
 LIGHT = ((5, "night"), (7, "dawn"), (18, "daylight"), (20, "dusk"), (24, "night"))
-"""Until which hour which light is."""
+"""The hour until which each light lasts."""
 
 
 class Weather(BaseModel):
-    """What the file of a town says of its weather.
+    """The weather in a town file.
 
     Attributes:
-        days: of the first day, the second, …; when they are over they begin again.
-        dates: of single dates, written as 2024-09-03; before `days`.
+        days: of the first day, the second, …; repeated when they are over.
+        dates: of single dates; they have priority over `days`.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -52,12 +52,12 @@ class Weather(BaseModel):
     dates: dict[date, str] = {}
 
     def of(self, seed: int, day: int, on: date) -> str:
-        """Return the weather of a day, counted from the town's first: the same for the same seed."""
+        """Return the weather of a day, counted from the town's first; the same for the same seed."""
         if on in self.dates:
             return self.dates[on]
         return self.days[day % len(self.days)] if self.days else chance.pick(USUAL, seed, "weather", day)
 
 
 def light_at(hour: int) -> str:
-    """Return how light it is at an hour of the day."""
+    """Return the light at an hour of the day."""
     return next(light for until, light in LIGHT if hour < until)
