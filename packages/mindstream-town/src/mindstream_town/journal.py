@@ -180,7 +180,7 @@ async def journal(store: Store, setting: Setting) -> AsyncIterator[bytes]:
         late = _rated_later(row.event)
         of_row = [_line_of(record, late) for record in remembered.get((name, row.seq), ())]
         kind, payload = row.event.kind, _payload(row.event, heard)
-        is_after = isinstance(row.event, ObjectChanged)  # things change when all have had their turns
+        is_after = isinstance(row.event, ObjectChanged)  # objects change after all turns
         mind = name or TOWN
         lines.append((step, is_after, mind, bool(name), row.seq, [step, mind, kind, row.by, payload, of_row]))
     chain = hashlib.blake2b(digest_size=DIGEST)
@@ -225,14 +225,14 @@ async def digest(store: Store, setting: Setting) -> str:
 
 
 TAIL = 2 * DIGEST + 5
-"""So many bytes of a line are not of the row: comma, quotes, checksum, bracket and end."""
+"""Bytes at the end of a line that are not part of the row: comma, quotes, checksum, bracket, newline."""
 
 
 async def write_journal(store: Store, setting: Setting, path: Path) -> int:
-    """Write a journal to a file, or go on with the one that it holds; return how many lines it has.
+    """Write a journal to a file, or extend the file if it has a part of it; return the number of lines.
 
     Raises:
-        InputError: the file holds something else, which is left as it is.
+        InputError: the file contains something else; it is not changed.
         StorageError: it cannot be written.
     """
     lines = [line async for line in journal(store, setting)]
@@ -244,7 +244,7 @@ async def write_journal(store: Store, setting: Setting, path: Path) -> int:
 
 
 def _grow(path: Path, lines: Sequence[bytes]) -> None:
-    """Write what a file has not yet of these lines; all that it has must be among them."""
+    """Append the missing lines to a file; its content must be the beginning of the journal."""
     there, at = path.read_bytes() if path.exists() else b"", 0
     for number, line in enumerate(lines, 1):
         if at + len(line) > len(there) or there[at : at + len(line)] != line:
@@ -253,7 +253,7 @@ def _grow(path: Path, lines: Sequence[bytes]) -> None:
             if not path.exists():
                 write_private(path, b"")
             with path.open("r+b") as file:
-                file.truncate(at)  # whoever wrote it was broken off
+                file.truncate(at)  # drop a line that was cut off
                 file.seek(at)
                 file.writelines(lines[number - 1 :])
             return
@@ -263,10 +263,10 @@ def _grow(path: Path, lines: Sequence[bytes]) -> None:
 
 
 def check_journal(path: Path) -> int:
-    """Check the file of a journal; return how many lines it has.
+    """Verify a journal file and return its number of lines.
 
     Raises:
-        InputError: it is damaged; the message names the first line that is.
+        InputError: a line is damaged; the message names the first one.
         StorageError: it cannot be read.
     """
     number = 0
@@ -281,7 +281,7 @@ def check_journal(path: Path) -> int:
 
 
 def _faults(lines: Iterator[bytes]) -> Iterator[str]:
-    """Yield of each line what is wrong with it; "": nothing."""
+    """Yield the fault of each line; "": none."""
     chain = hashlib.blake2b(digest_size=DIGEST)
     for line in lines:
         row, told = line[:-TAIL] + b"]", line[-TAIL:]
@@ -300,12 +300,12 @@ def _is_json(row: bytes) -> bool:
 
 
 class Writing:
-    """Whole steps are written in order while the town goes on; whoever reads waits for them.
+    """Writes whole steps in order while the town runs; readers wait for it.
 
-    After one that could not be written nothing is any more: the town is to be opened again.
+    After an error nothing more is written, and the town must be opened again.
 
     Args:
-        fence: what must still be this process's for anything to be written.
+        fence: the lease that this process must still hold.
     """
 
     def __init__(self, store: Store, fence: Fence | None = None) -> None:
@@ -315,10 +315,10 @@ class Writing:
         self._task: asyncio.Task[None] | None = None
 
     def add(self, commits: Sequence[Commit]) -> None:
-        """Let what happened in one step be written: all of it or nothing.
+        """Schedule the commits of a step, which are written together or not at all.
 
         Raises:
-            StorageError: a step before it could not be.
+            StorageError: an earlier step could not be written.
         """
         if self._task is not None and self._task.done():
             self._task.result()
@@ -335,7 +335,7 @@ class Writing:
             self._in_flight = []
 
     async def written(self, stream: StreamKey | None = None) -> None:
-        """Return when all commits, or those to one stream, are written; cancelling this does not stop the writing.
+        """Wait until all commits, or those to one stream, are written; cancellation does not stop the writing.
 
         Raises:
             StorageError: a step could not be written.

@@ -1,4 +1,4 @@
-"""`mindstream town metrics`: what happened in a town, counted; as tables, CSV and curves."""
+"""`mindstream town metrics`: measures of a town as tables, CSV and curves."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ app = group()
 
 @dataclass(frozen=True)
 class Measured:
-    """What was counted."""
+    """The measures of a town."""
 
     history: History
     counts: Counts
@@ -54,7 +54,7 @@ class Measured:
 
     @property
     def density(self) -> tuple[float, float]:
-        """How many of the pairs know each other, when it began and now."""
+        """The share of pairs who know each other, at the beginning and now."""
         return self.acquaintance.density(0), self.acquaintance.density(self.history.step)
 
 
@@ -80,9 +80,9 @@ def metrics(
     plot: Annotated[Path | None, flag("DIR", "Also as curves (SVG), into this folder.")] = None,
     json: AsJson = False,
 ) -> None:
-    """Count what happened: talks, reflections, who knows what.
+    """Show measures: talks, reflections, spread of facts.
 
-    Who knows whom, who keeps to plans, and what was done where or when one may not.
+    Also acquaintance, adherence to plans, and acts at closed or private places.
     """
     history = read(settings)
     if at:
@@ -114,7 +114,7 @@ def metrics(
 def _attend(
     history: History, event: str, since: str, until: str, diffusions: Sequence[Diffusion]
 ) -> tuple[Attendance, Mark]:
-    """Return who came to an event, and how it is marked among curves."""
+    """Return the attendance of an event, and its mark in the chart."""
     if not (diffusions and since and until):
         raise InputError("an event is told by --event PLACE, --from TIME, --to TIME and --fact WORDS")
     address = history.setting.addresses[find_place(history.setting, event)]
@@ -126,7 +126,7 @@ def _attend(
 
 
 def _files(measured: Measured, ending: str) -> dict[str, str]:
-    """Return the tables or curves, by the names of their files."""
+    """Return tables or charts by their file names."""
     history, steps = measured.history, hours(measured.history)
     curves = _curves(measured, steps)
     shares = {name: values for name, (values, _) in curves.items()}
@@ -139,7 +139,7 @@ def _files(measured: Measured, ending: str) -> dict[str, str]:
 
 
 def _curves(measured: Measured, steps: Sequence[int]) -> dict[str, tuple[list[float], str]]:
-    """Return shares, and what the last stands for: facts, pairs, kept plans, and talks and reflections of all."""
+    """Return curves, and the meaning of their last values: facts, pairs, kept plans, talks, reflections."""
     history, people = measured.history, len(measured.history.names)
     known, kept = measured.acquaintance.curve(steps), trace_adherence(history, steps)
     talks = sorted(talk.step for _, talk in history.talks())
@@ -156,7 +156,7 @@ def _curves(measured: Measured, steps: Sequence[int]) -> dict[str, tuple[list[fl
 
 
 def _so_far(happened: Sequence[int], steps: Sequence[int]) -> list[float]:
-    """Return which share had happened after each step."""
+    """Return the share of events before each step."""
     return [bisect_right(happened, step) / max(1, len(happened)) for step in steps]
 
 

@@ -1,4 +1,4 @@
-"""`mindstream town open`, `import` and `export`: recorded worlds, saved simulations of Park 2023, and journals."""
+"""`mindstream town open`, `fork`, `import`, `export`, `replay`: recorded worlds, forks, saves, journals, pages."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def open_(
     name: Annotated[str, word("WORLD", "A recorded world.")] = "recorded",
     json: AsJson = False,
 ) -> None:
-    """Open a world that ships: days lived with a language mind behind each resident, to look at without a model."""
+    """Open a recorded world: days that residents lived with a language model, to explore without one."""
     unpack_world(name, settings.data.as_folder())
     data = shlex.quote(str(settings.data))
     tell(
@@ -60,7 +60,7 @@ def fork(
     at: Annotated[str, flag("TIME", "A time of the town's own that has been [now].")] = "",
     json: AsJson = False,
 ) -> None:
-    """Make a town beside another, as that was at a time: with its past and its seed, and a future of its own."""
+    """Copy a town as of a time; the copy has the same past and seed, and continues independently."""
 
     async def make() -> tuple[int, str]:
         async with towns.look_in(settings) as look:
@@ -141,9 +141,9 @@ def export(
     at: Annotated[str, flag("TIME", "As it was then [now].")] = "",
     json: AsJson = False,
 ) -> None:
-    """Write a town into files: a saved simulation, or its journal.
+    """Write a town as a saved simulation, or its journal.
 
-    The published code (Park 2023) takes the saved simulation, and so does import; its map is in it.
+    The published code (Park 2023) and `import` can read the saved simulation; it includes the map.
     """
     if out is None and journal is None:
         raise InputError("say what is written: --out FOLDER, a saved simulation, or --journal FILE")
@@ -157,7 +157,7 @@ def export(
 async def _export(
     settings: Settings, out: Path | None, saved: Path | None, journal: Path | None, at: str
 ) -> tuple[dict[str, object], list[str]]:
-    """Write it; return what was written, for programs and for people."""
+    """Write the files; return the result for programs and for people."""
     began = settle_clock(read_save(saved), complain) if saved else None
     row, told = dict[str, object](), list[str]()
     async with towns.look_in(settings) as look:
@@ -179,7 +179,7 @@ async def _export(
 
 
 async def _write_journal(look: towns.Look, file: Path) -> int:
-    """Write a journal, to a file that holds no other; return how many lines it has."""
+    """Write a journal to a file or stream and return its number of lines."""
     if files.real_file(file) is None:
         return await files.write_lines(None, look.write_journal())
     return await write_journal(look.store, look.setting, file)

@@ -1,4 +1,4 @@
-"""What is typed by a person who lives as somebody in a town: commands, and what follows them."""
+"""Parser of the commands that a user types as a controlled resident."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Typed:
     """A command.
 
     Attributes:
-        at: the time of the day that is waited for before it, HH:MM; "" none.
-        verb: one of those of HELP. words: what follows it.
-        minutes: None where none are said. place, until: "" where none is said.
+        at: the time of the day to wait for, HH:MM; "": none.
+        verb: one of the verbs in HELP. words: its arguments.
+        minutes: None if not given. place, until: "" if not given.
     """
 
     verb: str
@@ -44,10 +44,10 @@ class Typed:
 
 
 def read_typed(line: str) -> Typed:
-    """Read a command.
+    """Parse a command.
 
     Raises:
-        InputError: it is none.
+        InputError: it is invalid.
     """
     timed = _TIMED.fullmatch(line.strip())
     at, line = timed.groups() if timed else ("", line.strip())
@@ -85,9 +85,9 @@ def _do(rest: str, at: str) -> Typed:
 
 
 def addressee(text: str, near: Iterable[str]) -> tuple[str, str]:
-    """Return what is said and to whom: "hello to Ada" where one who is near is called so, or ALL; else all, and "".
+    """Return words and addressee: "hello to Ada" if a person near has this name, or ALL; else all words, and "".
 
-    Structure alone: the last word or name after the last " to ".
+    Only the last word or name after the last " to " is considered.
     """
     said, to, who = text.rpartition(" to ")
     wanted = who.strip().casefold()

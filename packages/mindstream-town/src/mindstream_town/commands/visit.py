@@ -42,10 +42,10 @@ def talk(
     by: Annotated[str, flag("NAME", "Who you are.", "--by")] = "a visitor",
     json: AsJson = False,
 ) -> int:
-    """Talk with somebody, while the town stands still.
+    """Talk with a resident, while the town stands still.
 
-    The resident answers at once and remembers it. Come again with the same --by before the next run, and the talk goes
-    on. What you agree on for today comes into the resident's plan.
+    The resident answers at once and remembers the talk. If you return with the same --by before the next run, the talk
+    continues. What you agree on for today is added to the resident's plan.
     """
     if text is not None and not text.strip():
         raise InputError("TEXT is empty: say something, or leave it out to type line by line")
@@ -73,7 +73,7 @@ async def _talk(settings: Settings, name: str, text: str, by: str, json: bool) -
 
 
 async def _next_line(lines: Lines, prompt: str) -> str:
-    """Return the next utterance; "" where there is none."""
+    """Return the next utterance; "" at the end."""
     if prompt:
         print(prompt, end="", file=sys.stderr, flush=True)
     found = await lines.next()
@@ -81,7 +81,7 @@ async def _next_line(lines: Lines, prompt: str) -> str:
 
 
 async def _answer(mind: Mind, text: str) -> None:
-    """Print an answer as it comes."""
+    """Print an answer as it is generated."""
     name = f"{clean(mind.responder.title)}: "
     async with aclosing(mind.hear(text)) as events:
         async for row in events:
@@ -112,7 +112,7 @@ async def set_(
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Change an object: who sees it may do something about it."""
+    """Change the condition of an object: residents who see it may react."""
     condition = condition.strip()
     async with towns.open_town(settings) as town:
         address = find_object(town.setting, place)
@@ -128,9 +128,9 @@ async def whisper(
     text: Annotated[str, word("TEXT", "The thought, a whole sentence.")],
     json: AsJson = False,
 ) -> None:
-    """Put a thought into somebody's memory.
+    """Add a thought to a resident's memory.
 
-    They may plan by it, and tell others.
+    The resident may plan by it, and tell others.
     """
     async with towns.open_town(settings) as town:
         whom = find_resident(town.setting, name)

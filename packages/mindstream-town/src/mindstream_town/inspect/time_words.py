@@ -1,4 +1,4 @@
-"""Times as a person types them at a town: a day, a time of the day, or both, by the town's own clock."""
+"""Times as a user types them, by the town's clock."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from mindstream_town.setting import Setting
 
 IGNORED = {*WEEKDAYS, *(day[:3] for day in WEEKDAYS)}
 AROUND = timedelta(days=183)
-"""A day without a year that is so long before the beginning is of the year after it."""
+"""Days without a year that are longer before the beginning are in the next year."""
 
 
 def read_moment(
     setting: Setting, typed: str, now: int, *, end: bool = False, day_of: int | None = None
 ) -> float | None:
-    """Read "Feb 14 19:00", "2023-02-14 19:00", "day 2", "yesterday 10am", "tomorrow noon", "19:00" (today), "now".
+    """Parse "Feb 14 19:00", "2023-02-14 19:00", "day 2", "yesterday 10am", "tomorrow noon", "19:00" (today), "now".
 
     Args:
-        now: the step that says which day today is.
-        end: a day alone is its last step; else its first.
-        day_of: a time of the day alone is of the day of this step; None: of today.
+        now: the step that defines today.
+        end: a day means its last step; else its first.
+        day_of: the step whose day a time without a day refers to; None: today.
 
     Returns:
-        The moment; None where it is no time.
+        The moment; None if the text is no time.
 
     Raises:
-        InputError: there is no such day, or no such time of the day.
+        InputError: there is no such day or time of day.
     """
     first, today = setting.when(0).date(), setting.when(max(now, 0)).date()
     words = [word for word in plain(typed.replace(",", " ")).split() if word not in IGNORED]
@@ -48,7 +48,7 @@ def read_moment(
 
 
 def format_time(setting: Setting, step: int) -> str:
-    """Say when a step is, as everywhere: "Tue Feb 14, 17:05"; its seconds where it has some. -1 is the beginning."""
+    """Return the time of a step, "Tue Feb 14, 17:05", with seconds if they are not 0; -1 is the beginning."""
     when = setting.when(max(step, 0))
     return f"{when:%a %b} {when.day}, {when:%H:%M:%S}".removesuffix(":00" if when.second == 0 else "")
 

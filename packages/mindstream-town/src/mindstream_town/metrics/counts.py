@@ -1,4 +1,4 @@
-"""How often residents reflect and talk, and what models are asked for."""
+"""Numbers of reflections, talks and model calls."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from mindstream_town.inspect.history import History
 
 @dataclass(frozen=True)
 class Counts:
-    """What happens how often.
+    """Numbers of events.
 
     Attributes:
-        days: of the town, as far as it has lived.
-        reflections: of each resident, by name. talks: conversations.
-        calls: of models, by prompt.
+        days: days that the town has lived.
+        reflections: by resident. talks: conversations.
+        calls: model calls by prompt.
     """
 
     days: float
@@ -32,12 +32,12 @@ class Counts:
 
     @property
     def talks_a_day(self) -> float:
-        """Conversations of the whole town in a day."""
+        """Conversations of the whole town per day."""
         return self.talks / self.days if self.days else 0.0
 
 
 def count_events(history: History) -> Counts:
-    """Count reflections, conversations and models' calls."""
+    """Count reflections, conversations and model calls."""
     calls: Counter[str] = Counter()
     for rows in history.rows.values():
         calls.update(row.event.prompt for row in rows if isinstance(row.event, ModelCalled))

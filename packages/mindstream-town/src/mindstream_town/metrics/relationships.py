@@ -1,4 +1,4 @@
-"""Who knows whom: the network of a town and its density over time (Park 2023, 7.1.2)."""
+"""Acquaintance: the network of a town and its density over time (Park 2023, 7.1.2)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mindstream_town.inspect.history import History
 
 @dataclass(frozen=True)
 class Acquaintance:
-    """The pairs of residents who can each say from the own stream who the other is, since which step."""
+    """Pairs of residents who know each other from their own memory, and since which step."""
 
     residents: int
     since: dict[tuple[str, str], int]
@@ -28,7 +28,7 @@ class Acquaintance:
 
 
 def trace_acquaintance(history: History) -> Acquaintance:
-    """Find who knows whom: an edge where both do, each by a first memory that names the other, or by a talk."""
+    """Return who knows each other: both by a first memory that names the other, or by a talk."""
     known: dict[tuple[str, str], int] = {}
     for name in history.names:
         for record in history.records[name]:

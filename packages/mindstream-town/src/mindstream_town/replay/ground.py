@@ -1,4 +1,4 @@
-"""What a page must know of a town's ground: how it looks, and where each spot is on it."""
+"""The map of a town for a page: its picture, and the place of each spot."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from mindstream_town.world.tiles import TileWorld
 
 
 def ground_of(setting: Setting) -> dict[str, object]:
-    """Return `size` in tiles, `map` (what is drawn), and `tiles` or `boxes` and `roads`: which place a spot is in.
+    """Return `size` in tiles, `map` (the picture), and `tiles`, or `boxes` and `roads`: the place of each spot.
 
-    `map` has `grounds` (a kind, path data), `shapes` (path data), `things` (place, stuff, outline, shape, middles) and
-    `names` (x, y, size, lines), from below to above. `tiles` are pairs of a place's number and how often it follows
-    itself, row by row; `boxes` are of each place at which roads end: number, x, y, width, height; `roads`: the
-    positions of their two ends in `boxes`, and their steps.
+    `map` has `grounds` (kind, path data), `shapes` (path data), `things` (place, stuff, outline, shape, centres) and
+    `names`
+    (x, y, size, lines), from bottom to top. `tiles` are pairs of a place's number and its run length, row by row.
+    `boxes`
+    are the places with roads: number, x, y, width, height. `roads` are the positions of their two ends in `boxes`, and
+    their steps.
     """
     world = setting.world
     if isinstance(world, TileWorld):
@@ -42,7 +44,7 @@ def _written(layers: Layers) -> dict[str, object]:
 
 
 def _runs(cells: Iterable[int]) -> list[int]:
-    """Write numbers as pairs of number and how often it follows itself."""
+    """Encode numbers as pairs of a number and its run length."""
     runs: list[int] = []
     for cell in cells:
         if runs and runs[-2] == cell:

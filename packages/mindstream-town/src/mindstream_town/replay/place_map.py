@@ -1,4 +1,4 @@
-"""A picture of a world without tiles: places as boxes, the roads between them as lines."""
+"""A picture of a world without tiles: places as boxes, roads as lines."""
 
 from __future__ import annotations
 
@@ -9,23 +9,19 @@ from mindstream_town.inspect.layers import Layers, Name
 from mindstream_town.world.graph import PlaceWorld, spread
 
 WIDE, HIGH = 14, 8
-"""How large a place's box is; spots are drawn in these units, too."""
+"""Size of a place's box, in units of spots."""
 CORNER = 0.8
 APART = 1.35
-"""So many boxes lie between the middles of two places, at least."""
+"""Minimum distance between the centres of two places, in boxes."""
 ROUNDS = 200
 MOST_DRAWN = 80
-"""More places than these stand in rows: to pull at all of them would take too long."""
+"""Worlds with more places are drawn in rows, because the layout would take too long."""
 LONGEST_NAME = 22
 Point = tuple[float, float]
 
 
 class PlaceMap:
-    """Where each place of a world is drawn: near what few steps lead to, the same every time.
-
-    Attributes:
-        size: of the whole picture.
-    """
+    """Positions of a world's places: few steps apart means near, always the same; `size` is that of the picture."""
 
     def __init__(self, world: PlaceWorld) -> None:
         self._world = world
@@ -36,7 +32,7 @@ class PlaceMap:
         self.size = [math.ceil(max(across) + WIDE), math.ceil(max(down) + HIGH)]
 
     def boxes(self) -> list[list[float]]:
-        """Return of each place at which roads end: its number, and its box (x, y, width, height)."""
+        """Return number, x, y, width and height of each place with a road."""
         numbers = (self._world.number(end) for end in self._world.ends)
         return [
             [number, round(x - WIDE / 2, 1), round(y - HIGH / 2, 1), WIDE, HIGH]
@@ -44,12 +40,12 @@ class PlaceMap:
         ]
 
     def roads(self) -> list[list[int]]:
-        """Return of each road: the positions in `boxes` of its two ends, and its steps."""
+        """Return the positions in `boxes` of both ends of each road, and its steps."""
         ends = {end: i for i, end in enumerate(self._world.ends)}
         return [[ends[road.start], ends[road.end], road.steps] for road in self._world.roads]
 
     def layers(self) -> Layers:
-        """Return what is drawn: roads, a box for each place, and over it its name and that of what is around it."""
+        """Return the picture: roads, a box for each place, and the names above it."""
         roads = "".join("M{:g} {:g}L{:g} {:g}".format(*self._middles[a], *self._middles[b]) for a, b, _ in self.roads())
         c, wide, high = CORNER, WIDE - 2 * CORNER, HIGH - 2 * CORNER
         sites = "".join(
@@ -78,7 +74,7 @@ def _rows(count: int) -> list[Point]:
 
 
 def _pulled(world: PlaceWorld) -> list[Point]:
-    """Lay places out so that far ones are far: each pair is pulled to the logarithm of its steps, round by round."""
+    """Lay places out by iteration, so that distances follow the logarithm of the steps between them."""
     count = len(world.ends)
     apart = [
         [math.log1p(field[j, 0]) for j in range(count)]
@@ -101,7 +97,7 @@ def _pulled(world: PlaceWorld) -> list[Point]:
 
 
 def _spaced(points: list[Point]) -> list[Point]:
-    """Spread points until no two boxes touch."""
+    """Scale positions until no two boxes touch."""
     pairs = [(a, b) for i, a in enumerate(points) for b in points[:i]]
     gaps = [max(abs(a[0] - b[0]) / WIDE, abs(a[1] - b[1]) / (HIGH + 5)) for a, b in pairs]
     times = max(APART / max(min(gaps, default=1), 0.02), 1e-6)
