@@ -1,4 +1,4 @@
-"""A town whose residents perceive, remember, plan, react, talk and reflect (Park 2023), and the world they live in."""
+"""A town whose residents perceive, remember, plan, react, talk and reflect (Park 2023), and its world."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class Clockwork:
         """Mark the residents who may have a turn next, as if this process had run the last step."""
         where = self.whereabouts
         if step < 0:
-            return  # at the beginning everybody is marked
+            return  # at the beginning all are marked
         where.marked.clear()
         where.entered.clear()
         for name, resident in self.residents.items():
@@ -111,7 +111,7 @@ class Clockwork:
             self.changed.clear()
 
     async def advance(self, step: int) -> list[Commit]:
-        """Run a step and return its commits; none if nobody had a turn.
+        """Run a step and return its commits; none if there was no turn.
 
         Raises:
             ModelError and others: residents and conditions are as before the step, but this clockwork is not.

@@ -59,7 +59,7 @@ class ResidentState(BaseModel):
         knows: addresses of known places.
         met: by partner, the step of the last talk.
         talked: number of talks.
-        shared: by partner, ids of its records that it told or was told.
+        shared: by partner, ids of records that it told the other or has from it.
         gathered: importance since the last reflection.
         considered: by object, the step of the last decision about it.
         scenes: by partner, the step of the last scene.
@@ -215,7 +215,7 @@ def _freed(state: ResidentState, partner: str, step: int) -> ResidentState:
 
 
 def talk_act(event: Talked | Spoke, before: Act) -> Act:
-    """Return the act of a talking resident: it stands where it is."""
+    """Return the act of a talking resident: it stays where it is."""
     x, y = before.spot(event.step)
     return Act(
         what=f"talking with {event.partner}",

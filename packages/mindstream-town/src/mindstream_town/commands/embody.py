@@ -56,28 +56,28 @@ class Living:
     "mindstream town embody Maya --as-visitor --script morning.txt",
     "mindstream town embody isabella --wait < commands.txt",
     notes="Commands, typed or piped, a line each:\n\n\b\n" + HELP + "\n\n"
-    "Before a command, HH:MM lets time go by until then (08:30 go cafe).\n"
-    "go, do and wait end sooner where somebody speaks to you. Lines of a script, and piped ones that\n"
-    "are there already, are then left undone, as they are after one that cannot be done.\n"
-    "At the end of the input, and after Ctrl-C, you have not left: the same command goes on, and\n"
-    "`mindstream town run` lets the town go on without you.\n\n"
-    "Exit code: 0; 1 where a model failed; 2 a mistake; 3 where somebody has spoken to you and lines\n"
+    "HH:MM before a command waits until then (08:30 go cafe).\n"
+    "go, do and wait end early if a resident speaks to you. Lines of a script, and piped ones that\n"
+    "were there already, are then left undone; likewise after a line that cannot be done.\n"
+    "At the end of the input, and after Ctrl-C, you have not left: the same command continues, and\n"
+    "`mindstream town run` runs the town without you.\n\n"
+    "Exit code: 0; 1 after a model error; 2 after a mistake; 3 if a resident has spoken to you and lines\n"
     "are left undone; 130 after Ctrl-C.",
     model=MODEL,
     roles=ROLE,
 )
 def embody(
     settings: Settings,
-    name: Annotated[str, word("NAME", "As whom: a resident; with --as-visitor, a name that nobody there has.")],
-    as_visitor: Annotated[bool, switch("--as-visitor", "Come in from elsewhere.")] = False,
-    at: Annotated[str, flag("PLACE", "Where a visitor comes in [a place that is open to all].", "--at")] = "",
-    when: Annotated[str, flag("TIME", "When a visitor comes in: the town lives up to it [now].", "--when")] = "",
-    by: Annotated[str, flag("NAME", "Who you are, where you live as a resident.", "--by")] = "a person",
+    name: Annotated[str, word("NAME", "The resident to control; with --as-visitor, a name that no resident has.")],
+    as_visitor: Annotated[bool, switch("--as-visitor", "Enter the town as a visitor.")] = False,
+    at: Annotated[str, flag("PLACE", "Where a visitor enters [a public place].", "--at")] = "",
+    when: Annotated[str, flag("TIME", "When a visitor enters; the town runs up to then [now].", "--when")] = "",
+    by: Annotated[str, flag("NAME", "Your name, if you control a resident.", "--by")] = "a person",
     pace: Annotated[
-        float | None, flag("X", f"So many seconds of the town's time go by in one [{PACE:g}].", min=0.1, max=3_600)
+        float | None, flag("X", f"Seconds of the town's time per second [{PACE:g}].", min=0.1, max=3_600)
     ] = None,
-    wait: Annotated[bool, switch("--wait", "Time goes by only with what you do [where input is no terminal].")] = False,
-    script: Annotated[Path | None, flag("FILE", "Commands, a line each; # begins a remark. With --wait.")] = None,
+    wait: Annotated[bool, switch("--wait", "Time passes only with your acts [if the input is no terminal].")] = False,
+    script: Annotated[Path | None, flag("FILE", "Commands, one per line; # begins a comment. Implies --wait.")] = None,
     json: AsJson = False,
 ) -> int:
     """Live in a town, as a resident or a visitor, while it goes on.
@@ -89,7 +89,7 @@ def embody(
     if script is not None and pace is not None:
         raise InputError("a --script waits: leave --pace away")
     if when and not as_visitor:
-        raise InputError("--when is for a visitor: it says when somebody comes in")
+        raise InputError("--when is for a visitor: it is the time of arrival")
     if as_visitor and by != "a person":
         raise InputError("a visitor is itself: leave --by away")
     waits = wait or script is not None or (pace is None and not sys.stdin.isatty())

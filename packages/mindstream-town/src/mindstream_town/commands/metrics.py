@@ -70,12 +70,12 @@ def metrics(
     fact: Annotated[list[str] | None, flag("WORDS", "Who knows this, since when, from whom; repeatable.")] = None,
     event: Annotated[
         str,
-        flag("PLACE", "A place: who was there between --from and --to, and who of them knew the first --fact."),
+        flag("PLACE", "A place: its guests between --from and --to, and which of them knew the first --fact."),
     ] = "",
     since: Annotated[str, flag("TIME", "When the event begins.", "--from")] = "",
     until: Annotated[str, flag("TIME", "When it ends.", "--to")] = "",
     at: At = "",
-    odd: Annotated[bool, switch("--odd", "Also list acts at a place that was closed, or not theirs.")] = False,
+    odd: Annotated[bool, switch("--odd", "Also list acts at closed or private places.")] = False,
     csv: Annotated[Path | None, flag("DIR", "Also as tables, into this folder.")] = None,
     plot: Annotated[Path | None, flag("DIR", "Also as curves (SVG), into this folder.")] = None,
     json: AsJson = False,
@@ -116,7 +116,7 @@ def _attend(
 ) -> tuple[Attendance, Mark]:
     """Return the attendance of an event, and its mark in the chart."""
     if not (diffusions and since and until):
-        raise InputError("an event is told by --event PLACE, --from TIME, --to TIME and --fact WORDS")
+        raise InputError("an event needs --event PLACE, --from TIME, --to TIME and --fact WORDS")
     address = history.setting.addresses[find_place(history.setting, event)]
     start, end = find_span(history.setting, since, until, history.step)
     if end == start:

@@ -85,18 +85,18 @@ class TownOptions:
     ray: bool = False
 
 
-LIMITS = """With a model, the cost is estimated first, and you are asked (--yes: you are
-not). After Ctrl-C, a model that fails or a limit, all steps that are done are
-kept; the one that was broken off is lived again next time.
+LIMITS = """With a model, the cost is estimated first and needs your approval (--yes:
+approved). After Ctrl-C, a model error or a limit, all finished steps are kept;
+an interrupted step runs again next time.
 
-Exit code: 0; 1 where a model failed or nothing more may be spent; 2 a mistake;
+Exit code: 0; 1 after a model error or a spent budget; 2 after a mistake;
 130 after Ctrl-C."""
-Days = Annotated[float | None, flag("D", "Live so many days of the town's time.", min=0, max=36_500)]
-Hours = Annotated[float | None, flag("H", "Live so many hours.", min=0, max=876_000)]
+Days = Annotated[float | None, flag("D", "Run D days of the town's time.", min=0, max=36_500)]
+Hours = Annotated[float | None, flag("H", "Run H hours.", min=0, max=876_000)]
 Until = Annotated[str, flag("TIME", 'Up to a time of the town: "Feb 14 19:00", "tomorrow noon".')]
-STEPS = "Live so many steps (10 seconds each, where the town does not say otherwise)."
+STEPS = "Run N steps (10 seconds each by default)."
 Steps = Annotated[int | None, flag("N", STEPS, min=0, max=2**40)]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Tell what happens, a line each.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show events, one per line.")]
 MODELS = "model roles fallback patience_s budget_calls budget_tokens budget_usd town embedder"
 
 
@@ -149,7 +149,7 @@ def _complain_of_keys(setting: Setting) -> None:
     """Show which keys a town without a model lacks."""
     if lacks := missing_keys(setting):
         complain(
-            f"without a model nobody lives by prose: keys are missing for {'; '.join(lacks)}"
+            f"without a model, residents ignore descriptions in prose; missing keys:  {'; '.join(lacks)}"
             " (mindstream town prepare FILE lets a model write them)"
         )
 
@@ -186,7 +186,7 @@ class Watcher:
     'mindstream town run --data ./ville --until "Feb 14 19:00" -v',
     "mindstream town run --data ./ville --hours 3 --model openai:gpt-5-mini --max-usd 2",
     name="run",
-    summary="Let the town live: one day, or as long as you say.",
+    summary="Run the town for a day, or as long as you say.",
     notes=LIMITS,
     model=MODEL,
     roles=ROLE,
@@ -196,7 +196,7 @@ class Watcher:
     MODELS,
     "mindstream town resume --data ./ville",
     name="resume",
-    summary="Go on to the end of that day, or as long as you say.",
+    summary="Continue to the end of the day, or as long as you say.",
     notes=LIMITS,
     model=MODEL,
     roles=ROLE,
@@ -211,7 +211,7 @@ def let_live(
     yes: Yes = False,
     verbose: Verbose = False,
     ray: Annotated[
-        bool, switch("--ray", "Residents think as tasks of Ray beside the town's clock (docs/ray.md).")
+        bool, switch("--ray", "Residents think as Ray tasks in parallel to the town's clock (docs/ray.md).")
     ] = False,
     json: AsJson = False,
 ) -> int:
@@ -271,7 +271,7 @@ async def _plan(settings: Settings, span: Span) -> tuple[Setting, int, int]:
 def _has_leave(settings: Settings, setting: Setting, steps: int) -> bool:
     """Show the estimated cost and ask for approval."""
     if not output.is_answerable():
-        raise InputError("models are asked, and nobody is there to be asked whether they may be: say --yes")
+        raise InputError("the models need approval, and the input is no terminal: add --yes")
     found = _estimate(settings, setting, steps)
     calls, tokens = _totals(found)
     usd = "its price is not known" if found.usd is None else f"about {found.usd:,.2f} US dollars"
@@ -359,14 +359,14 @@ LARGEST = 16 << 20
     "model roles",
     "mindstream town prepare ./mine.toml --model openai:gpt-5-mini",
     "mindstream town prepare ./mine.toml --model openai:gpt-5-mini --out ./prepared.toml",
-    notes="Exit code: 0; 1 where a model failed, and nothing has changed; 2 a mistake.",
+    notes="Exit code: 0; 1 after a model error, with nothing changed; 2 after a mistake.",
     model=MODEL,
     roles=ROLE,
 )
 def prepare(
     settings: Settings,
     file: Annotated[Path, word("FILE.toml", "A town file.")],
-    out: Annotated[Path | None, flag("NEW.toml", "Write it there, and leave FILE as it is.")] = None,
+    out: Annotated[Path | None, flag("NEW.toml", "Write the result there instead of FILE.")] = None,
     yes: Yes = False,
     json: AsJson = False,
 ) -> int:

@@ -56,8 +56,8 @@ def open_(
 @command(app, "town", 'mindstream town fork ./other --at "Feb 13 10:00" --data ./ville')
 def fork(
     settings: Settings,
-    folder: Annotated[Path, word("DIR", "A folder for the town that is made.")],
-    at: Annotated[str, flag("TIME", "A time of the town's own that has been [now].")] = "",
+    folder: Annotated[Path, word("DIR", "The folder of the fork.")],
+    at: Annotated[str, flag("TIME", "A past time of the town [now].")] = "",
     json: AsJson = False,
 ) -> None:
     """Copy a town as of a time; the copy has the same past and seed, and continues independently."""
@@ -84,7 +84,7 @@ def import_(
     settings: Settings,
     folder: Annotated[Path, word("DIR", "The folder of a saved simulation (Park 2023).")],
     map_: Annotated[
-        Path | None, flag("DIR", "Its map, a matrix folder or a Tiled file [beside DIR, by its name].", "--map")
+        Path | None, flag("DIR", "Its map, a matrix folder or a Tiled file [the map of that name near DIR].", "--map")
     ] = None,
     whispers: Annotated[Path | None, flag("FILE", "First memories of the residents (agent_history….csv).")] = None,
     seed: Seed = 0,
@@ -130,15 +130,13 @@ def import_(
 )
 def export(
     settings: Settings,
-    out: Annotated[Path | None, flag("FOLDER", "As a saved simulation, into a new folder.")] = None,
+    out: Annotated[Path | None, flag("FOLDER", "Write a saved simulation into a new folder.")] = None,
     save: Annotated[
         Path | None,
-        flag("DIR", "With --out: the save it was imported from; what a town does not keep is copied from it."),
+        flag("DIR", "With --out: the save it was imported from; values that a town does not store are copied from it."),
     ] = None,
-    journal: Annotated[
-        Path | None, flag("FILE", "All that happened, a line of JSON each, always in the same order.")
-    ] = None,
-    at: Annotated[str, flag("TIME", "As it was then [now].")] = "",
+    journal: Annotated[Path | None, flag("FILE", "All events as lines of JSON, always in the same order.")] = None,
+    at: Annotated[str, flag("TIME", "The time to export [now].")] = "",
     json: AsJson = False,
 ) -> None:
     """Write a town as a saved simulation, or its journal.
@@ -146,7 +144,7 @@ def export(
     The published code (Park 2023) and `import` can read the saved simulation; it includes the map.
     """
     if out is None and journal is None:
-        raise InputError("say what is written: --out FOLDER, a saved simulation, or --journal FILE")
+        raise InputError("name an output: --out FOLDER for a saved simulation, or --journal FILE")
     if out is None and (at or save):
         raise InputError("a journal is written whole: --at and --save are for --out")
     with progress(f"writing {out or journal}"):
@@ -193,9 +191,9 @@ async def _write_journal(look: towns.Look, file: Path) -> int:
 )
 def replay(
     settings: Settings,
-    out: Annotated[Path, flag("FILE", "The page that is written, in the place of an older one.")] = Path("replay.html"),
-    since: Annotated[str, flag("TIME", "Where it begins.", "--from")] = "",
-    until: Annotated[str, flag("TIME", "Where it ends.", "--to")] = "",
+    out: Annotated[Path, flag("FILE", "The page to write; an existing file is replaced.")] = Path("replay.html"),
+    since: Annotated[str, flag("TIME", "The start.", "--from")] = "",
+    until: Annotated[str, flag("TIME", "The end.", "--to")] = "",
     json: AsJson = False,
 ) -> None:
     """Write a web page that plays what happened.

@@ -21,7 +21,7 @@ from mindstream_town.inspect.lookup import find_object, find_resident
 from mindstream_town.residents.visiting import visit
 
 app = group()
-KEPT = "what was heard is kept, and thought about before the town goes on"
+KEPT = "the visit is kept, and the resident thinks about it before the town continues"
 
 
 @command(
@@ -30,16 +30,16 @@ KEPT = "what was heard is kept, and thought about before the town goes on"
     'mindstream town talk isabella "Is there a party?" --by Maya',
     "mindstream town talk isabella --by Maya          typed, until Ctrl-D",
     "mindstream town talk isabella < utterances.txt",
-    notes="Exit code: 0; 1 where a model failed; 2 a mistake; 130 after Ctrl-C. What was\n"
-    "heard is kept in any case, and thought about before the town goes on.",
+    notes="Exit code: 0; 1 after a model error; 2 after a mistake; 130 after Ctrl-C. The\n"
+    "visit is kept in any case, and remembered before the town continues.",
     model=MODEL,
     roles=ROLE,
 )
 def talk(
     settings: Settings,
-    name: Annotated[str, word("NAME", "With whom; the first name is enough.")],
-    text: Annotated[str | None, word("TEXT", "What you say; without it you type, or pipe, line by line.")] = None,
-    by: Annotated[str, flag("NAME", "Who you are.", "--by")] = "a visitor",
+    name: Annotated[str, word("NAME", "The resident; the first name is enough.")],
+    text: Annotated[str | None, word("TEXT", "What you say; without it, type or pipe line by line.")] = None,
+    by: Annotated[str, flag("NAME", "Your name.", "--by")] = "a visitor",
     json: AsJson = False,
 ) -> int:
     """Talk with a resident, while the town stands still.
@@ -107,7 +107,7 @@ async def set_(
         bool | None,
         switch(
             "--danger/--no-danger",
-            "It wakes who sleeps beside it and comes before everything; else the town's file or a model says.",
+            "It wakes sleepers in the room and has priority; without the flag the town's file or a model decides.",
         ),
     ] = None,
     json: AsJson = False,

@@ -28,7 +28,7 @@ def find_entrance(town: OpenTown, person: Person, typed: str) -> str:
         if each.level == ARENA and may_use(setting, person, str(each)) and setting.rules.is_open(each, when)
     ]
     if not open_to_all:
-        raise InputError(f"no place in {setting.name} is open now that anybody may go to: name one")
+        raise InputError(f"no place in {setting.name} is open to all now: name one")
     return open_to_all[0]
 
 
@@ -41,7 +41,7 @@ def find_open_place(town: OpenTown, person: Person, typed: str) -> str:
     setting, place = town.setting, find_place(town.setting, typed)
     address = setting.addresses[place]
     if not may_use(setting, person, place) and not _is_let_in(town, person, place):
-        raise InputError(f"{words_of(place)} is not open to you, and nobody is there who could let you in")
+        raise InputError(f"{words_of(place)} is not open to you, and no resident is there to let you in")
     when = setting.when(max(town.step, 0))
     if person.name not in setting.rules.owners(address) and not setting.rules.is_open(address, when):
         raise InputError(f"{words_of(place)} is closed now")
@@ -49,7 +49,7 @@ def find_open_place(town: OpenTown, person: Person, typed: str) -> str:
 
 
 def find_beside(town: OpenTown, person: Person, spot: Spot, way: Way) -> Spot:
-    """Return the spot one step away if the person may stand there now.
+    """Return the spot one step away if the person can enter it now.
 
     Raises:
         InputError: a wall, a closed or a private place is there, or the town has no tiles.

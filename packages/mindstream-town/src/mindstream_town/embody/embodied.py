@@ -32,7 +32,7 @@ from mindstream_town.setting import Setting
 MINUTES = 15
 """Default duration of an activity in minutes."""
 ALL = "all"
-"""Addressee of words to everybody in sight."""
+"""Addressee of words to all in sight."""
 
 
 class Embodied:
@@ -93,7 +93,7 @@ class Embodied:
         """Say something; an answer has been given when this returns.
 
         Args:
-            to: a name; ALL: everybody in sight; "": the partner of the current talk, else everybody in sight. Of all,
+            to: a name; ALL: all in sight; "": the partner of the current talk, else all in sight. Of all,
                 the nearest free resident answers, and the others remember it.
 
         Raises:

@@ -60,7 +60,7 @@ class Do(_Deed):
 
 
 class Say(_Deed):
-    """Say something to a resident, by full name; `to_all`: everybody near and free hears and remembers it."""
+    """Say something to a resident, by full name; `to_all`: all who are near and free remember it."""
 
     text: str = Field(min_length=1, max_length=LONGEST_SAID)
     to: str
@@ -144,7 +144,7 @@ def entrance(setting: Setting, place: str, taken: Mapping[str, Spot]) -> Spot:
 
 
 def stand(turn: ResidentTurn, *spots: Spot, what: str = STANDING) -> None:
-    """Let the resident stand where it is, or at the last of these spots, until the user acts."""
+    """Let the resident wait at its position, or at the last of these spots, until the user acts."""
     spots = spots or (turn.state.spot(turn.step),)
     act = Act(
         what=what,

@@ -21,7 +21,7 @@ from mindstream_town.world.tree import ARENA, Address, Spot
 ASSETS = Path("static_dirs", "assets")
 """Folder of maps in the authors' repository."""
 NEAR = 4
-"""Number of folders upwards in which a map is looked for."""
+"""Number of parent folders to search for a map."""
 
 
 def load_matrix(path: Path, tables: Path | None = None) -> Matrix:

@@ -308,7 +308,7 @@ def read_save(folder: Path) -> Save:
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"{path}: persona_names: {twice!r:.60} stands there twice")
     if not names:
-        raise InputError(f"{path}: persona_names: nobody is named: name at least one resident, as its folder is called")
+        raise InputError(f"{path}: persona_names: it is empty: name at least one resident, as its folder is called")
     if len(names) > MOST_RESIDENTS:
         raise InputError(f"{path}: persona_names: more than {MOST_RESIDENTS:,}")
     for name in names:

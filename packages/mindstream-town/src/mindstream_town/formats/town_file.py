@@ -60,7 +60,7 @@ class TownTable(Table):
 
 
 class MapTable(Table):
-    """`[map]`: a drawing, or a file beside the town file."""
+    """`[map]`: a drawing, or a file next to the town file."""
 
     rows: str = ""
     things: str = ""
@@ -712,7 +712,7 @@ def _first_memory(table: SeedTable, home: Address, world: World, residents: Coll
 
 
 def _find_place(text: str, home: Address, world: World, where: str) -> str:
-    """Return the address of a place; an incomplete one is looked for in the home room and house."""
+    """Return the address of a place; an incomplete one is resolved in the home room and house."""
     town = Address((home.names[0],))
     address = _address(town, text, where)
     inner = address.names[1:]

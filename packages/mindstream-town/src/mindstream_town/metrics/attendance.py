@@ -29,9 +29,9 @@ class Attendance:
 
     Attributes:
         minutes: minutes there, by guest.
-        invited: who had been told of it before it began.
-        came_invited: guests who were told, before it or during it.
-        invitations: who told whom, and at which step, in order.
+        invited: residents who knew of it before it began.
+        came_invited: guests who heard of it before or during it.
+        invitations: speaker, hearer and step of each, in order.
         talked: pairs who talked there, in order.
     """
 

@@ -58,7 +58,7 @@ class Conduct:
 
 
 def examine_conduct(history: History) -> Conduct:
-    """Compare acts with plans, rules of places, and what is possible."""
+    """Compare acts with plans, rules of places, and physical limits."""
     planned = kept = acts = walls = elsewhere = talking = 0
     odd: list[OddAct] = []
     for name in history.names:

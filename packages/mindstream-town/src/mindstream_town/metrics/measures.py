@@ -71,7 +71,7 @@ class Knower:
 
     Attributes:
         step, time: since when.
-        how: from the beginning, or told. by: by whom.
+        how: from the beginning, or told. by: the speaker.
         record: the id of the first derived memory. text: its text.
         chain: the chain of speakers, from the first knower on.
     """
@@ -120,7 +120,7 @@ def trace_fact(history: History, fact: Fact) -> Diffusion:
 def _descent(history: History, fact: Fact) -> dict[Key, Key | None]:
     """Return the records derived from a fact, each with its source.
 
-    Sources are older than what is derived from them, so one pass in the order of time is enough.
+    Sources are older than derived records, so one pass in the order of time is enough.
     """
     origins: dict[Key, Key | None] = {}
     for name, record in _in_order(history):

@@ -42,7 +42,7 @@ MOST_CURVE = 200
 
 
 class RecordingRequest(TownName):
-    """A complete recording, the part between two steps, or, with `since` from the last `next`, what is new."""
+    """A complete recording, the part between two steps, or, with `since` from the last `next`, the additions."""
 
     first: int | None = Field(None, ge=0, le=2**40)
     last: int | None = Field(None, ge=0, le=2**40)
@@ -142,7 +142,7 @@ class PairShape(Reply):
 
 
 class Relations(Reply):
-    """Who knows whom, in the order of time; `curve`: steps, and the density of the network (0 to 1) after each."""
+    """Acquaintance, in the order of time; `curve`: steps, and the density of the network (0 to 1) after each."""
 
     residents: list[str]
     pairs: list[PairShape]
@@ -151,7 +151,7 @@ class Relations(Reply):
 
 @operation("towns.recording", "read", "GET /towns/{town}/recording")
 async def recording(house: House, who: Who, ask: RecordingRequest) -> Recording:
-    """Return the recording of a town for a page; with `since`, only what is new."""
+    """Return the recording of a town for a page; with `since`, only the additions."""
     if ask.first is not None or ask.last is not None:
         if ask.since:
             raise InputError("`since` goes on with a whole recording: it is not asked for with `first` or `last`")
@@ -184,7 +184,7 @@ async def set_object(house: House, who: Who, ask: SetRequest) -> HasSet:
 
 @operation("towns.knows", "read", "GET /towns/{town}/knows", mcp="town_knows")
 async def knows(house: House, who: Who, ask: FactRequest) -> Knowledge:
-    """Return who knows a fact, since when and from whom; without a fact, the residents' first memories."""
+    """Return who knows a fact, since when and from which speaker; without a fact, the residents' first memories."""
     history = await watched(house, who, ask.town).history()
     return await asyncio.to_thread(_knowledge, history, ask.fact)
 
@@ -249,7 +249,7 @@ async def cost(house: House, who: Who, ask: TownName) -> Cost:
 
 @operation("towns.relations", "read", "GET /towns/{town}/relations")
 async def relations(house: House, who: Who, ask: TownName) -> Relations:
-    """Return who knows whom and since when, their talks, and the density of the network over time."""
+    """Return acquaintances and since when, their talks, and the density of the network over time."""
     history = await watched(house, who, ask.town).history()
     return await asyncio.to_thread(_relations, history)
 

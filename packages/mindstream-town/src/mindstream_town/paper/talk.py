@@ -165,7 +165,7 @@ async def _keep_refusal(speaker: Speaker, lines: tuple[SpokenLine, ...], until: 
 
 
 async def _keep(speaker: Speaker, other: Speaker, lines: tuple[SpokenLine, ...], until: int) -> str:
-    """Write a talk into a speaker's stream, rewrite the day for what was agreed on, and return what it was about."""
+    """Write a talk into a speaker's stream, rewrite the day for agreements, and return its topic."""
     told, known = passed_on(lines, speaker.other, other.minds, speaker.minds)
     about, agreed = await keep_said(speaker.turn, speaker.other, lines, until, told, known, rates=False)
     await rewrite_day(speaker.turn, agreed)

@@ -228,7 +228,7 @@ COMES = 0.6
 
 @rule(TakeFromTalk)
 def keep_what_was_told(ask: TakeFromTalk) -> Taken:
-    """Without a model: the news as it was told; invitations are accepted or declined by a draw for each person."""
+    """Without a model: the news word for word; invitations are accepted or declined by a draw for each person."""
     kept, agreed = list[Learned](), list[Agreed]()
     for number, news in enumerate(ask.told[:6], 1):
         at, text = news.appointment, news.text[:400]

@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from mindstream_town.residents.person import Appointment
 
 MATTERS = 5.0
-"""Importance from which a memory is told without a model."""
+"""Importance from which residents without a model tell a memory."""
 
 
 class Memory(BaseModel):

@@ -132,7 +132,7 @@ def order(row: Logged, setting: Setting) -> tuple[int, str, int]:
 class Recorder:
     """Converts rows of a town's log into timelines: first records, then the rows that refer to them, in `order`.
 
-    Timelines and tables only grow, so a page can append what is new.
+    Timelines and tables only grow, so a page can append new entries.
     """
 
     def __init__(self, setting: Setting) -> None:

@@ -96,7 +96,7 @@ async def come_to_mind(speaker: ResidentTurn, other: ResidentTurn) -> list[Recor
 
 
 async def untold_news(turn: ResidentTurn, other: str) -> list[Record]:
-    """Return what matters to a resident and has not been told to another yet."""
+    """Return what matters to a resident and is still unknown to another."""
     shared = turn.state.shared.get(other, frozenset())
     found = await turn.recall(turn.at_heart, TO_TELL, kinds=TELLABLE, touch=False)
     return [each.record for each in found if each.record.id not in shared and can_be_told(each.record)]
@@ -117,7 +117,7 @@ def can_begin_talk(turn: ResidentTurn, other: ResidentState, *, has_waited: bool
 
 
 def can_be_told(record: Record) -> bool:
-    """Return whether a memory may be told to others: no secret, description, thought about oneself or plan."""
+    """Return whether a memory is for others: no secret, description, thought about oneself or plan."""
     return not {"background", "secret", OWN} & record.data.keys() and "plan" not in record.keywords
 
 
@@ -161,7 +161,7 @@ async def keep_said(
     *,
     rates: bool = True,
 ) -> tuple[str, list[Agreement]]:
-    """Write a talk and what was learned in it into a resident's stream.
+    """Write a talk and its lessons into a resident's stream.
 
     Args:
         told: memories that the other passed on.

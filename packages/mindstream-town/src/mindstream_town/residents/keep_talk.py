@@ -81,7 +81,7 @@ def keep(
     places: Sequence[str],
     known: Sequence[Appointment] = (),
 ) -> list[Kept]:
-    """Return what to remember: what was learned, what was agreed on, and every appointment that the other told.
+    """Return what to remember: lessons, agreements, and every appointment that the other told.
 
     Args:
         told: the records that the other passed on, in the order of their numbers. places: addresses, in the same way.
@@ -102,7 +102,7 @@ def _of(news: Sequence[Appointment | None], number: int) -> Appointment | None:
 
 
 def _agreed(turn: ResidentTurn, other: str, said: Agreed, of: Appointment | None, places: Sequence[str]) -> Kept:
-    """Return an agreement with its appointment: the one that was told, or the one described in the reply."""
+    """Return an agreement with its appointment: the other's, or the one described in the reply."""
     text = said.text.strip()
     at = of or _described(turn.setting.when(turn.step), said, places)
     if at is None:

@@ -46,7 +46,7 @@ LINES = 1_000
 
 
 class KeepVisit:
-    """Reasoner that notes what a visitor said, and adds what was agreed on to the day's plan."""
+    """Reasoner that notes what a visitor said, and adds agreements to the day's plan."""
 
     slot = "visit"
     trigger: Trigger = EVERY_TURN
@@ -152,7 +152,7 @@ def _is_visitors(record: Record) -> bool:
 
 
 async def finish_visit(keep: KeepVisit, feed: Feed | None = None) -> None:
-    """Write what a resident remembers of visits and has not written yet, in whichever process they took place.
+    """Write what a resident remembers of visits and has not written yet, of this process or another.
 
     Raises:
         ModelError: no model was available; nothing is lost, and the next call tries again.

@@ -105,7 +105,7 @@ def appointment_of(data: Mapping[str, Any]) -> Appointment | None:
 
 
 class Relation(NamedTuple):
-    """A person whom a resident knows, and the relation: `Relation("Mei Lin", "wife")`."""
+    """An acquaintance and the relation: `Relation("Mei Lin", "wife")`."""
 
     name: str
     what: str
@@ -169,7 +169,7 @@ class Person(BaseModel):
         day: the usual day in order, from getting up to going to bed; the time between items is spent at home.
         start: the position at the beginning; None: the bed.
         knows: addresses of known places in addition to the home.
-        household: who lives there and is no resident, such as a baby or a dog, a few words each.
+        household: members who are no residents, such as a baby or a dog, a few words each.
         about: the life so far, in a few sentences; it is known and not passed on as news.
         memories: memories from before the town began.
         visits: a visitor: present only while a user controls it; `home` is the town itself.

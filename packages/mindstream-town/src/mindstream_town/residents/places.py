@@ -150,7 +150,7 @@ def find_home(setting: Setting, person: Person) -> tuple[Spot, tuple[str, ...]]:
     """Return a resident's first position and the places that it knows.
 
     Raises:
-        InputError: the world has no such home, or nobody can stand there.
+        InputError: the world has no such home, or no free spot.
     """
     if person.home not in setting.addresses:
         raise InputError(f"{person.name} lives at {person.home!r}, and {setting.name} has no such place")

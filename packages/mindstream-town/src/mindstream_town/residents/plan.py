@@ -121,7 +121,7 @@ async def plan_day(turn: ResidentTurn, day: int) -> None:
 async def plan_note(
     turn: ResidentTurn, date: str, broad: Sequence[str], records: Sequence[Record]
 ) -> tuple[Record, ...]:
-    """Build the memory of a day's plan; `records`: what it is based on."""
+    """Build the memory of a day's plan; `records`: its evidence."""
     return await turn.build(
         RecordDraft(
             text=f"{turn.name}'s plan for {date}: {'; '.join(broad)}.",

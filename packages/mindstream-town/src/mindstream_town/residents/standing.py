@@ -12,10 +12,10 @@ ASIDE = 3
 
 
 def stand_at(turn: ResidentTurn, address: Address, nearest: Spot) -> Spot:
-    """Return where the resident stands at a place: at its nearest spot, or beside it.
+    """Return where the resident stands at a place: at its nearest spot, or next to it.
 
-    If the spot is in sight, the resident takes it if it is free, else a free one beside it. From elsewhere it cannot
-    know, and half of the residents stand beside it. At home and on roads it is always the nearest spot.
+    If the spot is in sight, the resident takes it if it is free, else a free one next to it. From elsewhere it cannot
+    know, and half of the residents stand next to it. At home and on roads it is always the nearest spot.
 
     Args:
         nearest: the spot of the place with the shortest way.

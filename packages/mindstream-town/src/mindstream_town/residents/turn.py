@@ -71,11 +71,11 @@ class ResidentTurn:
     """One resident's turn in one step.
 
     Attributes:
-        state: the state after the rows so far.
+        state: the state after these rows.
         rows: what will be written, in order.
         percepts: what the resident can see.
         places: addresses in sight that it did not know.
-        wish: whom it wants to talk to; "": no one.
+        wish: the resident it wants to talk to; "": no one.
         calls, tokens: use of models in this turn, for the daily budget.
         revisions: changes of existing memories.
         by: the user in whose name rows are written; "": the resident.

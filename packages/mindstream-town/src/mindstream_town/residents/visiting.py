@@ -38,7 +38,7 @@ class Visit(Mind):
     """A resident's mind, open for a visitor."""
 
     async def settled(self) -> None:
-        """Wait for the reasoning about the visit so far, and write its results.
+        """Wait for the reasoning about the visit, and write its results.
 
         Raises:
             ModelError: no model was available; the utterances are kept, and reasoned about before the town continues.
@@ -49,7 +49,7 @@ class Visit(Mind):
 
 @contextlib.asynccontextmanager
 async def visit(town: Town, name: str, by: str = "a visitor") -> AsyncIterator[Mind]:
-    """Open a resident's mind for a visitor; the town stands still meanwhile.
+    """Open a resident's mind for a visitor; the town stands still during the visit.
 
     A visitor who returns under the same name before the town continues resumes the same talk.
 
@@ -130,7 +130,7 @@ class ResidentResponder:
         return logged
 
     async def keep_all(self) -> None:
-        """Write what is remembered of the visit so far."""
+        """Write what the resident remembers of the visit."""
         async with self._host.thinkers.floor:
             await finish_visit(self._keep, self._host.memory.feed)
 

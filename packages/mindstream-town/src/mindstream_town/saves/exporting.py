@@ -345,7 +345,7 @@ async def save_of_town(
 
 
 def _keep_unchanged(save: Save, saved: Save, history: History, first: int) -> Save:
-    """Restore what has not changed since the town began at step `first`."""
+    """Restore values that have not changed since the town began at step `first`."""
     setting, last = history.setting, saved.meta.step - 1
     if set(saved.personas) != set(setting.people) or not max(last, 0) == first < save.meta.step:
         raise InputError(f"this town did not begin from that save: it has other residents, or is not at step {first}")

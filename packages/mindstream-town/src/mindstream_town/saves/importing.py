@@ -268,7 +268,7 @@ def setting_of_save(
         tell: is called with each difference and its interpretation.
 
     Raises:
-        InputError: a home is not in the world and none is similar, or a resident stands in a wall or cannot get home.
+        InputError: a home is not in the world and none is similar, or a resident is in a wall or cannot get home.
     """
     save = settle_clock(save, tell)
     start = parse_clock(save.meta.curr_time).replace(tzinfo=UTC).timestamp() - save.meta.step * save.meta.sec_per_step
@@ -323,7 +323,7 @@ async def begin_from_save(
     """Write a saved simulation as a town into an empty folder; `Town.open` continues it.
 
     Raises:
-        InputError: the folder is in use, or a resident cannot live in this world.
+        InputError: the folder is in use, or a resident does not fit into this world.
         StorageError: the folder cannot be used.
     """
     save = settle_clock(save, tell)
@@ -357,7 +357,7 @@ async def _check_empty(data: Location) -> None:
     if is_begun(data):
         async with open_store(data) as store:
             if await store.events(None, 0, limit=1):
-                raise InputError("something lives there already: import where nothing does")
+                raise InputError("the folder is in use: import into an empty one")
 
 
 async def _begin(store: Store, save: Save, setting: Setting, vectors: Embedder) -> None:
@@ -400,7 +400,7 @@ async def _remember_who(stream: Memory, setting: Setting, persona: PersonaSave) 
 
 
 def _check_standing(world: World, person: Person) -> None:
-    """Refuse a resident who stands in a wall or off the map, or cannot get home."""
+    """Refuse a resident who is in a wall or off the map, or cannot get home."""
     home = parse_address(person.home)
     try:
         spots = world.spots(home)
@@ -412,7 +412,7 @@ def _check_standing(world: World, person: Person) -> None:
             raise InputError(f"no way leads there from {person.start}, where {person.name} stands")
     except InputError as error:
         raise InputError(
-            f"{person.name}: living_area: {person.home!r}: {error}; mend scratch.json (living_area, curr_tile) or "
+            f"{person.name}: living_area: {person.home!r}: {error}; correct scratch.json (living_area, curr_tile) or "
             "environment/, or name the right map by --map"
         ) from None
 

@@ -105,7 +105,7 @@ def _is_everyday(record: Record) -> bool:
 
 
 async def _brief(turn: ResidentTurn, other: ResidentTurn, place: str, near: Sequence[ResidentTurn]) -> Briefing | None:
-    """Ask a resident with secrets, alone, what it reveals; None: it has no secret."""
+    """Ask a resident with secrets, alone, which of them to reveal; None: it has none."""
     secrets = await secrets_of(turn)
     if not secrets:
         return None

@@ -14,7 +14,7 @@ from mindstream_town.world.tree import sector_of
 
 
 def identity(turn: ResidentTurn, currently: str | None = None) -> str:
-    """Return a resident's description, with its life so far and its household.
+    """Return a resident's description, with life and household.
 
     Args:
         currently: present concerns; None: the resident's own.
@@ -29,7 +29,7 @@ def identity(turn: ResidentTurn, currently: str | None = None) -> str:
 
 
 def _knows(turn: ResidentTurn) -> tuple[str, ...]:
-    """Return whom a resident knew at the beginning, and whom it has met since."""
+    """Return a resident's acquaintances from the beginning, and those since then."""
     known = {each.name: each.what for each in turn.person.relations}
     at_home = housemates(turn.setting, turn.person)
     before = [f"{name} ({what})" for name, what in known.items() if name not in at_home]
