@@ -1,4 +1,4 @@
-"""`mindstream coach`: how well the coach does: against one plain agent, and in what it foresees."""
+"""`mindstream coach`: compare the coach with a plain agent, and check its predictions."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def contest(
     estimate_only: Annotated[bool, switch("--estimate", "Say what it will take, and play nothing.")] = False,
     json: AsJson = False,
 ) -> None:
-    """Play talks with the coach and with one plain agent on the same models, and have the pairs judged."""
+    """Play conversations with the coach and with a plain agent on the same models, and have the pairs judged."""
     expected = estimate(read_talks(talks))
     told = f"{expected['turns']} turns: about {expected[COACH]:,} tokens of the coach, {expected[PLAIN]:,} of the agent"
     if estimate_only:
@@ -84,10 +84,10 @@ async def contest(
 
 
 def _opponents(named: str) -> list[str]:
-    """Read who plays against the coach.
+    """Read the names of opponents.
 
     Raises:
-        InputError: there is no such opponent.
+        InputError: a name is unknown.
     """
     sides = list(split_names([named]) or ())
     for side in sides:
@@ -98,7 +98,7 @@ def _opponents(named: str) -> list[str]:
 
 @command(app, "data user pack", "mindstream coach calibration", "mindstream coach calibration --user ann")
 async def calibration(settings: Settings, user: OneUser = None, json: AsJson = False) -> None:
-    """Say how well it foresees what users do: of the steps it thought so likely, how many were done."""
+    """Show how well the coach predicts what users do: for each predicted probability, the share of steps done."""
     pack = load(settings.pack)
     async with open_user_memory(settings) as opened:
         minds, now = [opened.key] if user else await opened.store.streams(), opened.clock.now()

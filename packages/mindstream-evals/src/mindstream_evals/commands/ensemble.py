@@ -1,4 +1,4 @@
-"""`mindstream town ensemble`: many runs of one town, and what they have in common."""
+"""`mindstream town ensemble`: many runs of one town, and their statistics."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Exit code: 0; 1 where a run failed; 2 a mistake; 130 after Ctrl-C."""
 
 @dataclass(frozen=True)
 class Runs:
-    """Which runs there are beside the whole town, and where they live."""
+    """The runs in addition to the whole town, and their folder."""
 
     without: Annotated[
         list[str] | None,
@@ -58,7 +58,7 @@ class Runs:
 
 @dataclass(frozen=True)
 class Measuring:
-    """What is measured beside what `town metrics` counts."""
+    """Measures in addition to those of `town metrics`."""
 
     fact: Annotated[list[str] | None, flag("WORDS", "How many know this at the end; repeatable.")] = None
     evaluate: Annotated[bool, switch("--evaluate", "How believable residents answer, too (town evaluate).")] = False
@@ -92,10 +92,11 @@ def ensemble(
     yes: Yes = False,
     json: AsJson = False,
 ) -> int:
-    """Let one town live many times, with other seeds or with parts of its residents left out, and compare.
+    """Run one town many times, with other seeds or with parts of its residents switched off, and compare.
 
-    Each measure has its mean, spread and 95 % interval (Student) over the seeds; a condition is compared with the whole
-    town seed by seed (sign test, corrected by Holm). One day of each run, unless you say otherwise.
+    Each measure has its mean, spread and 95 % interval (Student) over the seeds. A condition is compared with the whole
+    town
+    seed by seed (sign test, corrected by Holm). Each run lasts one day by default.
     """
     span = Span(days, hours, until, steps)
     design = Design(questions=measuring.questions, pairs=measuring.pairs) if measuring.evaluate else None
@@ -135,7 +136,7 @@ def ensemble(
 
 
 def _has_leave(settings: Settings, wish: Wish) -> bool:
-    """Say what all runs may cost that have not been paid yet, and ask."""
+    """Show the estimated cost of all unfinished runs and ask for approval."""
     if not output.is_answerable():
         raise InputError("models are asked, and nobody is there to be asked whether they may be: say --yes")
     jobs = service.jobs_of(settings, wish)
@@ -197,7 +198,7 @@ def _interval(low: float | None, high: float | None) -> str:
 
 
 def draw(found: Ensemble) -> str:
-    """Draw each measure that differs between runs: a dot for each run by its seed, a colour for each condition."""
+    """Draw each measure that differs between runs: a dot per run and seed, a colour per condition."""
     grid = leather.Grid()
     values = {name: _values(found, name) for name in dict.fromkeys(each.measure for each in found.spreads)}
     conditions = list(dict.fromkeys(each.condition for each in found.lived))
@@ -215,7 +216,7 @@ def draw(found: Ensemble) -> str:
         chart.add_y_scale(*_ends(values[name]))
         chart.add_x_axis(name="seed")
         grid.add_one(chart)
-    columns = math.ceil(math.sqrt(len(drawn)))  # as leather lays them out
+    columns = math.ceil(math.sqrt(len(drawn)))  # leather's layout
     return str(grid.to_svg(width=WIDTH * columns, height=HEIGHT * -(-len(drawn) // columns)))
 
 
@@ -224,7 +225,7 @@ def _values(found: Ensemble, name: str) -> list[float]:
 
 
 def _ends(values: Sequence[float]) -> tuple[float, float]:
-    """Return where an axis begins and ends: around the values, and never of no length."""
+    """Return the ends of an axis around the values; never of zero length."""
     low, high = min(values), max(values)
     room = (high - low) * 0.1 or max(abs(high) * 0.1, 0.1)
     return (0.0 if 0 <= low < room * 2 else low - room), high + room

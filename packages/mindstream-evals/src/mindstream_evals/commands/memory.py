@@ -1,4 +1,4 @@
-"""`mindstream memory evaluate`: how many questions are answered rightly from memory alone, and by controls."""
+"""`mindstream memory evaluate`: questions answered from memory alone, and by controls."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def evaluate(
     yes: Yes = False,
     json: AsJson = False,
 ) -> int:
-    """Have questions about long talks answered from memory alone, and say how many answers are right."""
+    """Have questions about long conversations answered from memory alone, and count right answers."""
     settings = service.with_reader(settings, reader, judge)
     wish = MemoryWish(
         data, tokens, whole_tokens, _arms(arms), questions, split_names([types] if types else []) or (), seed, out
@@ -103,7 +103,6 @@ def _run(settings: Settings, wish: MemoryWish, json: bool) -> int:
 
 
 def as_json(found: MemoryEvaluated) -> dict[str, JsonValue]:
-    """Return it as plain data."""
     standings = [asdict(each) | {"accuracy": each.accuracy} for each in found.standings]
     return {**asdict(found), "standings": standings}
 

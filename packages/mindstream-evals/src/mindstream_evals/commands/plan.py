@@ -1,4 +1,4 @@
-"""`mindstream plan evaluate`: ways of solving, compared on a set of questions."""
+"""`mindstream plan evaluate`: strategies compared on a set of questions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from mindstream_evals.runs.plans import Evaluated, Expected, Wish
 
 app = group()
 MOST_PAIRS = 6
-"""So many pairs of ways are shown."""
+"""Maximum pairs of strategies in the table."""
 Form = Literal["hotpotqa", "gsm8k", "strategyqa", "triviaqa", "plain"]
 NOTES = """Forms, told from the file: HotpotQA (its contexts are the documents of each
 question), GSM8K, StrategyQA, TriviaQA as they are published; else CSV or JSON
@@ -49,7 +49,7 @@ Exit code: 0; 1 where a model failed or nothing more may be spent; 2 a mistake;
 
 @dataclass(frozen=True)
 class Compared:
-    """What is compared, on which questions."""
+    """The strategies and questions to compare."""
 
     form: Annotated[Form | None, flag("FORM", "The file's form [as it looks].", "--form")] = None
     how: Annotated[str, flag("A,B", "rewoo, react, plan-execute; without tools: direct, cot.", "--how")] = (
@@ -77,7 +77,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Means:
-    """What may be used."""
+    """The permitted tools and models."""
 
     tools: Tools = None
     docs: Docs = None
@@ -108,11 +108,12 @@ def evaluate(
     yes: Yes = False,
     json: AsJson = False,
 ) -> int:
-    """Solve a set of questions by several ways: how many are right, and what they took.
+    """Solve a set of questions by several strategies: how many are right, and what they cost.
 
-    Right is what is the expected answer (exact), holds it (contained), or says it (judged, with --judge), each with
-    its 95 % interval (Wilson). Tokens are counted with what was cached in full, and at a tenth. Ways are compared on
-    the same questions (McNemar, corrected by Holm). The control is what was answered to other questions.
+    An answer is right if it equals the expected one (exact), contains it (contained), or means the same (judged, with
+    --judge), each with its 95 % interval (Wilson). Tokens are counted with cached ones in full, and at a tenth.
+    Strategies
+    are compared on the same questions (McNemar, corrected by Holm). The control scores answers to other questions.
     """
     if compared.judge:
         settings = settings.model_copy(update={"roles": {**settings.roles, service.JUDGE: compared.judge}})
@@ -214,7 +215,7 @@ def _cells(each: WayFound) -> tuple[str, ...]:
 
 
 def _show_pairs(found: Evaluated) -> None:
-    """Show how ways differ by two; of many ways only how the others differ from the first."""
+    """Show the differences of pairs; with many strategies only those to the first."""
     pairs, first = found.findings.pairs, found.findings.ways[0].way
     shown = pairs if len(pairs) <= MOST_PAIRS else [each for each in pairs if each.first == first]
     if not shown:
@@ -237,7 +238,7 @@ def _pair_cells(each: PairFound) -> tuple[str, ...]:
 
 
 def _show_control(control: Sequence[WayFound]) -> None:
-    """Say how many answers of other questions count as right: hardly any may, but of yes or no."""
+    """Show how many answers to other questions count as right; except for yes or no, hardly any may."""
     if not control:
         return
     found = []

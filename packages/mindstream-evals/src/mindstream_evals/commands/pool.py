@@ -1,4 +1,4 @@
-"""`mindstream pool experiment`: measure what sharing exemplars is worth (Gao 2024)."""
+"""`mindstream pool experiment`: the benefit of shared exemplars (Gao 2024)."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def experiment(
     ] = False,
     json: AsJson = False,
 ) -> int:
-    """Measure what sharing is worth: the studies of memory sharing (Gao 2024), with any model."""
+    """Measure the benefit of sharing: the studies of memory sharing (Gao 2024), with any model."""
     forms: tuple[Form, ...] = ("composed", "bare") if form == "both" else (form,)
     design = Design(named_studies(_names(studies)), split_shots(shots), forms, tests, seed, own_answers)
     wish = ExperimentSettings(design, _names(agents), agents_from, _names(models), scorer, bertscore, blind, out, ray)
@@ -137,7 +137,7 @@ def _print(found: Report) -> None:
 
 
 def _condition(rows: Sequence[dict[str, Any]]) -> tuple[str, str]:
-    """Return the name of what a study changes, and its field."""
+    """Return the name of the variable of a study, and its field."""
     study = rows[0]["study"]
     return {"shots": ("shots", "shots"), "pools": ("pool", "pool"), "growth": ("stream", "stage")}.get(
         study, ("exemplars", "control")

@@ -1,4 +1,4 @@
-"""`mindstream town evaluate`: how believable residents answer, and which part of the memory does it."""
+"""`mindstream town evaluate`: how believable residents answer, and which part of the memory contributes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CONDITIONS = "full,no_reflection,no_reflection_no_plan,none"
 
 @dataclass(frozen=True)
 class Compared:
-    """What is compared."""
+    """The residents, conditions and questions to compare."""
 
     residents: Annotated[str, flag("A,B", "Only these residents [all].", "--residents")] = ""
     conditions: Annotated[str, flag("A,B", "Which parts of the memory they may use.", "--conditions")] = CONDITIONS
@@ -55,7 +55,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Judging:
-    """Who judges, and what is written."""
+    """The judge, and the files to write."""
 
     judge: Annotated[str, flag("NAME", "The model that judges [--role judge=NAME, else --model].", "--judge")] = ""
     no_claims: Annotated[bool, switch("--no-claims", "Do not have checked what answers claim.")] = False
@@ -88,10 +88,11 @@ class Judging:
 def evaluate(
     settings: Settings, compared: Compared, judging: Judging, at: At = "", yes: Yes = False, json: AsJson = False
 ) -> int:
-    """Ask residents 25 questions in four conditions of their memory, and find out whose answers are believable.
+    """Ask residents 25 questions in four conditions of their memory, and rate how believable the answers are.
 
-    After Park 2023 (section 6): a judge sees two answers and what the resident knows, not the conditions. The rest is
-    TrueSkill, the test of Kruskal and Wallis, Dunn's with Holm's correction, and claims that nothing bears out.
+    After Park 2023 (section 6): a judge sees two answers and the facts about the resident, not the conditions. Results
+    are
+    TrueSkill ratings, the Kruskal-Wallis test, Dunn's test with Holm's correction, and claims without support.
     """
     settings = service.with_judge(settings, judging.judge)
     wish = _wish(compared, judging, at)

@@ -1,4 +1,4 @@
-"""What every store promises of work: one owner at a time, by lease, and no writing for who lost it (log/work)."""
+"""Promises of stores about work: one owner at a time, by lease, and no writes after its loss (log/work)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What every store promises (memory/store/store): all or nothing, one moment a read, walls, conflicts, leases.
+"""Promises of stores (memory/store/store): atomicity, snapshots, tenant isolation, conflicts, leases.
 
-A factory opens an empty store. Whether what was erased is gone from the files, only a store's own tests can tell.
+A factory opens an empty store. Whether erased data is gone from files is for the tests of a particular store.
 """
 
 from __future__ import annotations

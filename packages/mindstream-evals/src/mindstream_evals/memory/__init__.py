@@ -1,1 +1,1 @@
-"""Questions answered from memory alone: the published forms, what is shown, what was right (`memory evaluate`)."""
+"""Questions answered from memory alone: published forms, arms, results (`memory evaluate`)."""

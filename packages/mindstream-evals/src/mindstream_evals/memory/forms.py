@@ -1,4 +1,4 @@
-"""Talks with questions, in the forms in which they were published; which one a file has, its structure says.
+"""Conversations with questions in published forms, which are recognised by their structure.
 
 LoCoMo (Maharana 2024): samples with `conversation` and `qa`. LongMemEval (Wu 2024): questions, each with its own
 `haystack_sessions`. BEAM (Tavakoli 2025): rows with `chat` and `probing_questions`.
@@ -22,15 +22,15 @@ from mindstream.paths import read_text
 LARGEST = 4 << 30
 DATES = ("%I:%M %p on %d %B, %Y", "%Y/%m/%d (%a) %H:%M", "%Y/%m/%d", "%B-%d-%Y", "%Y-%m-%d")
 ADVERSARIAL = 5
-"""LoCoMo's category of questions that nothing in the talk answers."""
+"""LoCoMo's category of questions without an answer in the conversation."""
 LOCOMO_TYPES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", ADVERSARIAL: "adversarial"}
 STEP_S = 1.0
-"""Messages of one session are so far apart, where nobody says when each was."""
+"""Seconds between messages of a session without times."""
 
 
 @dataclass(frozen=True, slots=True)
 class TalkMessage:
-    """What was said. `by_user`: to an assistant, or by one; None: people talk."""
+    """A message. `by_user`: of a user, or of an assistant; None: a conversation among people."""
 
     id: str
     session: str
@@ -42,13 +42,13 @@ class TalkMessage:
 
 @dataclass(frozen=True, slots=True)
 class TalkQuestion:
-    """A question about a talk.
+    """A question about a conversation.
 
     Attributes:
-        expected: the answer; "" where there is none in the talk.
-        points: what an answer must hold, where the data says so.
-        evidence: ids of the messages, or of the sessions, that answer it.
-        at: when it is asked; None: after the talk.
+        expected: the answer; "" if the conversation has none.
+        points: required parts of an answer, if the data names them.
+        evidence: ids of the messages or sessions with the answer.
+        at: the time of the question; None: after the conversation.
     """
 
     id: str
@@ -62,7 +62,7 @@ class TalkQuestion:
 
 @dataclass(frozen=True, slots=True)
 class AskedTalk:
-    """A talk, in the order in which it went, and what is asked about it."""
+    """A conversation in its order, and the questions about it."""
 
     id: str
     messages: tuple[TalkMessage, ...]
@@ -70,15 +70,15 @@ class AskedTalk:
 
     @property
     def ends(self) -> Moment:
-        """When the last thing was said."""
+        """The time of the last message."""
         return max((each.at for each in self.messages), default=0.0)
 
 
 def read_talks(file: Path) -> tuple[str, list[AskedTalk]]:
-    """Read a file; return the name of its form, and its talks.
+    """Read a file and return the name of its form and its conversations.
 
     Raises:
-        InputError: it cannot be read, or has none of the forms.
+        InputError: it cannot be read, or has an unknown form.
     """
     try:
         found = json.loads(read_text(file, LARGEST))
@@ -131,7 +131,7 @@ def _locomo(sample: Mapping[str, Any], n: int) -> AskedTalk:
 
 
 def _turn_ids(named: Sequence[str]) -> Iterator[str]:
-    """Read the turns that evidence names: D8:6, several in one text, 0 before a number."""
+    """Parse the turns that evidence names: D8:6, several in one text, 0 before a number."""
     for word in " ".join(named).replace(";", " ").replace(",", " ").split():
         session, _, turn = word.removeprefix("D").strip(":").rpartition(":")
         if session.isdigit() and turn.isdigit():
@@ -187,7 +187,7 @@ def _beam(row: Mapping[str, Any], n: int) -> AskedTalk:
 
 
 def _turns(batch: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the turns of a part of a chat, however they are put together."""
+    """Yield the turns of a part of a chat, in any nesting."""
     if isinstance(batch, Mapping):
         if "content" in batch:
             yield batch
@@ -199,7 +199,7 @@ def _turns(batch: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _literal(value: Any) -> Any:
-    """Return what a text says as JSON or as a Python literal; anything else as it is."""
+    """Return a text as JSON or a Python literal; anything else unchanged."""
     if not isinstance(value, str):
         return value
     with suppress(ValueError):
@@ -223,7 +223,7 @@ def _said(id_: str, session: str, at: Moment, said: Mapping[str, Any]) -> TalkMe
 
 
 def _moment(text: str, before: Sequence[TalkMessage]) -> Moment:
-    """Read a date; without one it is a minute after what was said last."""
+    """Parse a date; without one, a minute after the message before."""
     for form in DATES:
         with suppress(ValueError):
             return datetime.strptime(text.strip(), form).replace(tzinfo=UTC).timestamp()
@@ -231,7 +231,7 @@ def _moment(text: str, before: Sequence[TalkMessage]) -> Moment:
 
 
 def draw(talks: Sequence[AskedTalk], wanted: Sequence[tuple[str, str]]) -> list[AskedTalk]:
-    """Return the talks with only these questions, named by talk and id; talks without one are left out."""
+    """Return the conversations with only these questions, by conversation and id; others are left out."""
     named = set(wanted)
     kept = (
         replace(talk, questions=tuple(each for each in talk.questions if (talk.id, each.id) in named)) for talk in talks

@@ -1,4 +1,4 @@
-"""What came of an evaluation: by arm and by type, accuracy with its interval, tokens, seconds; evidence beside it."""
+"""Results of an evaluation by arm and type: accuracy with its interval, tokens, seconds, evidence."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from mindstream_evals.memory.evaluate import GivenAnswer
 
 @dataclass(frozen=True)
 class ArmStanding:
-    """How an arm did, with all questions or with those of a type.
+    """The result of an arm, for all questions or those of a type.
 
     Attributes:
         type: "": all.
-        right, judged: of these, so many.
-        low, high: Wilson's interval of 95 %.
-        overlap, evidence: means, where there is something to compare.
-        left: the share of the answers that were given without the whole talk.
+        right, judged: numbers of answers.
+        low, high: Wilson's 95 % interval.
+        overlap, evidence: means, if the data allows a comparison.
+        left: the share of answers without the whole conversation.
     """
 
     arm: Arm
@@ -38,12 +38,12 @@ class ArmStanding:
 
     @property
     def accuracy(self) -> float | None:
-        """The share that is right; None: nobody judged."""
+        """The share of right answers; None without a judge."""
         return self.right / self.judged if self.judged else None
 
 
 def report(answers: Sequence[GivenAnswer]) -> list[ArmStanding]:
-    """Return how each arm did, with all questions and with those of each type."""
+    """Return the results of each arm, for all questions and for those of each type."""
     types = ["", *sorted({each.question.type for each in answers})]
     arms = list(dict.fromkeys(each.arm for each in answers))
     found = []

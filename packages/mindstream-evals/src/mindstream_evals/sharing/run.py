@@ -1,4 +1,4 @@
-"""Answer the cells of an experiment: pools are filled stage by stage, and agents recall from them and answer."""
+"""Runs an experiment: pools are filled stage by stage, and agents answer with exemplars recalled from them."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from mindstream_evals.sharing.studies import STAGES, Cell, CellAnswer, Design, L
 
 OWNER = "experimenter"
 AT_ONCE = 3
-"""So many agents answer at once."""
+"""Maximum agents that answer at once."""
 Arm = tuple[str, Form, bool]
-"""A pool: its scope (a domain, `single`, or `none`), what of an exemplar is embedded, whether answers are shuffled."""
+"""A pool: its scope (a domain, `single`, or `none`), the embedded form, whether answers are shuffled."""
 Told = list[tuple[str, Exchange]]
-"""Agents' names, and what each of them brings."""
+"""Agents' names with their exchanges."""
 
 
 @dataclass(frozen=True)
 class Stock:
-    """What a pool is filled with.
+    """The content of a pool.
 
     Attributes:
         scope: the domain, or `single`.
-        seeds: what is laid in; stream: what the agents offer, in this order.
+        seeds: the initial content; stream: the agents' offers, in this order.
     """
 
     scope: str
@@ -49,22 +49,22 @@ class Stock:
 
     @property
     def name(self) -> str:
-        """What the pool is called."""
+        """The name of the pool."""
         return "-".join([self.scope, self.form, *(["shuffled"] if self.shuffled else [])])
 
     def portion(self, stage: int) -> Told:
-        """Return what streams in by a stage, and not by the one before."""
+        """Return the part of the stream that belongs to a stage."""
         ends = [round(len(self.stream) * at / STAGES) for at in (stage - 1, stage)]
         return self.stream[ends[0] : ends[1]]
 
 
 @dataclass
 class Experiment:
-    """Agents, who answers for each, and the answers there are.
+    """Agents, their models, and their answers.
 
     Attributes:
-        answered: is called with how many cells are answered, and how many there are.
-        verdicts: what became of the pairs that were offered in this run.
+        answered: is called with the number of answered cells, and of all.
+        verdicts: counts of the verdicts on offered pairs.
     """
 
     cast: Cast
@@ -81,7 +81,7 @@ class Experiment:
         self._all = len(cells(self.design, self.cast.agents))
 
     def arms(self) -> dict[Arm, list[Cell]]:
-        """Return the cells that are not answered yet, by the pool that they are answered from."""
+        """Return the unanswered cells by their pool."""
         found: dict[Arm, list[Cell]] = {}
         for cell in cells(self.design, self.cast.agents):
             if cell.key not in self.ledger.answers:
@@ -90,16 +90,16 @@ class Experiment:
         return found
 
     async def run(self, folder: Path) -> None:
-        """Answer what is not answered yet; the pools are made in a folder, or gone on with that are there.
+        """Answer all unanswered cells; existing pools in the folder are continued.
 
         Raises:
-            ModelError: a model cannot be had; what was answered stands in the ledger.
+            ModelError: a model is not available; answers until then are stored.
         """
         for arm in self.arms():
             await self.answer(arm, folder)
 
     async def answer(self, arm: Arm, folder: Path) -> None:
-        """Answer what is not answered yet from one pool. Raises: see `run`."""
+        """Answer the unanswered cells of one pool. Raises: see `run`."""
         arms = self.arms()
         self._left = sum(map(len, arms.values()))
         if arm[0] == "none":
@@ -108,7 +108,7 @@ class Experiment:
             await self._answer_from(self.stock(*arm), arms[arm], folder)
 
     def stock(self, scope: str, form: Form, shuffled: bool = False) -> Stock:
-        """Return what a pool is filled with; the single one has each agent's first, so that it is no larger."""
+        """Return the content of a pool; the single one has the first pairs of each agent, so that it is no larger."""
         seeds, stream = list[tuple[str, Exchange]](), list[tuple[str, Exchange]]()
         for agent in self.cast.agents:
             if scope in (agent.domain, "single"):
@@ -153,7 +153,7 @@ class Experiment:
                 await self._answer_all([cell for cell in some if cell.stage == stage], pool, whose)
 
     async def _offer(self, pool: Pool, stock: Stock, agent: str, exchange: Exchange, whose: dict[str, str]) -> None:
-        """Offer a pair as one that its agent answered after the exemplars that it recalls; or have it answer."""
+        """Offer a pair, or the agent's own answer, with the exemplars that were recalled for it."""
         query, key = exchange.query, f"stream/{stock.name}/{agent}/{question_id(exchange.query)}"
         known = self.ledger.answers.get(key)
         if known is None:
@@ -164,7 +164,7 @@ class Experiment:
                 known = CellAnswer(await self._say(agent, query, recalled), self.answerers[agent].name, shown)
                 self.ledger.keep(key, known)
         if find_faults(query, known.text):
-            self.verdicts["rejected"] += 1  # it said nothing that could be kept
+            self.verdicts["rejected"] += 1  # an answer that cannot be kept
             return
         served = pool.served(await pool.member_state(agent), agent)
         pair = Pair(query, known.text, known.model, examples=tuple(each for each in known.shown if each in served))
@@ -191,7 +191,7 @@ class Experiment:
         self.answered(self._all - self._left, self._all)
 
     async def _say(self, agent: str, query: str, kept: Sequence[Exemplar]) -> str:
-        """Return an agent's answer after exemplars, the nearest last; "" where it gave none."""
+        """Return an agent's answer after exemplars, the nearest last; "" without one."""
         nearest_last = tuple(Exchange(query=each.query, answer=each.answer) for each in reversed(kept))
         prompt = AnswerByExample(about=self._agents[agent].about, query=query, examples=nearest_last)
         try:
@@ -208,6 +208,6 @@ class Experiment:
 
 
 def _first(exchanges: Sequence[Exchange], share: float) -> list[Exchange]:
-    """Return the first of an agent's, those that can be kept."""
+    """Return the first valid exchanges of an agent."""
     sound = [each for each in exchanges if not find_faults(each.query, each.answer)]
     return sound[: round(len(sound) * share)]

@@ -1,7 +1,7 @@
-"""Which answers each study compares, and the means of their scores (Gao 2024, 4.2 to 4.4).
+"""The cells that each study compares, and the means of their scores (Gao 2024, 4.2 to 4.4).
 
-`token_match` is no BERTScore: it matches greedily like it, but over the default embedder's token vectors, which know no
-context. BERTScore itself (Zhang 2020) is asked for by the name of a model.
+`token_match` is like BERTScore, but uses the default embedder's token vectors, which have no context. BERTScore itself
+(Zhang 2020) needs the name of a model.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from mindstream.sharing.events import Form
 from mindstream_evals.sharing.agents import Agent, Cast
 
 LONGEST = 4_000
-"""So many characters of an answer are compared."""
+"""Maximum characters of an answer that are compared."""
 Pairs = Sequence[tuple[str, str]]
-"""Each an answer, and the one that was written for the test."""
+"""Answers and reference answers."""
 
 
 def score_answers(pairs: Pairs, bert_model: str = "") -> list[dict[str, float]]:
-    """Score answers; each score is an F between 0 and 1 (BERTScore's may fall below).
+    """Score answers; each score is an F between 0 and 1 (BERTScore's may be lower).
 
     Words are those of Unicode (UAX 29); each Chinese character is one.
 
@@ -46,7 +46,7 @@ def score_answers(pairs: Pairs, bert_model: str = "") -> list[dict[str, float]]:
 
 
 def token_match(said: str, wanted: str) -> float:
-    """Match each token of one text with the nearest of the other, both ways; return the F of both means."""
+    """Match each token of one text with the nearest of the other, both ways; return the F of the means."""
     one, other = token_ids(said), token_ids(wanted)
     if not one or not other:
         return 0.0
@@ -85,7 +85,9 @@ def _bert_scores(pairs: Pairs, model: str) -> list[float]:
         known = model in bert_score.utils.model2layers
         layers = None if known else AutoConfig.from_pretrained(model).num_hidden_layers
         scorer: Any = bert_score.BERTScorer(model_type=model, num_layers=layers)
-        spoken = [at for at, pair in enumerate(pairs) if all(text.strip() for text in pair)]  # it fails on blank ones
+        spoken = [
+            at for at, pair in enumerate(pairs) if all(text.strip() for text in pair)
+        ]  # BERTScore fails on blank texts
         if not spoken:
             return [0.0] * len(pairs)
         _, _, found = scorer.score([pairs[at][0] for at in spoken], [pairs[at][1] for at in spoken])
@@ -97,20 +99,20 @@ def _bert_scores(pairs: Pairs, model: str) -> list[float]:
 
 STAGES = 5
 HEADER = "experiment"
-"""The first row of a file: what its answers depend on."""
+"""Key of the first row of a file: what its answers depend on."""
 PoolKind = Literal["none", "domain", "single"]
 Control = Literal["", "random", "shuffled"]
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One test, answered by one agent.
+    """A test, answered by one agent under one condition.
 
     Attributes:
-        pool: whose exemplars are recalled: those of its domain, of all agents, or nobody's (zero-shot).
-        form: what of them was embedded.
-        stage: how many fifths of the stream have come in.
-        control: exemplars are drawn at random, or have the answers of others.
+        pool: the source of exemplars: the domain's pool, that of all agents, or none (zero-shot).
+        form: the embedded part of exemplars.
+        stage: fifths of the stream that are in the pool.
+        control: exemplars are drawn at random, or have shuffled answers.
     """
 
     agent: str
@@ -123,22 +125,21 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """What it is called in a file."""
+        """Its name in a file."""
         return "/".join(map(str, astuple(self)))
 
 
 def zero_shot(agent: str, test: int) -> Cell:
-    """Return the cell without exemplars: no pool, and so no form and no stage."""
+    """Return the cell without exemplars, pool, form and stage."""
     return Cell(agent, test, 0, "none", "bare", 0)
 
 
 @dataclass(frozen=True)
 class CellAnswer:
-    """What was answered.
+    """An answer.
 
     Attributes:
-        model: who answered.
-        shown: whose exemplars stood before the question, the nearest first.
+        shown: agents whose exemplars were in the prompt, the nearest first.
     """
 
     text: str
@@ -147,14 +148,14 @@ class CellAnswer:
 
 
 class Ledger:
-    """Answers by cell; with a file each is written as it comes, a line of JSON.
+    """Answers by cell; with a file, each is written at once as a line of JSON.
 
     Args:
-        header: what the answers depend on: a file of another experiment is refused.
+        header: what the answers depend on; the file of another experiment is refused.
         part: see `mindstream.ledger.Ledger`.
 
     Raises:
-        InputError: the file cannot be used, or is another experiment's.
+        InputError: the file cannot be used, or is of another experiment.
     """
 
     def __init__(self, file: Path | None, header: Mapping[str, Any], part: str = "") -> None:
@@ -170,12 +171,12 @@ class Ledger:
         self._read()
 
     def keep(self, key: str, answer: CellAnswer) -> None:
-        """Keep an answer: a cell's, or what an agent gave to what streamed in."""
+        """Store an answer to a cell, or to a question of the stream."""
         self.answers[key] = answer
         self._kept.keep(key, asdict(answer))
 
     def take_in(self) -> None:
-        """Take in what workers kept beside the file, when none of them is at it any more."""
+        """Merge what workers stored, after all of them have ended."""
         self._kept.take_in()
         self._read()
 
@@ -198,12 +199,13 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class Design:
-    """What is compared.
+    """The design of an experiment.
 
     Attributes:
-        shots: how many exemplars; all studies but the first take the most of these.
-        tests: how many tests an agent is asked at most; 0: all.
-        own_answers: agents answer what streams in themselves, as in the paper; else it has answers.
+        shots: numbers of exemplars; all studies except the first use the largest.
+        tests: maximum tests per agent; 0: all.
+        own_answers: agents answer the questions of the stream themselves, as in the paper; else the data's answers are
+            used.
     """
 
     studies: tuple[Study, ...] = STUDIES
@@ -221,17 +223,17 @@ class Design:
 
     @property
     def most(self) -> int:
-        """How many exemplars all studies but the first take."""
+        """The number of exemplars in all studies except the first."""
         return max(self.shots)
 
     def tests_of(self, agent: Agent) -> int:
-        """Return how many tests an agent is asked."""
+        """Return the number of an agent's tests."""
         return min(self.tests or len(agent.tests), len(agent.tests))
 
 
 @dataclass(frozen=True)
 class Arm:
-    """One arm of a study: all agents' tests under one condition."""
+    """An arm of a study: all agents' tests under one condition."""
 
     study: Study
     shots: int
@@ -251,7 +253,7 @@ def named_studies(names: Sequence[str]) -> tuple[Study, ...]:
     """Return the studies of these names.
 
     Raises:
-        InputError: there is none of a name, or none is named.
+        InputError: a name is unknown, or there is none.
     """
     known = {str(study): study for study in STUDIES}
     if not names or (set(names) - set(known)):
@@ -260,7 +262,7 @@ def named_studies(names: Sequence[str]) -> tuple[Study, ...]:
 
 
 def arms(design: Design) -> Iterator[Arm]:
-    """Yield the arms of all studies that are wanted."""
+    """Yield the arms of the requested studies."""
     for study in (each for each in STUDIES if each in design.studies):
         for form in design.forms[:1] if study == "controls" else design.forms:
             whole = Arm(study, design.most, "domain", form, STAGES)
@@ -313,10 +315,10 @@ PAIRS, KEY = "pairs.jsonl", "key.json"
 
 
 def write_blind(folder: Path, cast: Cast, design: Design, answers: Mapping[str, CellAnswer]) -> int:
-    """Write the pairs and their key into a folder; return how many there are.
+    """Write the pairs and their key into a folder; return the number of pairs.
 
     Raises:
-        InputError: answers without exemplars, or with them, are missing.
+        InputError: answers with or without exemplars are missing.
     """
     rows, key = list[dict[str, str]](), dict[str, str]()
     tests = [(agent, at) for agent in cast.agents for at in range(design.tests_of(agent))]
@@ -331,7 +333,7 @@ def write_blind(folder: Path, cast: Cast, design: Design, answers: Mapping[str, 
         rows.append({"n": number, "question": agent.tests[at].query, "a": texts[not first], "b": texts[first]})
         key[number] = "a" if first else "b"
     make_private_folder(folder)
-    for name in (PAIRS, KEY):  # of the same experiment, before more was answered
+    for name in (PAIRS, KEY):  # from an earlier call with fewer answers
         (folder / name).unlink(missing_ok=True)
     write_private(folder / PAIRS, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode())
     write_private(folder / KEY, json.dumps({"with exemplars": key}, indent=1).encode())
