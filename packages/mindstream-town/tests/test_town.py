@@ -84,7 +84,7 @@ def town(tmp_path: Path) -> tuple[str | Path, ...]:
     file.write_text(HAMLET)
     done = run_here("town", "new", file, "--seed", "3", *where)
     assert done.code == 0 and "2 residents" in done.out and "mindstream town run" in done.out, done.err
-    assert "keys are missing for danger of [conditions]" in done.err
+    assert "missing keys: danger of [conditions]" in done.err
     return where
 
 

@@ -196,7 +196,7 @@ OPPONENTS: dict[str, Callable[[Model, str], Agent]] = {
 COACH = "coach"
 TALKS_AT_ONCE = 4
 PATIENCE_S = 3_600.0
-"""Maximum time of an answer, in seconds; generous, because patience is not what is measured."""
+"""Maximum time of an answer, in seconds; generous, because speed is not measured."""
 
 
 class DaysLater(SystemClock):
@@ -397,8 +397,8 @@ section{border-top:1px solid var(--line);padding:1.5rem 0}div{display:flex;gap:2
 article{flex:1 1 22rem;min-width:0}pre{white-space:pre-wrap;overflow-wrap:anywhere;font:inherit}
 label{margin-right:1.2rem;white-space:nowrap}textarea{width:100%;height:7rem}
 </style><h1>Which coach would this person rather go back to?</h1>
-<p>The same person, two coaches. Read both, choose one for each pair. When you are done, save what stands at the end as
-people1.json beside this page.</p>
+<p>The same person, two coaches. Read both, choose one for each pair. When you are done, save the text at the end as
+people1.json next to this page.</p>
 {{pairs}}<section><h2>What you chose</h2><textarea readonly aria-label="What you chose"></textarea></section>
 <script>addEventListener("change",()=>{document.querySelector("textarea").value=JSON.stringify(
 Object.fromEntries([...document.querySelectorAll("input:checked")].map(e=>[e.name,e.value])),null,1)})</script></html>

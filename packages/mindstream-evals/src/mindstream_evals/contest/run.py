@@ -126,7 +126,7 @@ def estimate(scripts: Sequence[Script]) -> dict[str, int]:
 async def run_contest(
     models: Models, pack: Pack, terms: Terms, told: Callable[[str], None], gate: str = ""
 ) -> dict[str, Any]:
-    """Play and judge what is missing, and return the figures.
+    """Play and judge the missing talks, and return the figures.
 
     Raises:
         InputError: the conversations or the folder cannot be used.

@@ -273,7 +273,7 @@ async def _as_tasks(settings: Settings, opened: Opened) -> AsyncIterator[None]:
                 try:
                     outcomes, spent = await engine.run(solve_question, left, wish, number[question.id])
                 except BudgetSpent:  # a task counts from its remaining budget
-                    raise BudgetSpent("what was allowed is spent: allow more, or stop") from None
+                    raise BudgetSpent("the budget is spent: raise it, or stop") from None
                 opened.spent.add(spent)
                 return outcomes
 

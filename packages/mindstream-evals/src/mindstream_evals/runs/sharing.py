@@ -70,7 +70,7 @@ class Report:
 
 
 async def run_experiment(settings: Settings, wish: ExperimentSettings, answered: Callable[[int, int], None]) -> Report:
-    """Answer what is missing, and score everything.
+    """Answer the missing tests, and score everything.
 
     Raises:
         InputError: agents, a file or a folder cannot be used.
@@ -78,7 +78,7 @@ async def run_experiment(settings: Settings, wish: ExperimentSettings, answered:
     """
     cast = load_cast(wish.agents, wish.data)
     if not any(each.tests for each in cast.agents):
-        raise InputError("no test is left: each question or answer stands in a pool or in what streams in")
+        raise InputError("no test is left: each question or answer is in a pool or in the stream")
     table, scorer = _who(settings, wish, cast)
     how = {
         "agents": table,
@@ -90,7 +90,7 @@ async def run_experiment(settings: Settings, wish: ExperimentSettings, answered:
     }
     how |= {"answers of the stream": "their own"} if wish.design.own_answers else {}
     if wish.ray and wish.out is None:
-        raise InputError("--ray needs a file beside which workers keep what they answer: --out FILE.jsonl")
+        raise InputError("--ray needs a file next to which workers keep their answers: --out FILE.jsonl")
     ledger = Ledger(wish.out, how)
     score_answers([], wish.bert_model)  # fail early if a package is missing
     async with _open(settings, wish, cast, ledger, answered) as experiment:

@@ -32,8 +32,8 @@ from mindstream_evals.town.questions import gather_facts, load_questions
 from mindstream_evals.town.report import Findings, build_page, report
 
 NOBODY_JUDGES = (
-    "nobody is there to judge: name a model (--judge MODEL), or let people judge a page of pairs (--pairs-out"
-    " pairs.html) and read what they saved (--judged judged.csv)"
+    "there is no judge: name a model (--judge MODEL), or let people judge a page of pairs (--pairs-out"
+    " pairs.html) and read their saved verdicts (--judged judged.csv)"
 )
 PersonAnswers = Mapping[tuple[str, str], str]
 

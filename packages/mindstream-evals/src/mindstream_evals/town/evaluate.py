@@ -110,7 +110,7 @@ class Evaluation:
         self._event = find_event(self.history)
         self.asked = AskedOnce(self.models, self.ledger, self.told)
         if self.design.shuffled and len(self.history.names) < 2:
-            raise InputError("nobody else lives there whose answers could be shuffled in")
+            raise InputError("a town of one resident has no other answers to shuffle in")
 
     @property
     def has_judge(self) -> bool:

@@ -124,7 +124,7 @@ class Rating:
 
 @dataclass(frozen=True)
 class Game:
-    """Who played whom; `won`: 1 the first, 0 the second, 0.5 a draw."""
+    """The players of each game; `won`: 1 the first, 0 the second, 0.5 a draw."""
 
     first: str
     second: str

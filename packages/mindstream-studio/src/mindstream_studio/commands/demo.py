@@ -1,4 +1,4 @@
-"""`mindstream demo`: recordings of what it does with a language model, and then whoever can answer you here."""
+"""`mindstream demo`: play a recording made with a language model, and then chat with an available one."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ from mindstream.sharing.events import ExemplarJudged, ExemplarOffered, PoolCreat
 from mindstream_studio.demos import Demo, load_demo
 
 MORNING = "Feb 13 10:00"
-"""Until then the town that ships is lived."""
+"""The end of the run of the shipped town."""
 LONGEST_S = 2.0
-"""No pause of a recording is longer than that: a mind that thinks for a minute is not watched for a minute."""
+"""The longest pause of a playback."""
 
 
 app = typer.Typer(**PLAIN)
@@ -51,7 +51,7 @@ app = typer.Typer(**PLAIN)
     "mindstream demo",
     "mindstream demo town --speed 3",
     "mindstream demo coach --json",
-    notes="Each is a log that was recorded with a language model, and says so.",
+    notes="Each is a log recorded with a language model, and says so.",
     model="With --talk: as for chat.",
     pack="With --talk: as for chat.",
 )
@@ -59,14 +59,14 @@ def demo(
     settings: Settings,
     name: Annotated[Literal["coach", "plan", "life", "town", "pool"], word("[NAME]", "Which one.")] = "coach",
     speed: Annotated[
-        float | None, flag("X", "So many times as fast [1; at once where nobody watches].", min=0.01, max=1000)
+        float | None, flag("X", "Factor of speed [1; no pauses without a terminal].", min=0.01, max=1000)
     ] = None,
     json: AsJson = False,
-    talk: Annotated[bool, switch("--talk", "Then go on with you; Ctrl-C skips the recording.")] = False,
+    talk: Annotated[bool, switch("--talk", "Then chat with you; Ctrl-C skips the recording.")] = False,
 ) -> int:
     """Play a recording of the coach, a plan, a life, a town or a pool.
 
-    No model is asked, no key is needed, and nothing of yours is touched.
+    It calls no model, needs no key, and does not touch your data.
     """
     if talk:
         return first_sight(settings, name, speed)
@@ -86,13 +86,13 @@ def demo(
 
 
 def play_out(recording: Demo, speed: float | None) -> None:
-    """Show a recording to its end.
+    """Play a recording to its end.
 
     Args:
-        speed: how many times as fast; None: as it was where somebody watches, and at once where nobody does.
+        speed: the factor of speed; None: the original speed in a terminal, without pauses elsewhere.
 
     Raises:
-        KeyboardInterrupt: somebody had enough of it.
+        KeyboardInterrupt: the user stopped it.
     """
     fast = speed or (1.0 if sys.stdout.isatty() else 0.0)
 
@@ -108,19 +108,19 @@ def play_out(recording: Demo, speed: float | None) -> None:
 
 
 def live_a_morning() -> None:
-    """Let the town that ships live until ten, here and now, and write a page that plays it."""
+    """Run the shipped town until ten, and write a page that replays it."""
     from mindstream_town.commands import run, saves
 
     folder = Path(tempfile.mkdtemp(prefix="mindstream-town-"))
     settings = Settings(data=folder / "ville")
-    say("And the town that ships, lived here and now by stand-ins, who keep to its days and appointments:")
+    say("Now the shipped town, run here without a model; residents follow their daily routines and appointments:")
     run.begin(settings, "smallville", 1)
     if run.live(settings, run.Span(until=MORNING), run.TownOptions()) == 0:
         saves.write_page(settings, folder / "ville.html")
 
 
 async def play(recording: Demo, pause: Pause) -> None:
-    """Show a recording, and before and after it that it is one."""
+    """Play a recording between two lines that mark it as one."""
     console = PlainConsole(highlight=False)
     head = recording.head
     source = f" ({head.source})" if head.source else ""
@@ -134,26 +134,26 @@ async def play(recording: Demo, pause: Pause) -> None:
 
 
 STEP_S = 10
-"""Seconds of a town's step."""
+"""Seconds per step of a town."""
 WORD_S, LINE_S, MOMENT_S = 0.03, 1.0, 0.25
-"""How long a word is looked at, a line of a talk, and a row whose own time is not known."""
+"""Pauses after a word, after a line of a talk, and after a row without its own time."""
 Pause = Callable[[float], Awaitable[None]]
 
 
 class Replayed:
-    """Who is asked whether something is still thought about: whoever knows what comes."""
+    """Tells the screen whether the agent is thinking, known from the later rows."""
 
     def __init__(self, rows: Sequence[Logged]) -> None:
         self._thoughts = [(row.seq, max(row.event.about, default=0)) for row in rows if isinstance(row.event, Thought)]
         self.thinking = False
 
     def reach(self, seq: int) -> None:
-        """Know what is thought about at a row."""
+        """Move to a row."""
         self.thinking = any(about < seq < thought for thought, about in self._thoughts)
 
 
 async def show_talk(demo: Demo, console: Console, pause: Pause) -> None:
-    """Play a talk: words come one by one."""
+    """Play a talk word by word."""
     screen = TextScreen(console, echo=True, timed=demo.head.timed, thinks=True)
     ahead = Replayed(demo.rows)
     screen.watch(ahead)
@@ -199,7 +199,7 @@ async def show_plan(demo: Demo, console: Console, pause: Pause) -> None:
 
 
 async def show_town(demo: Demo, console: Console, pause: Pause) -> None:
-    """Play some hours of a town: what residents do, decide, and all that they say to each other."""
+    """Play some hours of a town: actions, decisions and all conversations of its residents."""
     start = datetime.fromisoformat(demo.head.start)
     async for row in _in_time(demo, pause):
         if not isinstance(row.event, TownEvent):
@@ -216,7 +216,7 @@ async def show_town(demo: Demo, console: Console, pause: Pause) -> None:
 
 
 async def show_pool(demo: Demo, console: Console, pause: Pause) -> None:
-    """Play what was offered to a pool and how it was graded."""
+    """Play the offers to a pool and their grades."""
     asked, owner = dict[str, str](), ""
     async for row in _in_time(demo, pause):
         event = row.event
@@ -248,7 +248,7 @@ async def show_pool(demo: Demo, console: Console, pause: Pause) -> None:
 
 
 async def _in_time(demo: Demo, pause: Pause) -> AsyncIterator[Logged]:
-    """Yield the rows, each after as long as it took; where that is not known, after a moment."""
+    """Yield the rows after their recorded pauses, or after a short one if these are unknown."""
     before = demo.rows[0].at
     for row in demo.rows:
         await pause(row.at - before if demo.head.timed else MOMENT_S)
@@ -265,21 +265,21 @@ SCREENS: dict[str, Callable[[Demo, Console, Pause], Awaitable[None]]] = {
 }
 
 MEMORY = """
-Without a model nobody here understands you, and the memory works: a file of your own, in {data}.
+Without a model replies follow simple rules, but the memory works: your own file, in {data}.
   {command} memory retain "The spare key hangs behind the door."      retain
   {command} memory recall where is the key                            recall
   {command} memory correct ID "The spare key hangs in the shed now."  correct
   {command} memory forget ID                                          forget, for good
   {command} memory export                                             take it with you
-What follows is a talk by stand-ins. Ctrl-D leaves."""
+The chat that follows uses rules instead of a model. Ctrl-D leaves."""
 GO_ON = """
 Go on in a terminal: `{command} chat`, or one utterance a line: echo "I sleep badly" | {command} chat
-`{command} studio` opens pages to look at all of it: these recordings, and what is yours.
-`{command} demo plan`, life, town and pool play the other recordings; `{command} doctor` says what is missing."""
+`{command} studio` opens pages with these recordings and your own data.
+`{command} demo plan`, life, town and pool play the other recordings; `{command} doctor` reports missing parts."""
 
 
 def first_sight(settings: Settings, name: str, speed: float | None) -> int:
-    """Play a recording, then talk; without a terminal say how to go on. Return the exit code."""
+    """Play a recording, then chat; without a terminal show how to continue. Return the exit code."""
     from mindstream.cli.chat import hold
     from mindstream.cli.conversation import TalkOptions
     from mindstream.cli.shell.flags import silent_keys
@@ -305,17 +305,21 @@ def first_sight(settings: Settings, name: str, speed: float | None) -> int:
 
 
 def _offer(found: list[Found]) -> str:
-    """Ask whether the best model that is found is to answer; return its name, or ""."""
+    """Ask whether to use the best available model; return its name, or ""."""
     from mindstream.cli.shell.flags import forget_typed
 
     ready = [each for each in found if not each.lacks]
     if not ready:
         _tell(found)
-        complain("no model is found here: export OPENAI_API_KEY=…, ollama pull qwen3, or mindstream model get")
+        complain("no model is available: export OPENAI_API_KEY=…, ollama pull qwen3, or mindstream model get")
         return ""
     best, *others = ready
-    reads = f"{best.reads} then reads what you say, and asks for money" if best.reads else "what you say stays here"
-    silly = "; it is small and silly" if best.silly else ""
+    reads = (
+        f"{best.reads} then reads your messages and charges for them"
+        if best.reads
+        else "your messages stay on this machine"
+    )
+    silly = "; it is small and weak" if best.silly else ""
     say(f"{best.why}: {best.name} can answer you; {reads}{silly}.")
     _tell(others)
     forget_typed()
@@ -323,7 +327,7 @@ def _offer(found: list[Found]) -> str:
 
 
 def _command() -> str:
-    """Return how this program is called from here: what `make run` has made is on no path."""
+    """Return the command that calls this program: one installed by `make run` may not be on the PATH."""
     return "mindstream" if shutil.which("mindstream") else sys.argv[0]
 
 

@@ -149,7 +149,7 @@ def _complain_of_keys(setting: Setting) -> None:
     """Show which keys a town without a model lacks."""
     if lacks := missing_keys(setting):
         complain(
-            f"without a model, residents ignore descriptions in prose; missing keys:  {'; '.join(lacks)}"
+            f"without a model, residents ignore descriptions in prose; missing keys: {'; '.join(lacks)}"
             " (mindstream town prepare FILE lets a model write them)"
         )
 
