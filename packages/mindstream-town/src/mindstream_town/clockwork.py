@@ -17,9 +17,8 @@ from mindstream_town.embody.living import Begin, Deed, Say, is_here, live_as
 from mindstream_town.encounters import Encounters
 from mindstream_town.events import MENDED, Act, ObjectChanged
 from mindstream_town.paper.people import finish_act
-from mindstream_town.residents.perceive import is_news
 from mindstream_town.residents.percept import Percept
-from mindstream_town.residents.sight import dangers_of, look, people_seen
+from mindstream_town.residents.sight import dangers_of, is_news, look, people_seen
 from mindstream_town.residents.turn import Resident, ResidentTurn
 from mindstream_town.scenes.day import whom_to_meet
 from mindstream_town.setting import Setting

@@ -17,7 +17,7 @@ from mindstream.memory.opening import open_store
 from mindstream.memory.store.cutting import copy_before
 from mindstream.memory.store.store import Commit, Entry, Store
 from mindstream_town.events import JOURNAL, TOWN, MemoriesRated, TownEvent, TownRested
-from mindstream_town.inspect.time_words import format_time
+from mindstream_town.inspect.lookup import format_time
 from mindstream_town.journal import read_setting, read_town, rows_after
 from mindstream_town.setting import Setting
 

@@ -31,8 +31,7 @@ from mindstream_town.events import JOURNAL
 from mindstream_town.formats.town_file import describe_mistake
 from mindstream_town.inspect.estimate import Counting, cost_usd, count_calls
 from mindstream_town.inspect.history import step_of
-from mindstream_town.inspect.lookup import find_step
-from mindstream_town.inspect.time_words import format_time
+from mindstream_town.inspect.lookup import find_step, format_time
 from mindstream_town.journal import TownState, journal, read_setting, read_town
 from mindstream_town.packs.find import find_pack
 from mindstream_town.profile import Profile

@@ -18,7 +18,7 @@ from mindstream.models.ask import ask
 from mindstream.models.roles import Models
 from mindstream_town.formats.town_file import TownFile, parse_town
 from mindstream_town.prompts.preparation import Dated, DayPart, PreparePlaces, PrepareResident, ResidentKeys, TownKeys
-from mindstream_town.residents.keep_talk import find_name
+from mindstream_town.residents.converse import find_name
 from mindstream_town.residents.person import Person
 from mindstream_town.source import setting_of
 from mindstream_town.world.hours import minute_of

@@ -6,12 +6,10 @@ from collections.abc import Mapping
 
 from mindstream_town.paper import plan as paper
 from mindstream_town.paper.people import finish_act, rate_memories
-from mindstream_town.residents.perceive import perceive
 from mindstream_town.residents.plan import next_act
-from mindstream_town.residents.react import react
+from mindstream_town.residents.react import react, react_to_things
 from mindstream_town.residents.reflection import reflect
-from mindstream_town.residents.remedies import react_to_things
-from mindstream_town.residents.sight import people_seen
+from mindstream_town.residents.sight import people_seen, perceive
 from mindstream_town.residents.turn import Resident, ResidentTurn
 from mindstream_town.scenes.day import (
     plan_scenes,

@@ -11,8 +11,7 @@ from typing import Any
 from mindstream_town.formats.files import write_text
 from mindstream_town.inspect.estimate import Counting, cost_usd
 from mindstream_town.inspect.history import read_history
-from mindstream_town.inspect.lookup import find_resident
-from mindstream_town.inspect.time_words import format_time
+from mindstream_town.inspect.lookup import find_resident, format_time
 from mindstream_town.opened import counting, find_past_step, look_in
 from mindstream_town.residents.interview import open_interview
 

@@ -20,8 +20,7 @@ from mindstream_town import opened as towns
 from mindstream_town.commands.group import MODEL, ROLE, At, Name
 from mindstream_town.inspect import why as reasons
 from mindstream_town.inspect.history import History, read_history
-from mindstream_town.inspect.lookup import find_place, find_resident, find_span
-from mindstream_town.inspect.time_words import format_time
+from mindstream_town.inspect.lookup import find_place, find_resident, find_span, format_time
 from mindstream_town.inspect.timeline import lines_of, read_timeline
 from mindstream_town.journal import TownState
 from mindstream_town.opened import Look

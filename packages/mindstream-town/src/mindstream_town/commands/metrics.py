@@ -18,22 +18,23 @@ from mindstream_town.commands.group import At
 from mindstream_town.commands.look import read
 from mindstream_town.formats.files import write_text
 from mindstream_town.inspect.history import History
-from mindstream_town.inspect.lookup import find_place, find_span
-from mindstream_town.inspect.time_words import format_time
+from mindstream_town.inspect.lookup import find_place, find_span, format_time
 from mindstream_town.metrics.attendance import Attendance, Event, trace_attendance
 from mindstream_town.metrics.conduct import Conduct, examine_conduct, trace_adherence
-from mindstream_town.metrics.counts import Counts, count_events
 from mindstream_town.metrics.measures import (
+    Acquaintance,
+    Counts,
     Diffusion,
     Mark,
+    count_events,
     curves_csv,
     draw_curves,
     find_fact,
     hours,
+    trace_acquaintance,
     trace_fact,
     write_csv,
 )
-from mindstream_town.metrics.relationships import Acquaintance, trace_acquaintance
 from mindstream_town.opened import find_past_step
 from mindstream_town.residents.places import with_article, words_of
 

@@ -29,12 +29,11 @@ from mindstream_town import opened as towns
 from mindstream_town.commands.group import MODEL, ROLE, ProfileOf, Seed
 from mindstream_town.commands.screen import describe, event_row
 from mindstream_town.events import Talked, TownEvent
-from mindstream_town.inspect.lookup import find_step
-from mindstream_town.inspect.time_words import format_time
-from mindstream_town.missing_keys import missing_keys
+from mindstream_town.inspect.lookup import find_step, format_time
 from mindstream_town.opened import is_free
 from mindstream_town.preparing import Preparing
 from mindstream_town.setting import Setting
+from mindstream_town.source import missing_keys
 
 app = group()
 RESTED = 1

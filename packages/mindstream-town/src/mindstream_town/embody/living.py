@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from mindstream.log.events import Remembered
 from mindstream.memory.store.record import RecordDraft
 from mindstream_town.events import Act, Acted, Embodied, Perceived, Released
-from mindstream_town.residents.perceive import perceive
 from mindstream_town.residents.places import with_article, words_of
 from mindstream_town.residents.plan import next_act, plan_rest, walk_to
+from mindstream_town.residents.sight import perceive
 from mindstream_town.residents.turn import Resident, ResidentTurn
 from mindstream_town.setting import Setting
 from mindstream_town.state import ResidentState

@@ -1,4 +1,4 @@
-"""Measures of a town, the spread of facts, and curves over time.
+"""Measures of a town: activity, acquaintance (Park 2023, 7.1.2), the spread of facts, and curves over time.
 
 A resident knows a fact if one of its memories is derived from it, by evidence or by what speakers passed on; texts are
 not compared.
@@ -9,21 +9,100 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import cycle
+from itertools import combinations, cycle
 from types import MappingProxyType
 from typing import Literal
 
 import leather
 
 from mindstream.errors import InputError
+from mindstream.log.events import ModelCalled, Reflected
 from mindstream.memory.store.record import Record
 from mindstream.text.words import terms
+from mindstream_town.events import Talked
 from mindstream_town.inspect.history import History
 from mindstream_town.metrics.conduct import examine_conduct
-from mindstream_town.metrics.counts import count_events
-from mindstream_town.metrics.relationships import trace_acquaintance
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Numbers of events.
+
+    Attributes:
+        days: days that the town has lived.
+        reflections: by resident. talks: conversations.
+        calls: model calls by prompt.
+    """
+
+    days: float
+    reflections: dict[str, int]
+    talks: int
+    calls: dict[str, int]
+
+    @property
+    def reflections_a_day(self) -> float:
+        """Reflections per resident and day."""
+        of_all = len(self.reflections) * self.days
+        return sum(self.reflections.values()) / of_all if of_all else 0.0
+
+    @property
+    def talks_a_day(self) -> float:
+        """Conversations of the whole town per day."""
+        return self.talks / self.days if self.days else 0.0
+
+
+def count_events(history: History) -> Counts:
+    """Count reflections, conversations and model calls."""
+    calls: Counter[str] = Counter()
+    for rows in history.rows.values():
+        calls.update(row.event.prompt for row in rows if isinstance(row.event, ModelCalled))
+    return Counts(
+        (history.step + 1) / history.setting.profile.a_day,
+        {name: sum(1 for _ in history.events(name, Reflected)) for name in history.names},
+        sum(1 for _ in history.talks()),
+        dict(sorted(calls.items())),
+    )
+
+
+@dataclass(frozen=True)
+class Acquaintance:
+    """Pairs of residents who know each other from their own memory, and since which step."""
+
+    residents: int
+    since: dict[tuple[str, str], int]
+
+    def density(self, step: int) -> float:
+        """Return 2|E| / (|V| (|V| - 1)) after a step."""
+        pairs = self.residents * (self.residents - 1)
+        return 2 * sum(each <= step for each in self.since.values()) / pairs if pairs else 0.0
+
+    def curve(self, steps: Iterable[int]) -> list[float]:
+        """Return the density after each of some steps."""
+        return [self.density(step) for step in steps]
+
+
+def trace_acquaintance(history: History) -> Acquaintance:
+    """Return who knows each other: both by a first memory that names the other, or by a talk."""
+    known: dict[tuple[str, str], int] = {}
+    for name in history.names:
+        for record in history.records[name]:
+            if record.kind == "note" and not record.evidence:
+                step = history.step_of(record.created)
+                for other in history.names:
+                    if other != name and other in record.text:
+                        known.setdefault((name, other), step)
+        for step, talk in history.events(name, Talked):
+            pair = name, talk.partner
+            known[pair] = min(step, known.get(pair, step))
+    edges = {
+        (a, b): max(known[a, b], known[b, a])
+        for a, b in combinations(history.names, 2)
+        if (a, b) in known and (b, a) in known
+    }
+    return Acquaintance(len(history.names), edges)
+
 
 ENOUGH = 0.5
 """Minimum share of the typed words that a memory must contain."""

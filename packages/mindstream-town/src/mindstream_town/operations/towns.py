@@ -209,7 +209,7 @@ async def list_towns(house: House, who: Who, ask: NoQuestion) -> TownList:  # no
 async def status(house: House, who: Who, ask: StatusRequest) -> TownShape:
     """Return the time of a town, and where each resident is and what it does."""
     from mindstream_town import opened as service
-    from mindstream_town.inspect.time_words import format_time
+    from mindstream_town.inspect.lookup import format_time
 
     async with service.look_in(settings_of(house, who, ask.town)) as look:
         state, step = await look.at(ask.at)
@@ -275,7 +275,7 @@ async def drop(house: House, who: Who, ask: TownName) -> TownList:
 async def run(house: House, who: Who, ask: TownRunRequest, one: Running) -> TownRan:
     """Run a town for some steps; finished steps are kept if an error stops it."""
     from mindstream_town import opened as service
-    from mindstream_town.inspect.time_words import format_time
+    from mindstream_town.inspect.lookup import format_time
 
     settings = settings_of(house, who, ask.town)
     async with service.look_in(settings) as look:

@@ -255,7 +255,7 @@ async def relations(house: House, who: Who, ask: TownName) -> Relations:
 
 
 def _relations(history: History) -> Relations:
-    from mindstream_town.metrics.relationships import trace_acquaintance
+    from mindstream_town.metrics.measures import trace_acquaintance
 
     found, talks = trace_acquaintance(history), dict[tuple[str, str], list[int]]()
     for name, talk in history.talks():
@@ -367,7 +367,7 @@ async def look(house: House, who: Who, ask: LookRequest) -> Surroundings:
 @operation("towns.leave", "write", "POST /towns/{town}/embody/{resident}/leave", mcp="town_leave", cli="town embody")
 async def leave(house: House, who: Who, ask: EmbodiedName) -> HasLeft:
     """Give control back: a resident plans the rest of its day, a visitor leaves the town."""
-    from mindstream_town.inspect.time_words import format_time
+    from mindstream_town.inspect.lookup import format_time
 
     async with open_town(house, who, ask.town) as town:
         await (await _living(town, who, ask)).leave()

@@ -30,7 +30,7 @@ from mindstream_town.paper.prompts import (
 )
 from mindstream_town.prompts.context import Memory
 from mindstream_town.prompts.plans import DayPlan, Item, say_date
-from mindstream_town.residents.keep_talk import Agreement
+from mindstream_town.residents.converse import Agreement
 from mindstream_town.residents.person import Appointment, appointment_of
 from mindstream_town.residents.places import is_let_in, words_of
 from mindstream_town.residents.plan import (

@@ -13,6 +13,7 @@ from mindstream_town.residents.converse import (
     APPOINTMENTS,
     OF_OTHER,
     OF_PEOPLE,
+    PROMISE,
     PROMISES,
     TELLABLE,
     TO_TELL,
@@ -21,7 +22,6 @@ from mindstream_town.residents.converse import (
     passed_on,
     talk_end,
 )
-from mindstream_town.residents.keep_talk import PROMISE
 from mindstream_town.residents.person import KEY
 from mindstream_town.residents.shown import show
 from mindstream_town.residents.turn import ResidentTurn

@@ -31,7 +31,7 @@ from mindstream_town.events import (
     TownEvent,
     TownSaved,
 )
-from mindstream_town.inspect.time_words import format_time
+from mindstream_town.inspect.lookup import format_time
 from mindstream_town.journal import TOWN, TownState, is_of_town, resident_of, rows_after
 from mindstream_town.residents.person import Person
 from mindstream_town.setting import Setting

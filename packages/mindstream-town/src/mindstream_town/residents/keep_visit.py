@@ -34,7 +34,7 @@ from mindstream.reasoners.reasoner import (
 from mindstream.reasoners.runner import silent
 from mindstream.reasoners.write_result import conclude
 from mindstream_town.prompts.conduct import TakeFromTalk, Taken
-from mindstream_town.residents.keep_talk import IMPORTANCE, Kept, keep, meeting_places
+from mindstream_town.residents.converse import IMPORTANCE, Kept, keep, meeting_places
 from mindstream_town.residents.places import words_of
 from mindstream_town.residents.plan import take_up
 from mindstream_town.residents.turn import Resident, ResidentTurn

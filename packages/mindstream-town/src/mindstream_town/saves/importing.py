@@ -53,12 +53,11 @@ from mindstream_town.events import (
 from mindstream_town.formats.nodes import AssociativeMemory, ConceptNode
 from mindstream_town.formats.saves import PersonaSave, Save, Schedule, Scratch, settle_clock
 from mindstream_town.formats.town_file import parse_clock, parse_stamp
-from mindstream_town.missing_keys import missing_keys
 from mindstream_town.profile import Profile
 from mindstream_town.residents.person import FirstMemory, Person
 from mindstream_town.residents.places import find_home
 from mindstream_town.setting import Setting
-from mindstream_town.source import dump_source
+from mindstream_town.source import dump_source, missing_keys
 from mindstream_town.world.hours import DAY_MINUTES
 from mindstream_town.world.routes import write_walk
 from mindstream_town.world.tree import Spot, parse_address

@@ -1,4 +1,4 @@
-"""A resident's day in scenes: planned in one reply in half-hours, so nothing has to be broken down."""
+"""Scenes: names in their prompts, and a resident's day, planned in one reply in half-hours."""
 
 from __future__ import annotations
 
@@ -12,21 +12,137 @@ from mindstream.reasoners.reflect.reflect import BY, OWN
 from mindstream_town.events import Act, Block, DayPlanned, Perceived, Resolved, TasksPlanned
 from mindstream_town.profile import Profile
 from mindstream_town.prompts.plans import LEAST_AWAKE, DayPlan, Item, Place, say_date
+from mindstream_town.residents.converse import OF_PEOPLE
 from mindstream_town.residents.moving_in import SECRET
-from mindstream_town.residents.perceive import PEOPLE
 from mindstream_town.residents.person import Appointment
 from mindstream_town.residents.places import is_let_in, known_places, may_use, words_of
 from mindstream_town.residents.plan import blocks_of, minutes_between, plan_note
 from mindstream_town.residents.reflection import is_due
 from mindstream_town.residents.shown import show
-from mindstream_town.residents.surroundings import people_in_sight, weather_on
+from mindstream_town.residents.sight import PEOPLE
+from mindstream_town.residents.surroundings import household, housemates, people_in_sight, weather_on
 from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.scenes.prompts import Evening, PlanScenes, ReflectScenes, SceneChange, SceneDay, SceneItem
-from mindstream_town.scenes.who import by_words, find_place, find_thing, identity
 from mindstream_town.setting import Setting
 from mindstream_town.state import ResidentState
 from mindstream_town.world.hours import DAY_MINUTES, clock
 from mindstream_town.world.tree import ARENA, SECTOR, sector_of
+
+
+def identity(turn: ResidentTurn, currently: str | None = None) -> str:
+    """Return a resident's description, with life and household.
+
+    Args:
+        currently: present concerns; None: the resident's own.
+    """
+    person = turn.person
+    home = words_of(sector_of(person.home))
+    with_whom = household(turn.setting, person)
+    lives = f"Home: {home}, {'with ' + ', '.join(with_whom) if with_whom else 'alone'}"
+    now = turn.state.currently if currently is None else currently
+    alone = person.model_copy(update={"relations": ()})
+    return "\n".join(each for each in (alone.identity(now), person.about, lives, *_knows(turn)) if each)
+
+
+def _knows(turn: ResidentTurn) -> tuple[str, ...]:
+    """Return a resident's acquaintances from the beginning, and those since then."""
+    known = {each.name: each.what for each in turn.person.relations}
+    at_home = housemates(turn.setting, turn.person)
+    before = [f"{name} ({what})" for name, what in known.items() if name not in at_home]
+    since = sorted({*turn.state.scenes, *turn.state.met} - {*known, *at_home})
+    return (
+        f"Knew at first: {'; '.join(before)}" if before else "",
+        f"Has met since: {', '.join(since)}" if since else "",
+    )
+
+
+def public_identity(turn: ResidentTurn, keeps_secrets: bool) -> str:
+    """Return a resident's description for a talk; with secrets, it contains no text that the resident wrote."""
+    return identity(turn, turn.person.currently if keeps_secrets else None)
+
+
+def doing(turn: ResidentTurn) -> str:
+    """Return a resident's act with its destination or the state of the thing in use."""
+    act = turn.state.act
+    if act is None or not act.place:
+        return turn.doing
+    at = f"{act.place.rpartition(':')[2]}: {act.state}" if act.state else ""
+    more = (
+        at if act.has_arrived(turn.step) else f"on the way: {words_of(act.place)}",
+        _is_duty(turn) and "a duty",
+        f"until {turn.setting.when(act.until):%H:%M}",
+    )
+    return f"{act.what} ({', '.join(each for each in more if each)})"
+
+
+def _is_duty(turn: ResidentTurn) -> bool:
+    """Return whether the usual day has a duty at this time and place."""
+    act, minute, date = turn.state.act, turn.setting.minute(turn.step), turn.setting.when(turn.step)
+    return act is not None and any(
+        each.duty
+        and each.is_on(date)
+        and each.start <= minute < each.end
+        and sector_of(each.place) == sector_of(act.place)
+        for each in turn.person.day
+    )
+
+
+def relation_to(turn: ResidentTurn, other: str) -> str:
+    """Return a resident's relation to another in words."""
+    if relation := turn.relation(other):
+        return relation
+    if other in housemates(turn.setting, turn.person):
+        return "lives in the same home"
+    return "met since" if other in turn.state.scenes else "a stranger"
+
+
+def is_known(turn: ResidentTurn, other: str) -> bool:
+    """Return whether a resident knew another before the town began."""
+    return bool(turn.relation(other)) or other in housemates(turn.setting, turn.person)
+
+
+def last_met(turn: ResidentTurn, other: str) -> str:
+    """Return when two residents last met in a scene; "": never."""
+    last = turn.state.scenes.get(other)
+    return "" if last is None else f"{turn.setting.when(last):%A %H:%M}"
+
+
+def find_place(said: str, places: Mapping[str, str]) -> str:
+    """Return the address of a place that a reply names; "" if it is unknown or ambiguous.
+
+    Args:
+        places: addresses by their names in the prompt.
+    """
+    name = said.split(" (")[0].split(": ")[0].strip().casefold()
+    if not name:
+        return ""
+    by_name = {each.casefold(): address for each, address in places.items()}
+    if name in by_name:
+        return by_name[name]
+    near = {address for each, address in by_name.items() if name in each or each in name}
+    return near.pop() if len(near) == 1 else ""
+
+
+def find_thing(setting: Setting, place: str, said: str) -> str:
+    """Return the address of a thing in a place; the place itself if there is no such thing."""
+    name = said.strip().casefold()
+    things = {each.rpartition(":")[2].casefold(): each for each in setting.objects_in(place)}
+    return things.get(name, place)
+
+
+def by_words(addresses: Sequence[str]) -> dict[str, str]:
+    """Return addresses by their names in words."""
+    return {words_of(each): each for each in addresses}
+
+
+MOST_KNOWN = 6
+
+
+async def secrets_of(turn: ResidentTurn) -> tuple[str, ...]:
+    """Return the newest secrets of a resident."""
+    found = await turn.recall_about([SECRET], MOST_KNOWN, kinds=OF_PEOPLE)
+    return tuple(each.text for each in found if each.data.get(SECRET))
+
 
 MAX_PLAN_MEMORIES = 12
 """Maximum memories in the prompt of a day's plan."""

@@ -10,28 +10,40 @@ from typing import Literal
 from mindstream.memory.store.record import Record, RecordDraft, normalised
 from mindstream_town.events import Block, Met, Perceived, SpokenLine, Talked
 from mindstream_town.prompts.conduct import Agreed, Learned, Taken
-from mindstream_town.residents.converse import OF_PEOPLE, TELLABLE, can_be_told, spoken_drafts, talk_end
-from mindstream_town.residents.keep_talk import IMPORTANCE, Kept, find_name, keep, meeting_places
-from mindstream_town.residents.perceive import PEOPLE
+from mindstream_town.residents.converse import (
+    IMPORTANCE,
+    OF_PEOPLE,
+    TELLABLE,
+    Kept,
+    can_be_told,
+    find_name,
+    keep,
+    meeting_places,
+    spoken_drafts,
+    talk_end,
+)
 from mindstream_town.residents.person import Appointment
 from mindstream_town.residents.places import words_of
 from mindstream_town.residents.plan import take_up
 from mindstream_town.residents.shown import show
+from mindstream_town.residents.sight import PEOPLE
 from mindstream_town.residents.surroundings import weather_on
 from mindstream_town.residents.turn import ResidentTurn
-from mindstream_town.scenes.day import change_day, line_of, rest_of_day
-from mindstream_town.scenes.prompts import Briefing, LetOn, Scene, SceneMemory, Side, TalkScene
-from mindstream_town.scenes.who import (
+from mindstream_town.scenes.day import (
     by_words,
+    change_day,
     doing,
     find_place,
     identity,
     is_known,
     last_met,
+    line_of,
     public_identity,
     relation_to,
+    rest_of_day,
     secrets_of,
 )
+from mindstream_town.scenes.prompts import Briefing, LetOn, Scene, SceneMemory, Side, TalkScene
 from mindstream_town.world.tree import ARENA
 
 LONGEST = 700
