@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -17,7 +17,7 @@ from mindstream.memory.store.record import Kind, Record, RecordDraft
 from mindstream.memory.store.store import Commit, Entry, Revision
 from mindstream.models.ask import ask
 from mindstream.models.cause import Cause, calls_for
-from mindstream.models.decide import Question, decide
+from mindstream.models.decide import Probabilities, Question, decide
 from mindstream.models.prompt import Prompt
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
@@ -279,7 +279,7 @@ class ResidentTurn:
         self._write_decision(about, question, recalled, weights[choice], choice in acts, other=other, choice=choice)
         return choice
 
-    async def _weigh(self, about: str, question: Question) -> tuple[Mapping[str, float], float]:
+    async def _weigh(self, about: str, question: Question) -> tuple[Probabilities, float]:
         """Return the probability of each answer, and the draw."""
         with self.failing(question.label()):
             weights = await decide(self.resident.models.of(question.role), question)
