@@ -28,5 +28,5 @@ def test_other_rules_are_scored_and_forecasts_told_of_one_user_or_all(folder: Pa
     assert told.startswith("rule") and "stale: answers that needed the thought" in told
     assert "'bob'" in mistaken(run("gate", "curve", "--data", folder, "--user", "bob"))
     for more in ((), ("--user", "ann")):
-        assert "no step with a forecast" in run("coach", "calibration", "--data", folder, *more).err
+        assert "no step has both" in run("coach", "calibration", "--data", folder, *more).err
     assert "'bob'" in mistaken(run("coach", "calibration", "--data", folder, "--user", "bob"))

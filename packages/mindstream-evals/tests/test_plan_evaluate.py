@@ -250,5 +250,5 @@ def test_a_model_that_fails_in_a_task_ends_the_evaluation_and_keeps_what_was_don
     assert failed.code == 1 and "wrong key" in failed.err and "the same command continues" in failed.err
     door.otherwise = mind
     stopped = evaluate(door, tmp_path, "--how", "rewoo", "--at-once", "1", "--ray", "--max-calls", "1")
-    assert stopped.code == 1 and "what was allowed is spent" in stopped.err and len(door.chats) == 5
+    assert stopped.code == 1 and "the budget is spent" in stopped.err and len(door.chats) == 5
     assert found(evaluate(door, tmp_path, "--how", "rewoo", "--json", "--ray"))["spent"]["calls"] == 3 * 2 - 4

@@ -15,7 +15,7 @@ QUICK = ("--agents", "limerick,fitness", "--tests", "1", "--form", "bare")
 def test_it_prints_tables_for_people_and_rows_for_programs(tmp_path: Path) -> None:
     out = tmp_path / "cells.jsonl"
     read = run("pool", "experiment", *QUICK, "--shots", "0,1", "--out", out)
-    assert read.code == 0 and "While the stream comes in" in read.out and "20 %" in read.out
+    assert read.code == 0 and "While the stream arrives" in read.out and "20 %" in read.out
     assert "rules copy the nearest exemplar's answer" in read.out and "Controls: they must do worse" in read.out
     told = run("pool", "experiment", *QUICK, "--shots", "0,1", "--out", out, "--json")
     assert told.rows[0]["experiment"]["agents"] == {"limerick": "rules", "fitness": "rules"}

@@ -81,7 +81,7 @@ def test_people_judge_a_page_and_give_their_file_back(town: tuple[str | Path, ..
 
 
 def test_mistakes_are_one_sentence(town: tuple[str | Path, ...], tmp_path: Path) -> None:
-    assert "nobody is there to judge" in mistaken(run_here("town", "evaluate", *town))
+    assert "there is no judge" in mistaken(run_here("town", "evaluate", *town))
     assert "is no condition" in mistaken(run_here("town", "evaluate", "--conditions", "half", "--answers",
                                                   tmp_path / "a.csv", *town))  # fmt: skip
     assert "Zoe" in mistaken(run_here("town", "evaluate", "--residents", "Zoe", "--answers", tmp_path / "a.csv", *town))

@@ -13,9 +13,16 @@ from mindstream_town.events import Acted
 from mindstream_town.inspect.history import History, read_history
 from mindstream_town.metrics.attendance import Event, trace_attendance
 from mindstream_town.metrics.conduct import examine_conduct
-from mindstream_town.metrics.counts import count_events
-from mindstream_town.metrics.measures import curves_csv, draw_curves, find_fact, hours, trace_fact, write_csv
-from mindstream_town.metrics.relationships import trace_acquaintance
+from mindstream_town.metrics.measures import (
+    count_events,
+    curves_csv,
+    draw_curves,
+    find_fact,
+    hours,
+    trace_acquaintance,
+    trace_fact,
+    write_csv,
+)
 from mindstream_town.world.routes import read_walk
 
 from mindstream.errors import InputError

@@ -84,7 +84,7 @@ def town(tmp_path: Path) -> tuple[str | Path, ...]:
     file.write_text(HAMLET)
     done = run_here("town", "new", file, "--seed", "3", *where)
     assert done.code == 0 and "2 residents" in done.out and "mindstream town run" in done.out, done.err
-    assert "keys are missing for danger of [conditions]" in done.err
+    assert "missing keys: danger of [conditions]" in done.err
     return where
 
 
@@ -138,7 +138,7 @@ def test_what_it_would_cost_is_told_before(town: tuple[str | Path, ...]) -> None
     assert rows[-1]["usd"] > 0 and rows[-1]["calls"] == sum(row["calls"] for row in rows[:-1])
     with FakeEndpoint() as door:
         asked = mistaken(run_here("town", "run", "--hours", "9", "--model", f"{door.url}#any", *town))
-        assert "say --yes" in asked and not door.chats
+        assert "add --yes" in asked and not door.chats
 
 
 @pytest.mark.parametrize("ray", [(), pytest.param(("--ray",), marks=needs_ray)], ids=["here", "ray"])
@@ -207,7 +207,7 @@ def test_a_talk_goes_line_by_line_and_is_gone_on_with(town: tuple[str | Path, ..
         screen.until("Ada Brook: (No model")
         screen.until("Maya: ")
         screen.type("\x03")
-        screen.until("before the town goes on")
+        screen.until("before the town continues")
         assert screen.ended() == 130
 
 
@@ -254,7 +254,7 @@ def test_mistakes_are_one_sentence(town: tuple[str | Path, ...], tmp_path: Path)
     assert "has not lived yet, nothing is known of later" in early
     database = tmp_path / "town" / "mindstream.db"
     assert "another journal" in mistaken(run_here("town", "export", "--journal", database, *town))
-    assert "say what is written" in mistaken(run_here("town", "export", *town))
+    assert "name an output" in mistaken(run_here("town", "export", *town))
     assert "no role 'barber'" in mistaken(run_here("town", "run", "--role", "barber=rules", *town))
 
 

@@ -48,10 +48,8 @@ def test_the_second_of_two_times_is_of_the_day_of_the_first() -> None:
         find_span(setting, "day 2 9am", "8am", NOW)
 
 
-def test_who_types_another_word_is_told_the_right_one(town: tuple[str | Path, ...]) -> None:
+def test_mistakes_are_answered_with_what_to_type(town: tuple[str | Path, ...]) -> None:
     folder = town[1]
-    assert "places lists what there is" in mistaken(run("town", "list"))
-    assert f"mindstream town status --data {folder}" in mistaken(run("town", "status", folder))
     assert "TEXT is empty" in mistaken(run("town", "talk", "ada", " ", *town))
     assert "is not the name of a model" in mistaken(run("town", "run", "--model", "nosuch:foo", *town))
     assert "a number is expected" in mistaken(run("town", "run", "--days", "two", *town))

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mindstream_town.world.graph import Road, build_places
 from mindstream_town.world.tiles import TileWorld, build_tiles
-from mindstream_town.world.tree import Address, parse_address
-from mindstream_town.world.world import Spot, World
+from mindstream_town.world.tree import Address, Spot, parse_address
+from mindstream_town.world.world import World
 
 from mindstream.errors import InputError
 

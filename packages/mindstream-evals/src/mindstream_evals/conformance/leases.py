@@ -1,4 +1,4 @@
-"""What every store promises of work: one owner at a time, by lease, and no writing for who lost it (log/work)."""
+"""Promises of stores about work: one owner at a time, by lease, and no writes after its loss (log/work)."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ async def a_fence_lets_nothing_by_once_the_lease_is_lost(open_store: Factory[Sto
         await hear(store, "me", 100.0)
         waiting = ids(await store.open_work(ANN))
         early = build_fenced(waiting, "me", build_record("too early"))
-        await expect_error(LeaseLost, store.commit(early), "work that nobody has taken up holds no fence")
+        await expect_error(LeaseLost, store.commit(early), "work that was never acquired has no fence")
         mine = ids(await store.claim(ANN, SLOT, "me", 50.0, 60.0))
         await store.commit(build_fenced(mine, "me", build_record("a step")))
         await store.commit(build_fenced(mine, "me", build_record("a step more")))

@@ -78,7 +78,7 @@ class GivenAnswer:
 
 @dataclass
 class MemoryEvaluation:
-    """One evaluation.
+    """An evaluation.
 
     Attributes:
         judge: None: there is no accuracy, only word overlap.
@@ -192,7 +192,7 @@ class MemoryEvaluation:
         self, model: Model, prompt: Prompt[Any], do: Callable[[], Awaitable[dict[str, Any]]]
     ) -> dict[str, Any] | None:
         key = fingerprint(Request(prompt, prompt.role), model.name)
-        async with self._asked.setdefault(key, asyncio.Lock()):  # two arms may show the very same
+        async with self._asked.setdefault(key, asyncio.Lock()):  # two arms may show the same messages
             found = self.kept.find(key)
             if found is None:
                 try:

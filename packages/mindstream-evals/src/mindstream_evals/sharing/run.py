@@ -1,4 +1,4 @@
-"""Answer the cells of an experiment: pools are filled stage by stage, and agents recall from them and answer."""
+"""Runs an experiment: pools are filled stage by stage, and agents answer with exemplars recalled from them."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ class Experiment:
                 known = CellAnswer(await self._say(agent, query, recalled), self.answerers[agent].name, shown)
                 self.ledger.keep(key, known)
         if find_faults(query, known.text):
-            self.verdicts["rejected"] += 1  # it said nothing that could be kept
+            self.verdicts["rejected"] += 1  # an answer that cannot be kept
             return
         served = pool.served(await pool.member_state(agent), agent)
         pair = Pair(query, known.text, known.model, examples=tuple(each for each in known.shown if each in served))

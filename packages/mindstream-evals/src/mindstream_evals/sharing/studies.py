@@ -85,7 +85,9 @@ def _bert_scores(pairs: Pairs, model: str) -> list[float]:
         known = model in bert_score.utils.model2layers
         layers = None if known else AutoConfig.from_pretrained(model).num_hidden_layers
         scorer: Any = bert_score.BERTScorer(model_type=model, num_layers=layers)
-        spoken = [at for at, pair in enumerate(pairs) if all(text.strip() for text in pair)]  # it fails on blank ones
+        spoken = [
+            at for at, pair in enumerate(pairs) if all(text.strip() for text in pair)
+        ]  # BERTScore fails on blank texts
         if not spoken:
             return [0.0] * len(pairs)
         _, _, found = scorer.score([pairs[at][0] for at in spoken], [pairs[at][1] for at in spoken])
@@ -104,7 +106,7 @@ Control = Literal["", "random", "shuffled"]
 
 @dataclass(frozen=True)
 class Cell:
-    """One test, answered by one agent.
+    """A test, answered by one agent under one condition.
 
     Attributes:
         pool: the pool to recall from: that of its domain, of all agents, or none (zero-shot).
@@ -316,7 +318,7 @@ def write_blind(folder: Path, cast: Cast, design: Design, answers: Mapping[str, 
     """Write pairs of answers for a blind comparison, and the key; return the number of pairs.
 
     Raises:
-        InputError: answers without exemplars, or with them, are missing.
+        InputError: answers with or without exemplars are missing.
     """
     rows, key = list[dict[str, str]](), dict[str, str]()
     tests = [(agent, at) for agent in cast.agents for at in range(design.tests_of(agent))]
@@ -331,7 +333,7 @@ def write_blind(folder: Path, cast: Cast, design: Design, answers: Mapping[str, 
         rows.append({"n": number, "question": agent.tests[at].query, "a": texts[not first], "b": texts[first]})
         key[number] = "a" if first else "b"
     make_private_folder(folder)
-    for name in (PAIRS, KEY):  # of the same experiment, before more was answered
+    for name in (PAIRS, KEY):  # from an earlier call with fewer answers
         (folder / name).unlink(missing_ok=True)
     write_private(folder / PAIRS, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode())
     write_private(folder / KEY, json.dumps({"with exemplars": key}, indent=1).encode())
