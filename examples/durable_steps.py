@@ -28,7 +28,7 @@ except ImportError:
 MINDS = ["Ann", "Ben", "Cleo"]
 URL, BOOK = (sys.argv[2], Path(sys.argv[3])) if sys.argv[1:2] == ["work"] else ("", Path())
 AGAIN = {"retries_allowed": True, "max_attempts": 20, "interval_seconds": 1.0, "backoff_rate": 1.0}
-"""Retry policy: a killed process holds its mind by a lease for ten seconds; until then the step raises HeldElsewhere."""
+"""Retry policy: the lease of a killed process lasts ten seconds; until then the step raises HeldElsewhere."""
 
 
 @tool

@@ -1,6 +1,6 @@
 """Share a pool between three agents: an answer of one is shown to the next, until it is withdrawn.
 
-No API key, no download. Rules grade only the form of offers; agents, seeds and rubric ship in mindstream/sharing/agents.
+No API key, no download. Rules grade only the form of offers; agents and rubric ship in mindstream/sharing/agents.
 """
 
 from __future__ import annotations
@@ -30,9 +30,7 @@ async def main() -> None:
             await pool.freeze_rubric(rubric, OWNER)
             seeds = [Pair(each.query, each.answer) for agent in cast.agents for each in agent.seeds[:1]]
             await lay_in(pool, seeds, OWNER)
-            print(
-                f"The pool verse is {OWNER}'s, with {len(seeds)} seeds. Its rubric asks for {rubric.threshold} points of:"
-            )
+            print(f"The pool verse is {OWNER}'s, with {len(seeds)} seeds. Its rubric asks for {rubric.threshold} of:")
             print("  " + ", ".join(f"{each.name} {each.points}" for each in rubric.criteria))
 
             print("\n1. Offers are judged by the rubric.")
