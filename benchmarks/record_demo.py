@@ -4,7 +4,7 @@
     python benchmarks/record_demo.py life --from DATA --user museum --rows 1-70 --who "A language mind" --on 2026-11-22
 
 The first opens a fresh memory, says what the present recording was told (or each line of --said FILE), waits for all
-thinking, and writes the log into src/mindstream/demos. The second takes rows that a data folder holds: begin there what
+thinking, and writes the log into packages/mindstream-studio/src/mindstream_studio/recordings. The second takes rows that a data folder holds: begin there what
 you want shown, by `mindstream solve`, `live`, `town run` or `pool`, with the model. A recording is of events, so it is
 made anew when answers have become better, never because a prompt has changed. --untimed: the seconds are those of who
 answered by hand, and are not shown.
@@ -20,6 +20,8 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from keys import key_of
+from mindstream_studio.demos import FOLDER, ORDER, Demo, Head, load_demo, write_demo
+from mindstream_town.events import TownBegan
 
 from mindstream import Coach
 from mindstream.clock import SystemClock
@@ -29,8 +31,6 @@ from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.minds.mind import Mind
 from mindstream.minds.responder import Timeouts
 from mindstream.models.roles import Models
-from mindstream.service.demos import FOLDER, ORDER, Demo, Head, load_demo, write_demo
-from mindstream.town.events import TownBegan
 
 PATIENT_S = 3_600.0
 TALK = (

@@ -1,6 +1,6 @@
 """Share a pool between three agents: an answer of one is shown to the next, until it is withdrawn.
 
-No API key, no download. Rules grade only the form of offers; agents and rubric ship in mindstream/sharing/agents.
+No API key, no download. Rules grade only the form of offers; agents and rubric ship in mindstream_evals.sharing.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ import tempfile
 from collections.abc import Sequence
 from textwrap import indent
 
+from mindstream_evals.sharing.agents import load_cast
+
 from mindstream import Member, Pool
 from mindstream.memory.recall.exemplars import Example
 from mindstream.models.rules import Rules
 from mindstream.sharing.admission import Pair, lay_in
-from mindstream.sharing.experiment.agents import load_cast
 
 OWNER = "olga"
 ASKED = "Write a sonnet about a sailor who is afraid of fish."

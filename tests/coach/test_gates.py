@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from keys import key_of
+from mindstream_evals.gate_curve import Turns, gate_curve, gate_report, thought_turns
 from spoken import turn
 
 from mindstream import Coach, FakeModel, Mind, Models
 from mindstream.clock import ManualClock
 from mindstream.coach.events import Decided, Judged
-from mindstream.coach.gates.curve import Turns, gate_curve, gate_report, thought_turns
 from mindstream.coach.gates.gate import BeliefGate, Decision, Situation, TalkerGate, gate_named
 from mindstream.errors import SettingsError
 from mindstream.models.model import Model, Part, Request

@@ -31,7 +31,7 @@ from mindstream.models.wrappers.override import PromptOverride
 from mindstream.models.wrappers.repair import Repair
 from mindstream.models.wrappers.retry import Retry
 from mindstream.models.wrappers.sanitizer import OutputSanitizer
-from mindstream.rooms import stand_by
+from mindstream.plugins import stand_by
 
 DEFAULT = "default"
 

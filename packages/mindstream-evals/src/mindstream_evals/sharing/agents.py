@@ -1,0 +1,237 @@
+"""Example agents: nine in three domains come with the package, in `sharing/shipped/`; one's own have the same form.
+
+An agent is a TOML file: who it is, what its pool begins with, what streams in, and what it is asked. Beside them lies
+a rubric for each domain. The published folders are read, too.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from mindstream.errors import InputError
+from mindstream.models.prompt import Prompt, complaints, rule
+from mindstream.sharing.grading.rubric import Rubric, read_rubric
+
+DOMAINS = {
+    "literature": ("Literal_Creation", "LiteralPool", "Literalproblem", ("wuyanlushi", "limerick", "sonnet")),
+    "logic": ("Logic_Problem_Solving", "LogicPool", "LogicProblem", ("puzzle", "pun", "riddle")),
+    "plans": ("Plan_Generation", "PlanPool", "PlanProblem", ("travel", "study", "fitness")),
+}
+TESTS = {
+    "wuyanlushi": "lvshiTest",
+    "limerick": "limerickTest",
+    "sonnet": "sonnetTest",
+    "puzzle": "puzzleTest",
+    "pun": "punsTest",
+    "riddle": "riddlesTest",
+    "travel": "travelTest",
+    "study": "studyTest",
+    "fitness": "fitnessTest",
+}
+ABOUT = {
+    "wuyanlushi": "写五言律诗：八句，每句五字。",
+    "limerick": "Writes limericks.",
+    "sonnet": "Writes sonnets.",
+    "puzzle": "Solves lateral puzzles.",
+    "pun": "Explains puns.",
+    "riddle": "Answers riddles.",
+    "travel": "Plans journeys.",
+    "study": "Plans how to learn something.",
+    "fitness": "Plans training.",
+}
+POOL_EACH, STREAM_EACH = 20, 40
+
+Pair = dict[str, str]
+
+
+def is_published(folder: Path) -> bool:
+    """Tell whether a folder holds the published pairs."""
+    return all((folder / where).is_dir() for where, *_ in DOMAINS.values())
+
+
+def read_published(folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield the nine agents as tables.
+
+    Raises:
+        InputError: a file is not as it was published.
+    """
+    for domain, (where, pool, problems, genres) in DOMAINS.items():
+        seeds = _pairs(folder / where / f"{pool}.jsonl")
+        stream = _by_genre(domain, _pairs(folder / where / f"{problems}.jsonl"))
+        for at, genre in enumerate(genres):
+            yield {
+                "name": genre,
+                "domain": domain,
+                "about": ABOUT[genre],
+                "seeds": seeds[POOL_EACH * at : POOL_EACH * (at + 1)],
+                "stream": stream[genre],
+                "tests": _pairs(folder / where / f"{TESTS[genre]}.jsonl"),
+            }
+
+
+def _by_genre(domain: str, pairs: list[Pair]) -> dict[str, list[Pair]]:
+    """Cut a domain's problems into genres: they stand in blocks of 40, but for one limerick that comes first."""
+    if domain == "literature":
+        return {"limerick": pairs[:1] + pairs[41:80], "wuyanlushi": pairs[1:41], "sonnet": pairs[80:]}
+    names = ("riddle", "pun", "puzzle") if domain == "logic" else ("travel", "study", "fitness")
+    return {name: pairs[STREAM_EACH * at : STREAM_EACH * (at + 1)] for at, name in enumerate(names)}
+
+
+def _pairs(path: Path) -> list[Pair]:
+    try:
+        lines = [json.loads(line)["messages"] for line in path.read_text("utf-8").splitlines() if line.strip()]
+        told = [{each["role"]: each["content"] for each in messages} for messages in lines]
+        return [{"query": each["user"], "answer": each["assistant"]} for each in told]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise InputError(f"{path} is not as it was published: {error}") from None
+
+
+SHIPPED = Path(__file__).parent / "shipped"
+RUBRIC = ".rubric.toml"
+MOST_BYTES = 4_000_000
+
+
+class Exchange(BaseModel):
+    """A question and the answer that somebody wrote to it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True)
+
+    query: Annotated[str, Field(min_length=1, max_length=20_000)]
+    answer: Annotated[str, Field(max_length=20_000)]
+
+
+class Agent(BaseModel):
+    """An agent and its exchanges.
+
+    Attributes:
+        about: what it does, in a paragraph: the model that answers for it is told this.
+        seeds: what its pool begins with; stream: what comes later; tests: what it is asked.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True)
+
+    name: Annotated[str, Field(pattern="^[a-z0-9_-]{1,40}$")]
+    domain: Annotated[str, Field(pattern="^[a-z0-9_-]{1,40}$")]
+    about: Annotated[str, Field(min_length=1, max_length=2_000)]
+    seeds: tuple[Exchange, ...]
+    stream: tuple[Exchange, ...]
+    tests: tuple[Exchange, ...]
+
+
+@dataclass(frozen=True)
+class Cast:
+    """Who takes part: agents whose tests are clean, and the rubrics of their domains.
+
+    Attributes:
+        left_out: so many tests were no tests: their question or answer stands in a pool or stream, or twice.
+    """
+
+    agents: tuple[Agent, ...]
+    rubrics: dict[str, Rubric]
+    left_out: int
+
+    @property
+    def domains(self) -> dict[str, list[Agent]]:
+        """Return the agents by domain."""
+        return {name: [each for each in self.agents if each.domain == name] for name in _domains(self.agents)}
+
+
+def load_cast(names: Sequence[str] = (), folder: Path | None = None) -> Cast:
+    """Read agents, all of a folder or those that are named.
+
+    Args:
+        folder: one's own agents, or the published pairs; None: the nine that come with the package.
+
+    Raises:
+        InputError: there is none of that name, or a file cannot be read; naming it.
+    """
+    found = _read_folder(folder or SHIPPED)
+    known = {each.name: each for each in found}
+    if unknown := [name for name in names if name not in known]:
+        raise InputError(f"there is no agent {unknown[0]!r}; there are {', '.join(known)}")
+    chosen = [known[name] for name in dict.fromkeys(names)] if names else found
+    rubrics = _read_rubrics(folder if folder and not is_published(folder) else SHIPPED, chosen)
+    agents = clean_tests(chosen)
+    left_out = sum(len(each.tests) for each in chosen) - sum(len(each.tests) for each in agents)
+    return Cast(agents, rubrics, left_out)
+
+
+def clean_tests(agents: Sequence[Agent]) -> tuple[Agent, ...]:
+    """Leave out each test whose question or answer stands in any pool or stream, and those that stand there twice."""
+    told = list(chain(*((*each.seeds, *each.stream) for each in agents)))
+    asked, answered = {each.query for each in told}, {each.answer for each in told}
+    return tuple(
+        agent.model_copy(
+            update={
+                "tests": tuple(
+                    dict.fromkeys(
+                        each for each in agent.tests if each.query not in asked and each.answer not in answered
+                    )
+                )
+            }
+        )
+        for agent in agents
+    )
+
+
+def _read_folder(folder: Path) -> list[Agent]:
+    if is_published(folder):
+        return [Agent.model_validate(each) for each in read_published(folder)]
+    files = sorted(path for path in folder.glob("*.toml") if not path.name.endswith(RUBRIC))
+    if not files:
+        raise InputError(f"{folder} has no agents: neither NAME.toml files nor the published folders are there")
+    found = [_read_agent(path) for path in files]
+    return [each for domain in _domains(found) for each in found if each.domain == domain]
+
+
+def _read_agent(path: Path) -> Agent:
+    try:
+        return Agent.model_validate(tomllib.loads(_read(path)))
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path} is no TOML: {error}") from None
+    except ValidationError as error:
+        raise InputError(f"{path}: {complaints(error)}") from None
+
+
+def _read_rubrics(folder: Path, agents: Iterable[Agent]) -> dict[str, Rubric]:
+    paths = {domain: folder / f"{domain}{RUBRIC}" for domain in _domains(agents)}
+    return {domain: read_rubric(_read(path), str(path)) for domain, path in paths.items() if path.is_file()}
+
+
+def _read(path: Path) -> str:
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise InputError(f"{path} is over {MOST_BYTES:,} bytes long")
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from None
+
+
+def _domains(agents: Iterable[Agent]) -> list[str]:
+    return list(dict.fromkeys(each.domain for each in agents))
+
+
+class AnswerByExample(Prompt[str]):
+    """Answer a question as an agent of a domain, after examples, the nearest last."""
+
+    role: ClassVar[str] = "answerer"
+    reply_tokens: ClassVar[int] = 500
+    trim_order = (("examples", "last"),)
+
+    about: str
+    query: str
+    examples: tuple[Exchange, ...] = ()
+
+
+@rule(AnswerByExample)
+def copy_nearest(ask: AnswerByExample) -> str:
+    """Copy the answer of the nearest exemplar: what a retriever alone is worth. There may be none."""
+    return ask.examples[-1].answer if ask.examples else "…"

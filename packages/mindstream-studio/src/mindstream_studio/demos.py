@@ -1,0 +1,90 @@
+"""Recorded logs that ship with mindstream: what it does with a language model, to be looked at without one.
+
+A file is JSON Lines: a head (`Head`), then rows as the log's table has them. They are events and no prompts, so that no
+change of words makes them stale. benchmarks/record_demo.py writes them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from mindstream.errors import InputError
+from mindstream.log.events import Logged, read_event
+
+FOLDER = Path(__file__).parent / "recordings"
+ORDER = ("coach", "plan", "life", "town", "pool")
+
+
+class Head(BaseModel):
+    """What a recording is.
+
+    Attributes:
+        title: what is seen, in a line.
+        recorded: the day on which it was answered.
+        who: what kind of mind answered.
+        source: of what it is an example, where it is one.
+        timed: its rows bear the times at which they happened; else they were written when the answers were played back.
+        start: the moment of a town's step 0, as ISO 8601.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    demo: str
+    format: int = 1
+    title: str
+    recorded: date
+    who: str
+    source: str = ""
+    timed: bool = True
+    start: str = ""
+
+
+@dataclass(frozen=True)
+class Demo:
+    """A recording: its head and its rows."""
+
+    head: Head
+    rows: tuple[Logged, ...]
+
+
+def demo_names() -> list[str]:
+    """Name the recordings that ship, in the order in which they are worth seeing."""
+    return [name for name in ORDER if (FOLDER / f"{name}.jsonl").is_file()]
+
+
+def load_demo(name: str) -> Demo:
+    """Read a recording that ships.
+
+    Raises:
+        InputError: there is none of that name.
+    """
+    if name not in demo_names():
+        raise InputError(f"there is no recording {name!r:.60}: there are {', '.join(demo_names())}")
+    head, *rows = (FOLDER / f"{name}.jsonl").read_text("utf-8").splitlines()
+    return Demo(Head.model_validate_json(head), tuple(map(_read_row, rows)))
+
+
+def write_demo(demo: Demo, path: Path) -> None:
+    """Write a recording."""
+    lines = [demo.head.model_dump_json(exclude_defaults=True), *_rows(demo.rows)]
+    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+
+
+def _rows(rows: Iterable[Logged]) -> Iterator[str]:
+    for row in rows:
+        named, payload = row.event.entry()
+        head = {"seq": row.seq, "mind": row.mind, "at": row.at, "by": row.by, "kind": named}
+        head |= {"system": True} if row.system else {}
+        yield json.dumps({**head, "payload": json.loads(payload)}, ensure_ascii=False)
+
+
+def _read_row(line: str) -> Logged:
+    row = json.loads(line)
+    told = read_event(row["kind"], json.dumps(row["payload"]))
+    return Logged(row["seq"], row["mind"], row["at"], row["by"], told, row.get("system", False))
