@@ -1,4 +1,4 @@
-"""A memory service of ADK: sessions grow and are not doubled, what was deleted stays away, apps are walls."""
+"""ADK's memory service: growing sessions are not doubled, deletions are permanent, apps are isolated."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ def test_it_does_what_the_store_in_memory_does(stores: Callable[..., Any], folde
         ops = [next(operations) for _ in range(chance.randint(1, 4))]
         ops.sort(key=lambda op: not hasattr(op, "max_depth"))
         for name in [name for name, items in theirs._data.items() if not items]:
-            del theirs._data[name]  # it lists what was emptied or only looked into, too
+            del theirs._data[name]  # InMemoryStore also lists emptied namespaces
         found, wanted = ours.batch(ops), theirs.batch(ops)
         for op, one, other in zip(ops, found, wanted, strict=True):
             assert shown(one) == shown(other), op

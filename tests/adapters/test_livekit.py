@@ -64,7 +64,7 @@ class Words(LLMStream):
 
 
 class Line:
-    """A user on the line: what they say, and what they have heard."""
+    """A user on the line: sent messages and received speech."""
 
     def __init__(self, session: AgentSession[Any]) -> None:
         self.session, self.heard, self.ended, self._more = session, list[str](), 0, asyncio.Event()

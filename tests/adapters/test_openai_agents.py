@@ -1,4 +1,4 @@
-"""A session of the OpenAI Agents SDK keeps items to the letter, and what was said is in memory."""
+"""A session of the OpenAI Agents SDK returns its items unchanged, and its messages are in memory."""
 
 from __future__ import annotations
 

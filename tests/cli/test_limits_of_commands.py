@@ -1,4 +1,4 @@
-"""What models may spend has the same flags in every command, and each binds, or it is said why it cannot."""
+"""Spending limits have the same flags in every command, and bind or say why they cannot."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COMMANDS = {
 
 
 def spends(name: str, door: FakeEndpoint, folder: Path, *flags: str) -> Done:
-    """Run a command with a model whose price nobody knows."""
+    """Run a command with a model of unknown price."""
     door.otherwise = Says("Go on, I listen.", usage=(1_000, 20))
     if name == "town run":
         file = folder.with_name("hamlet.toml")

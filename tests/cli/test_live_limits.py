@@ -1,4 +1,4 @@
-"""`mindstream live` within its limits, and with a planner among its tools: each flag does what it says."""
+"""`mindstream live` keeps its limits, and can use a planner as a tool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mindstream memory dreams`: drawn sentences, each beside all that its dream was made of."""
+"""`mindstream memory dreams`: drawn sentences, each next to the sources of its dream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What nobody means to type, and what may stand in a script: one sentence, exit code 2, at once."""
+"""Mistyped and scripted arguments: one sentence, exit code 2, at once."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def written(unpacked: Path, tmp_path: Path) -> Path:
 
 
 def on(folder: Path, *words: str) -> Done:
-    """Run a command on a folder; whatever is wrong with it is said in a sentence."""
+    """Run a command on a folder; every problem is reported in a sentence."""
     done = run(*words, "--data", folder)
     assert done.code in (0, 1, 2), done.err
     assert "Traceback" not in done.err and (done.code != 2 or len(done.err.splitlines()) == 1), done.err

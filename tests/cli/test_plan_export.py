@@ -27,7 +27,7 @@ def test_what_was_solved_as_it_was_planned_is_exported_and_nothing_else(
     solve("How long is the osk in miles?", PLAN.format("Osk"), "52 miles")
     lacks = "MISSING E1: it"
     solve("How deep is it?", PLAN.format("deep"), lacks, PLAN.format("depth"), lacks)
-    solve("How wide is it?", PLAN.format("wide"), lacks, PLAN.format("width"), "12 m")  # mended
+    solve("How wide is it?", PLAN.format("wide"), lacks, PLAN.format("width"), "12 m")  # replanned
     solve("Who knows?", "Nobody.")  # no plan
     solve("Which is it?", "The Osk.", flags=("--how", "react"))
     solve("Where is it?", "There.", flags=("--how", "direct"))
@@ -36,7 +36,7 @@ def test_what_was_solved_as_it_was_planned_is_exported_and_nothing_else(
     given.write_text("Question: How far?\n#E1 = search_documents[far]\n")
     door.will(Says("84 km"))
     run("plan", "run", given, *tools, "--data", folder, "--model", f"{door.url}#m")
-    run("solve", "How is the Osk?", *tools, "--data", folder)  # nobody was there: a quotation
+    run("solve", "How is the Osk?", *tools, "--data", folder)  # no model: a quotation
     left = len(door.chats)
     assert left == 2 + 2 + 4 + 4 + 1 + 1 + 1 + 1 + 1, "each was asked as this test takes it to be"
 

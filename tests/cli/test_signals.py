@@ -1,4 +1,4 @@
-"""A conversation that is ended from outside: what was shown of an answer is kept, and nobody holds on to work."""
+"""A conversation ended from outside: the shown part of an answer is kept, and all work is released."""
 
 from __future__ import annotations
 

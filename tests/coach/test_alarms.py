@@ -1,4 +1,4 @@
-"""What an alarm comes to in a talk: a hint is asked about once, plain words stop it, what was not meant is believed."""
+"""Alarms in a conversation: a hint leads to one question, plain words stop it, a retraction is believed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SLEEP = load("sleep")
 (SUICIDE,) = (alarm for alarm in SLEEP.alarms if alarm.id == "suicide")
 HINT = {"en": "everyone would be better off without me", "zh": "没有我大家都轻松"}
 VEILED = "By the way I sorted the papers"
-"""Heard by no code; by whoever plays the second listener."""
+"""Recognised by no pattern; only by the scripted safety classifier."""
 
 
 def words(part: str, language: str) -> str:
@@ -166,7 +166,7 @@ async def test_a_sign_for_the_doctor_is_told_once(folder: Path) -> None:
 
 
 class Listens:
-    """Plays the role `safety`: says yes to what it is for, when it is let; and reads answers as it is told."""
+    """Plays the role `safety`: answers yes when it is released, and reads answers as scripted."""
 
     name = "listens"
 

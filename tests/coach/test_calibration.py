@@ -1,4 +1,4 @@
-"""Forecasts of what people do, scored by what they tell."""
+"""Forecasts of users' actions, scored by their reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gates: who waits when, who lets the Reasoner sleep, what is logged of it, and how they are told to have done."""
+"""Gates: who waits when, when the reasoner sleeps, the log, and the report."""
 
 from __future__ import annotations
 

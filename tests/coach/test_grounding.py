@@ -1,4 +1,4 @@
-"""What nobody gave reaches neither plan nor user; what comes in has a greatest length."""
+"""Invented facts reach neither plan nor user; input has a maximum length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A turn and whoever listens to it: alarms pre-empt, nobody is held up, silence is filled, excuses are made once."""
+"""A turn and its listener: alarms pre-empt, no listener blocks, silence is filled, excuses are given once."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ async def remember(folder: Path) -> None:
         await stream.supersede(note.id, "Carol goes to bed at ten.")
         await stream.recall("garden", k=2)
         clock.advance(40 * DAY)
-        await stream.sleep(n=100)  # forgets what was not returned, and dreams of it
+        await stream.sleep(n=100)  # archives records that were not returned, and dreams of them
         await stream.retain("Carol has a new greenhouse.", "note")
         heard = (
             await stream.build_records(

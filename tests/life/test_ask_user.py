@@ -58,7 +58,7 @@ async def test_an_answer_to_a_question_that_is_over_is_told_as_one(tmp_path: Pat
 
 
 async def test_an_answer_comes_from_another_session_while_it_waits(tmp_path: Path) -> None:
-    """Real time: the life waits, and somebody else's stream on the same folder answers."""
+    """Real time: the life waits, and another stream on the same folder answers."""
     model = script([[call("I", tip="Which colour?", timeout=300)], FINISH, "ok"])
     async with (
         Memory.open(tmp_path, "keeper", clock=SystemClock()) as stream,
@@ -74,7 +74,7 @@ async def test_an_answer_comes_from_another_session_while_it_waits(tmp_path: Pat
 
 
 async def test_a_question_waits_on_where_the_process_died(tmp_path: Path) -> None:
-    """The time that was left, not the whole of it again; what was answered meanwhile is found."""
+    """The remaining time, not the whole again; an answer given during the pause is found."""
     clock = ManualClock()
 
     async def dies(_: str) -> str:

@@ -1,4 +1,4 @@
-"""What is forgotten for good of a life's memory is gone from its log too: its calls, its turns, its folds."""
+"""Records forgotten from a life's memory are gone from its log too: calls, turns, folds."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ async def test_older_turns_fold_into_memory_and_can_be_read_again(tmp_path: Path
 
 
 async def test_the_state_in_a_fold_is_all_there_is(tmp_path: Path) -> None:
-    """What was said to it while it folded, and before, is not lost and not heard twice."""
+    """Messages sent during a fold, and before, are neither lost nor processed twice."""
     model = script(["so it goes " * 60] * 30, fold_turns=["folded"] * 30)
     async with living(tmp_path, model, config=LifeConfig(prompt_tokens=2_500)) as life:
         for n in range(30):

@@ -1,4 +1,4 @@
-"""A life without a model: it quotes with the files, shows orders when they are due, keeps what it is told."""
+"""A life without a model quotes with files, shows due orders, and stores answers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GOAL = "Ask me which light I mean, then write a brief on the light of Sker"
 
 
 async def live(root: Path, goal: str, documents: Mapping[str, str]) -> tuple[str, dict[str, str], list[str]]:
-    """Live for a goal over documents: return why it ended, how its tasks stand, and what it said."""
+    """Live for a goal over documents; return the reason it ended, the state of its tasks, and its output."""
     folder = root / "documents"
     folder.mkdir()
     for name, text in documents.items():

@@ -34,7 +34,7 @@ async def test_two_who_add_at_once_are_told_the_numbers_of_the_ledger(tmp_path: 
 
 
 def test_what_becomes_of_a_task_finds_it_under_the_number_that_it_got() -> None:
-    """Two processes gave one number; whoever was second goes on to say the first number."""
+    """Two processes gave one number; the second task's number in the model's calls is corrected."""
     ledger = Ledger()
     for text, standing in (("mine", "open"), ("theirs", "open"), ("theirs", "done")):
         ledger.apply(TaskChanged(task=1, text=text, standing=standing))
@@ -77,7 +77,7 @@ async def test_what_another_process_erased_is_told_to_no_model_again(tmp_path: P
 
 
 async def test_words_erased_within_a_turn_are_gone_from_what_follows_in_it(tmp_path: Path) -> None:
-    """The turn is read anew from the log: nothing is done again, and a mark stands in their place."""
+    """The turn is replayed from the log: no step is repeated, and a mark replaces the words."""
     told: list[str] = []
 
     async def erases(_: str) -> str:

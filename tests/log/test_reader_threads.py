@@ -52,7 +52,7 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
         return connection
 
     monkeypatch.setattr(database, "connect", slow)
-    monkeypatch.setattr(database, "STEPS_AT_ONCE", 1)  # what is read on the event loop's thread is broken off
+    monkeypatch.setattr(database, "STEPS_AT_ONCE", 1)  # a read on the event loop's thread is interrupted
     monkeypatch.setattr(database.Database, "_is_long", lambda _: made.closed)
     yield made
     made.opened.set()

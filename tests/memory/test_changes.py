@@ -1,4 +1,4 @@
-"""What a store tells of its changes: as of one moment, in portions; and what holds at a moment."""
+"""A store reports its changes as of one moment, in portions; validity at a moment."""
 
 from __future__ import annotations
 

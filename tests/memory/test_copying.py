@@ -1,4 +1,4 @@
-"""A folder copied into PostgreSQL and back: nothing is lost, nothing doubled, and what is broken off leaves nothing."""
+"""A folder copied into PostgreSQL and back: nothing lost, nothing doubled, an interrupted copy leaves nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forgetting on request: what goes, what stays without the words, and no byte of it in any file."""
+"""Forgetting on request: records that go, records that stay without the text, and no byte in any file."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def all_texts(world: World) -> list[str]:
 
 
 async def forget(world: World, removal: Removal) -> Forgotten:
-    """Do it, and see that it is what was shown."""
+    """Forget, and check that the preview was right."""
     before = {record.id for record in (await world.store.changes(key_of("ann"), 0)).records}
     done = await world.stream.remove(removal)
     after = {record.id for record in (await world.store.changes(key_of("ann"), 0)).records}
@@ -328,7 +328,7 @@ async def test_an_earlier_wording_goes_with_it_and_a_later_one_by_what_it_was_dr
 
 async def test_what_is_left_to_rewrite_is_rewritten_by_whoever_opens_the_folder(world: World) -> None:
     zorro = await say(world.stream, "My parrot is called Zorro.")
-    await world.store.erase(key_of("ann"), [zorro.id])  # and the process died before the file was written anew
+    await world.store.erase(key_of("ann"), [zorro.id])  # and the process died before the file was rewritten
     await world.close()
     assert unfinished(world.folder)
     finish_all(world.folder, key_of("bob"))

@@ -1,4 +1,4 @@
-"""Columns of a long stream are kept in a file beside the store; until there is one, recall goes by candidates."""
+"""Columns of a long stream are saved in a file next to the store; without one, recall ranks candidates."""
 
 from __future__ import annotations
 
@@ -335,7 +335,7 @@ async def test_columns_of_somebody_whom_another_machine_erased_are_neither_kept_
     path = await kept(folder)
     content = path.read_bytes()
     await erase_person(store, "ann", ManualClock())
-    path.write_bytes(content)  # as on a machine on which nobody was told
+    path.write_bytes(content)  # as on a machine that got no notification
     shelf = IndexCache(store, "words", 96)
     assert len(await shelf.columns(ANN)) == 0 and not path.exists()
     await write(store, MANY, MANY)

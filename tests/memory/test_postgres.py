@@ -1,4 +1,4 @@
-"""The store in PostgreSQL, beyond what all stores promise: walls, migrations, secrets, bytes of what was erased."""
+"""The store in PostgreSQL, beyond the promises of all stores: isolation, migrations, secrets, erased bytes."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ async def test_whoever_asks_for_what_came_since_misses_nothing_of_many_writers(u
     ]
     done = False
     while not done:
-        done = all(each.done() for each in writing)  # what is read after it holds all of them
+        done = all(each.done() for each in writing)  # a later read contains all of them
         changes = await reader.changes(ANN, point)
         point = changes.upto
         seen += [record.id for record in changes.records]

@@ -340,7 +340,7 @@ async def test_how_much_is_ahead_is_known_without_a_count(store: PostgresStore) 
 
 
 def shared(some: list[set[str]], others: list[set[str]]) -> float:
-    """Return which share of what was found was found again."""
+    """Return the share of results that was found again."""
     return sum(len(one & other) for one, other in zip(some, others, strict=True)) / sum(map(len, some))
 
 

@@ -144,7 +144,7 @@ async def test_rows_of_writers_that_were_killed_do_not_stay(url: str) -> None:
 
 @pytest.fixture
 def failing(url: str) -> Iterator[str]:
-    """Let the log refuse rows with an error, as often as is said in the table `refusals`."""
+    """Let the log refuse rows with an error, as many times as the table `refusals` says."""
 
     def set_up(state: str, times: int) -> None:
         with psycopg.connect(url) as connection:

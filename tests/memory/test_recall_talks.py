@@ -52,7 +52,7 @@ async def ask(world: World, question: str, k: int = 3) -> list[str]:
 
 
 async def test_a_long_reply_does_not_drown_what_the_user_said(world: World) -> None:
-    await tell(world, EVENINGS)  # nobody is marked as the user: it is the lengths that tell
+    await tell(world, EVENINGS)  # no message is marked as the user's: lengths decide
     assert (await ask(world, "Which sister helped moving in spring?"))[0] == EVENINGS[0][1]
 
 
@@ -128,7 +128,7 @@ CALLED = [
         ("Where did Elisa ski?", "elise", "Where did ski?"),  # misspelt
         ("Where did Emi ski?", "Emilia", "Where did ski?"),  # short
         ("Where did Kate ski?", "Emilia", "Where did ski?"),  # what the other one calls her
-        ("Where did Otto ski?", None, "Where did Otto ski?"),  # somebody whom both know
+        ("Where did Otto ski?", None, "Where did Otto ski?"),  # a person known to both
         ("Where did Eli ski?", "elise", "Where did ski?"),
         ("Is El Ejido far?", None, "Is El Ejido far?"),
         ("Where did Kate and Elise ski?", None, "Where did and ski?"),

@@ -41,7 +41,7 @@ async def journal(stream: Memory) -> Sequence[object]:
 
 
 def again(stream: Memory) -> Memory:
-    """Return the stream as whoever starts next opens it."""
+    """Return the stream as the next process opens it."""
     return Memory(stream.store, "ann", Words(), stream.clock, strength=LAWS, seed=7)
 
 

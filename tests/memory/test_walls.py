@@ -38,7 +38,7 @@ class Two:
         return self
 
     async def bobs(self) -> list[Record]:
-        """Return all of Bob's records as they stand in the file."""
+        """Return all of Bob's records as stored in the file."""
         return (await self.store.changes(key_of("bob"), 0)).records
 
 

@@ -18,7 +18,7 @@ SOON = Timeouts(lease_s=1.0)
 
 
 class Idle:
-    """Thinks once where nobody has spoken for a while, for so many seconds."""
+    """Thinks once after a number of seconds of silence."""
 
     slot, timeout_s = "night", 60.0
     trigger = Trigger(every=0, idle_s=0.3)

@@ -1,4 +1,4 @@
-"""A mind without a coach: nobody answers, or somebody else does."""
+"""A mind without a coach: no responder, or another one."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Echo:
 
 
 class Notes:
-    """Keeps what it was shown."""
+    """Records its input."""
 
     slot, trigger, timeout_s = "notes", Trigger(phases=("echoing",)), 5.0
 
@@ -130,7 +130,7 @@ async def test_what_would_be_passed_over_is_refused(tmp_path: Path, more: dict[s
 
 
 class Hesitant(NullResponder):
-    """Answers before anybody thinks; takes in what is said second only when it is let."""
+    """Answers before the reasoners run; accepts a second message only when released."""
 
     def __init__(self, host: Host) -> None:
         super().__init__(host)
@@ -213,7 +213,7 @@ async def test_what_a_function_showed_before_it_failed_is_kept(tmp_path: Path) -
 
 
 class FollowsUp(Notes):
-    """Has something to add to whatever is said."""
+    """Adds a follow-up to every message."""
 
     trigger = Trigger()
 

@@ -1,4 +1,4 @@
-"""Many things at once on one mind, store or folder: nobody waits for ever, nothing is lost, said or thought twice."""
+"""Concurrency on one mind, store or folder: no endless wait, nothing lost, said or processed twice."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def rows(mind: Mind) -> list[Logged]:
 
 
 async def check(mind: Mind, slots: tuple[str, ...] = ("sleep",)) -> None:
-    """Wait until all is thought about, and look at what was promised."""
+    """Wait until everything is processed, and check the promises."""
     async with asyncio.timeout(GENEROUS_S):
         await mind.settled()
     log = await rows(mind)

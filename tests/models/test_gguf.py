@@ -200,7 +200,7 @@ print("ended")
     assert done.stdout.strip() == "ended" and done.returncode == 0, done.stderr
 
 
-# What can be said without it.
+# Tests that need no model file.
 
 
 def test_a_file_that_is_not_there_or_is_none_is_said_to_be(tmp_path: Path) -> None:

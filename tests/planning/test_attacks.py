@@ -33,7 +33,7 @@ from mindstream.tools.tool import FROM_STRANGERS, FunctionTool, Traits, tool
 
 
 class Box:
-    """Tools that keep what they were called with."""
+    """Tools that record their arguments."""
 
     def __init__(self) -> None:
         self.sent: list[str] = []
@@ -233,7 +233,7 @@ async def test_a_run_has_a_plain_name(name: str) -> None:
 
 
 class Standing(Told):
-    """Stands still after the first step, until it is let go on."""
+    """Pauses after the first step until it is released."""
 
     def __init__(self) -> None:
         super().__init__()

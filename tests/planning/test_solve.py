@@ -1,4 +1,4 @@
-"""One task, three ways: what a scripted model says is planned, run, mended, answered and counted."""
+"""One task, three strategies, with a scripted model: plan, run, replan, answer, count."""
 
 from __future__ import annotations
 

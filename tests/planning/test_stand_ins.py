@@ -1,4 +1,4 @@
-"""Without a model: a formula is calculated, anything else is quoted; nobody stands in for a model that is missing."""
+"""Without a model: a formula is calculated, other tasks are quoted; no rule replaces a missing model."""
 
 from __future__ import annotations
 

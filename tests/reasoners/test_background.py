@@ -24,7 +24,7 @@ async def nothing() -> Writing:
 
 
 class Thinks:
-    """A reasoner that does what it is told to."""
+    """A reasoner that follows its script."""
 
     def __init__(self, think: Callable[[RunContext], object], slot: str = "extra", timeout_s: float = 5.0) -> None:
         self.slot, self.timeout_s, self.trigger = slot, timeout_s, EVERY_TURN

@@ -1,4 +1,4 @@
-"""A model behind chat pages, through OpenAI's own client: answers, streams, errors, and what is remembered."""
+"""The endpoint for chat pages, through OpenAI's own client: answers, streams, errors, memory."""
 
 from __future__ import annotations
 

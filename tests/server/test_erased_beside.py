@@ -1,4 +1,4 @@
-"""What is kept of a person beside their memory is erased with it: tokens, forks of towns, what servers note."""
+"""Data of a person outside their memory is erased too: tokens, forks of towns, server notes."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def test_the_document_is_encoded_once(tmp_path: Path, mounted: str, servers: lis
 
 
 def ask_cases(served: Served, cases: int) -> Counter[int]:
-    """Ask so many generated cases, spread over all operations; return how often each status was answered."""
+    """Send a number of generated cases, spread over all operations; return the count of each status."""
     import schemathesis  # here: it is slow to load, and every worker reads this file
     from schemathesis.checks import CHECKS, load_all_checks
     from schemathesis.core.result import Ok

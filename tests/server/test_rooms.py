@@ -28,7 +28,7 @@ USER = "/api/v1/users/ann"
 
 
 def ended(client: httpx.Client, id_: str) -> dict[str, Any]:
-    """Ask for an operation until it has ended, or waits for somebody."""
+    """Poll an operation until it has ended, or waits for a person."""
     for _ in range(4_000):
         found: dict[str, Any] = client.get(f"/api/v1/operations/{id_}").json()
         if found["state"] != "running":
@@ -187,7 +187,7 @@ def test_answers_are_broken_off(client: httpx.Client, door: FakeEndpoint) -> Non
 
 
 def decaying(folder: Path) -> None:
-    """Let ann's memory archive what is not used."""
+    """Let ann's memory archive unused records."""
 
     async def open_once() -> None:
         async with Memory.open(folder, "ann", policy="decay"):

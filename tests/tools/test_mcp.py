@@ -1,4 +1,4 @@
-"""MCP servers over stdio: what they offer is accepted first, and whatever they do is survived."""
+"""MCP servers over stdio: their tools are accepted first, and any behaviour is survived."""
 
 from __future__ import annotations
 

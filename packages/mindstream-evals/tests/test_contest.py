@@ -1,4 +1,4 @@
-"""The contest: both sides hear the same lines on the same models; what was done is kept; judges see no names."""
+"""The contest: both sides get the same lines on the same models; finished parts are kept; judges see no names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RESULT = ("talks", "coach_preferred", "coach_worse", "preference")
 
 
 class Scripted:
-    """Answers as both sides, and as a judge who likes whoever says "coach"; counts what it is asked."""
+    """Answers as both sides, and as a judge that prefers the text "coach"; counts its calls."""
 
     name = "scripted"
 

@@ -23,7 +23,7 @@ PASSAGES = re.compile(r"1871|crosses the Osk|town on the Osk")
 
 
 def mind(asked: Asked) -> Says | Calls:
-    """Plan a search, search, and answer rightly from what was found; know nothing by itself."""
+    """Plan a search, search, and answer correctly from the result; know nothing otherwise."""
     system, user = (asked.body["messages"][at]["content"] for at in (0, 1))
     seen = json.dumps(asked.body["messages"][1:])
     question = next((each for each in ANSWERS if each in user), "")

@@ -1,4 +1,4 @@
-"""`mindstream town ensemble`: a table over seeds, a line for each run, a picture; Ctrl-C keeps what was done."""
+"""`mindstream town ensemble`: a table over seeds, a line for each run, a picture; Ctrl-C keeps finished runs."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ STOPS = [
 
 
 def stop(into: Path, asked: list[str], sent: signal.Signals) -> tuple[int, str]:
-    """Begin a command, stop it when its first town has lived a while; return its code and what it said."""
+    """Start a command and stop it when its first town has lived a while; return its exit code and output."""
     process = subprocess.Popen(
         [*COMMAND, *asked], stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=interruptible
     )

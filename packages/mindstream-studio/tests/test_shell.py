@@ -1,4 +1,4 @@
-"""The shell: a page is right again by itself after the server was away, nobody's words become markup, colours stay."""
+"""The shell: a page recovers after a server restart, users' text never becomes markup, colours persist."""
 
 from __future__ import annotations
 

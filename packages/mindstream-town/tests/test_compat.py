@@ -1,4 +1,4 @@
-"""What the published code does where it is not what was meant: the default does what was meant, compat does that."""
+"""Deviations of the published code from its intention: the default follows the intention, compat the code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mindstream town`: what is mistyped is answered with what to type instead; times as people write them."""
+"""`mindstream town` answers mistyped input with a correction, and reads times as people write them."""
 
 from __future__ import annotations
 

@@ -242,7 +242,7 @@ class Mind:
         return {"wake": "06:30", "bed": "22:00", "items": items}
 
     def _taken(self, ask: TakeFromTalk) -> Any:
-        """Agree on noon at the inn, on six at the host's, and to go where nobody lets one in."""
+        """Agree on noon at the inn, on six at the host's, and on a place that admits no one."""
         town = self.village
         both = {"day": "2024-06-03", "who": [town.host, town.guest]}
         inn, home = (
