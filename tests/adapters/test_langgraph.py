@@ -226,7 +226,7 @@ def test_a_time_to_live_ends_and_is_renewed_by_reading(stores: Callable[..., Any
     assert store.get(("a",), "short").value == {"text": "again"}
 
 
-async def test_users_and_tenants_are_walls(stores: Callable[..., Any], folder: Path) -> None:
+async def test_users_and_tenants_are_isolated(stores: Callable[..., Any], folder: Path) -> None:
     ann, bob = stores(folder, "ann"), stores(folder, "bob")
     await ann.aput(("a",), "k", {"text": "ann's"})
     assert await bob.asearch((), query="ann") == [] and await bob.aget(("a",), "k") is None

@@ -23,7 +23,7 @@ async def dreamt(folder: Path) -> None:
         assert await memory.sleep(FakeModel({"dream": [TOLD]})) == TOLD
 
 
-def test_each_sentence_stands_beside_its_sources(folder: Path) -> None:
+def test_each_sentence_is_shown_with_its_sources(folder: Path) -> None:
     asyncio.run(dreamt(folder))
     rows = run("memory", "dreams", "--json", "--data", folder).rows
     assert [row["sentence"] for row in rows] == [

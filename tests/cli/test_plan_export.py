@@ -10,9 +10,7 @@ from running import run
 PLAN = "Plan: Look.\n#E1 = search_documents[{}]"
 
 
-def test_what_was_solved_as_it_was_planned_is_exported_and_nothing_else(
-    door: FakeEndpoint, folder: Path, tmp_path: Path
-) -> None:
+def test_only_runs_solved_by_their_original_plan_are_exported(door: FakeEndpoint, folder: Path, tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     docs.mkdir()
     (docs / "rivers.txt").write_text("The Osk is 84 km long.")
@@ -49,7 +47,7 @@ def test_what_was_solved_as_it_was_planned_is_exported_and_nothing_else(
     assert written["content"] == PLAN.format("Osk km long")
 
 
-def test_a_planner_of_ones_own_answers_for_its_role(door: FakeEndpoint, folder: Path, tmp_path: Path) -> None:
+def test_a_custom_planner_model_answers_for_its_role(door: FakeEndpoint, folder: Path, tmp_path: Path) -> None:
     def answers(asked: Asked) -> Says:
         planned = asked.body["model"] == "small"
         return Says("Plan: Reckon.\n#E1 = calculator[6 * 7]" if planned else "42")

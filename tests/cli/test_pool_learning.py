@@ -80,7 +80,7 @@ def test_a_pool_is_trimmed_to_its_best_size(where: tuple[str | Path, ...], tmp_p
     )
 
 
-def test_what_is_too_small_says_so(folder: Path) -> None:
+def test_a_pool_that_is_too_small_says_so(folder: Path) -> None:
     where = ("--data", folder, "--user", "olga")
     run("pool", "create", "verse", "--open", *where)
     assert f"0 exemplars to learn from, and {LEAST} are wanted" in mistaken(run("pool", "train", "verse", *where))

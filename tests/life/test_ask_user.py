@@ -92,7 +92,7 @@ async def test_a_question_waits_on_where_the_process_died(tmp_path: Path) -> Non
         assert ("I", "green") in await results(life.memory) and len(await rows(life.memory, "questioned")) == 1
 
 
-async def test_in_quiet_hours_nobody_is_disturbed(tmp_path: Path) -> None:
+async def test_in_quiet_hours_no_question_is_sent(tmp_path: Path) -> None:
     clock = ManualClock(1_700_000_000.0)  # 22:13 UTC
     rhythm = Rhythm(ActiveHours("08:00-22:00"))
     model = script([[call("I", tip="Asleep?", timeout=600)], FINISH, "ok"])
@@ -118,7 +118,7 @@ async def test_the_words_of_a_day_are_a_budget(tmp_path: Path) -> None:
     assert asked == ["one two three"]
 
 
-async def test_what_the_user_says_meanwhile_is_told_in_the_same_turn(tmp_path: Path) -> None:
+async def test_a_message_during_a_turn_is_part_of_that_turn(tmp_path: Path) -> None:
     told: list[str] = []
 
     def listens(request: Request) -> str:

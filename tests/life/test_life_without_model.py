@@ -36,7 +36,7 @@ async def live(root: Path, goal: str, documents: Mapping[str, str]) -> tuple[str
         return ended, tasks, [str(getattr(row.event, "words", "")) for row in rows]
 
 
-async def test_a_goal_is_looked_up_quoted_with_files_and_not_said_to_be_done(tmp_path: Path) -> None:
+async def test_a_goal_is_quoted_with_files_and_not_marked_done(tmp_path: Path) -> None:
     tower = "# The light of Sker\n\nThe tower of Sker was finished in 1874 by the engineer Anna Breck.\n"
     keepers = "# The keepers\n\nThe last keeper of Sker, Tom Arlow, left in 1983.\n"
     ended, tasks, said = await live(tmp_path, GOAL, {"tower.md": tower, "keepers.md": keepers})

@@ -158,7 +158,7 @@ async def test_short_reads_take_no_thread_and_long_ones_one(folder: Path, monkey
     await store.close()
 
 
-async def test_whoever_gives_up_waiting_leaves_sound_readers(folder: Path) -> None:
+async def test_a_cancelled_read_leaves_sound_readers(folder: Path) -> None:
     store = await filled(folder)
     with long_reads(store, 9) as reading:
         await asyncio.sleep(0)
@@ -185,7 +185,7 @@ async def test_a_walk_that_is_given_up_lets_its_file_go(folder: Path, gate: Gate
     assert await asyncio.to_thread(os.listdir, folder) == ["mindstream.db"], "the last connection takes the log with it"
 
 
-async def test_closing_waits_for_what_is_read_and_then_nothing_is(folder: Path) -> None:
+async def test_closing_waits_for_running_reads_and_refuses_new_ones(folder: Path) -> None:
     store = await filled(folder)
     with long_reads(store, MOST + 2) as reading:
         await asyncio.sleep(0)
@@ -198,7 +198,7 @@ async def test_closing_waits_for_what_is_read_and_then_nothing_is(folder: Path) 
     assert len(await asyncio.gather(*reading)) == MOST + 2
 
 
-async def test_what_a_read_raises_is_its_own(folder: Path) -> None:
+async def test_an_error_of_one_read_affects_no_other(folder: Path) -> None:
     store = await filled(folder)
 
     def fails(_: sqlite3.Connection) -> None:

@@ -69,7 +69,7 @@ async def has_vectors(stream: Memory) -> bool:
     return (await stream.columns()).foreign == 0
 
 
-async def test_what_is_said_is_kept_while_the_embedder_is_silent(store: SqliteStore) -> None:
+async def test_messages_are_stored_while_the_embedder_is_silent(store: SqliteStore) -> None:
     moody = Moody()
     async with Mind.open(store, user="ann", embed=moody, responder=Coach.using()) as mind:
         for text in ("I wake at three because of noise.", "What do you know about me?"):
@@ -176,7 +176,7 @@ async def test_a_bad_vector_is_no_vector(store: SqliteStore, way: str) -> None:
 
 
 @pytest.mark.parametrize("error", [RuntimeError("CUDA"), TimeoutError()])
-async def test_whatever_it_raises_is_no_reason_to_lose_a_word(store: SqliteStore, error: Exception) -> None:
+async def test_an_embedder_error_loses_no_text(store: SqliteStore, error: Exception) -> None:
     def fail(_: Floats) -> object:
         raise error
 

@@ -76,7 +76,7 @@ def clock() -> str:
     return "noon"
 
 
-async def test_nobody_answers_and_all_is_remembered_and_thought_about(tmp_path: Path) -> None:
+async def test_without_a_responder_messages_are_stored_and_processed(tmp_path: Path) -> None:
     reasoner = Notes()
     reasoner.trigger = Trigger()
     async with Mind.open(tmp_path, user="ann", responder=None, reasoners=[reasoner], tools=[clock]) as mind:
@@ -237,7 +237,7 @@ async def test_a_mind_without_a_coach_follows_up_unasked(
         assert (record.id, record.by, record.data) == (events[-1].record, by, {"by_user": False})
 
 
-async def test_nobody_follows_up_where_one_answer_is_all_or_something_newer_was_said(tmp_path: Path) -> None:
+async def test_no_follow_up_after_one_answer_or_a_newer_message(tmp_path: Path) -> None:
     thinking, waiting = asyncio.Event(), asyncio.Event()
 
     class Slow(FollowsUp):
@@ -259,7 +259,7 @@ async def test_nobody_follows_up_where_one_answer_is_all_or_something_newer_was_
         assert [row.text for row in rows if isinstance(row, FollowUp)] == ["By the way: two"]
 
 
-async def test_who_answers_knows_in_which_record_it_was_asked(tmp_path: Path) -> None:
+async def test_a_responder_knows_the_record_of_the_question(tmp_path: Path) -> None:
     async def librarian(text: str, host: Host) -> AsyncIterator[str]:
         found = await host.memory.recall(text, k=1, asked_in=host.asked_in)
         yield found[0].record.text if found else "Nothing."

@@ -53,7 +53,7 @@ async def test_what_no_tool_can_do_is_said() -> None:
     assert "calculator is not there" in (await Planner(models=Rules(), tools=()).solve("3 * 4")).stopped
 
 
-async def test_nobody_stands_in_who_would_have_to_act_step_by_step() -> None:
+async def test_react_needs_a_model() -> None:
     with pytest.raises(ModelRefused, match="configure a model"):
         await Planner(models={}, how="react").solve("3 * 4")
 

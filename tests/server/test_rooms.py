@@ -377,7 +377,7 @@ def test_how_a_pool_learned_is_measured_once_for_what_it_holds(
     assert client.get(f"{USER}/pools/sums/growth").json()["points"][-1]["size"] == 24 and measured == ["ann", "ann"]
 
 
-def test_whoever_has_a_log_is_among_the_users(client: httpx.Client, served: Served, door: FakeEndpoint) -> None:
+def test_a_user_with_a_log_is_listed(client: httpx.Client, served: Served, door: FakeEndpoint) -> None:
     door.otherwise = Says("It is 42.")
     client.post("/api/v1/users/bob/memories", json={"text": "Tea is made at four."})
     assert ended(client, client.post(f"{USER}/plans/run", json={"plan": PLAN}).json()["id"])["state"] == "done"

@@ -197,7 +197,7 @@ async def test_a_memory_that_a_program_has_open_recalls_nothing_of_whom_another_
             await asyncio.sleep(LOOK_S / 10)
 
 
-async def test_whoever_was_erased_here_may_begin_anew(folder: Path) -> None:
+async def test_an_erased_user_may_begin_again(folder: Path) -> None:
     store = opener("sqlite", folder)()
     async with Memory(store, "ann", Words(), ManualClock()) as ann:
         await ann.retain("old", "note")

@@ -102,7 +102,7 @@ def stop(into: Path, asked: list[str], sent: signal.Signals) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize(("flags", "sent"), STOPS)
-def test_what_is_stopped_goes_on(flags: tuple[str, ...], sent: signal.Signals, town: Path, tmp_path: Path) -> None:
+def test_a_stopped_ensemble_resumes(flags: tuple[str, ...], sent: signal.Signals, town: Path, tmp_path: Path) -> None:
     into = tmp_path / "runs"
     asked = [
         "town",
@@ -162,7 +162,7 @@ def test_mistakes_are_one_sentence(town: Path, tmp_path: Path) -> None:
     assert "cannot be" in mistaken(run_here("town", "ensemble", town, "--seeds", "1", "--into", tmp_path / "file"))
 
 
-def test_a_run_that_fails_is_told_and_the_others_go_on(town: Path, tmp_path: Path) -> None:
+def test_a_failed_run_is_reported_and_the_others_continue(town: Path, tmp_path: Path) -> None:
     broken = tmp_path / "runs" / "full" / "seed-2" / "mindstream.db"
     broken.parent.mkdir(parents=True)
     broken.write_text("no database")

@@ -53,7 +53,7 @@ def test_there_is_no_recording_of_anything_else() -> None:
     assert "'coach'" in mistaken(run("demo", "opera"))
 
 
-def test_without_a_terminal_it_says_how_to_go_on_and_touches_nothing() -> None:
+def test_without_a_terminal_it_prints_the_next_command_and_changes_nothing() -> None:
     done = run("demo", "--talk")
     assert done.code == 0 and done.err == ""
     assert "chat`, or one utterance a line" in done.out

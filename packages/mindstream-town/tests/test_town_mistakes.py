@@ -48,7 +48,7 @@ def test_the_second_of_two_times_is_of_the_day_of_the_first() -> None:
         find_span(setting, "day 2 9am", "8am", NOW)
 
 
-def test_who_types_another_word_is_told_the_right_one(town: tuple[str | Path, ...]) -> None:
+def test_a_mistyped_word_is_answered_with_the_right_one(town: tuple[str | Path, ...]) -> None:
     folder = town[1]
     assert "places lists what there is" in mistaken(run("town", "list"))
     assert f"mindstream town status --data {folder}" in mistaken(run("town", "status", folder))
@@ -62,7 +62,7 @@ def test_who_types_another_word_is_told_the_right_one(town: tuple[str | Path, ..
     assert "residents.1.know: there is no such key, did you mean 'knows'?" in said and "lifestyle" in said
 
 
-def test_what_there_is_is_listed(town: tuple[str | Path, ...]) -> None:
+def test_available_names_are_listed(town: tuple[str | Path, ...]) -> None:
     run("town", "run", "--steps", "1", *town)
     run("town", "set", "piano", "out of tune", *town)
     assert "cafe: counter, piano (out of tune)" in run("town", "places", *town).out

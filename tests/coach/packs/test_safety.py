@@ -125,7 +125,7 @@ def test_harmless_words_around_it_do_not_silence_an_alarm(noise: str) -> None:
 
 
 @pytest.mark.parametrize("name", shipped_packs())
-def test_every_shipped_pack_knows_that_somebody_may_want_to_die(name: str) -> None:
+def test_every_shipped_pack_has_the_suicide_alarm(name: str) -> None:
     pack = load(name)
     for sentence in ("I want to kill myself", "我想自杀"):
         alarm = find_alarm(pack, sentence)
