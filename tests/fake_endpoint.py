@@ -41,9 +41,9 @@ class Asked:
 
 @dataclass(frozen=True)
 class Says:
-    """Words, one chunk per word; `step`: each waits for `door.go()`. `usage` None: the endpoint tells none.
+    """Words, one chunk per word; `step`: each waits for `door.go()`. `usage` None: the endpoint reports none.
 
-    `cached`: so many of the prompt's tokens were known. `logprobs`: of the tokens that could stand first, if asked for.
+    `cached`: the number of cached prompt tokens. `logprobs`: of possible first tokens, if requested.
     """
 
     text: str

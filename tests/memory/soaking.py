@@ -1,4 +1,4 @@
-"""A process that writes to a stream and recalls from it for some seconds, and notes what it saw and when.
+"""A process that writes to a stream and recalls from it for some seconds, and records results with times.
 
     python soaking.py FOLDER NAME SECONDS
 

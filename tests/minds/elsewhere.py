@@ -1,4 +1,4 @@
-"""A process with a mind of its own, to be killed: it says what it does, a line each.
+"""A process with a mind, to be killed: it prints its actions, a line each.
 
 python elsewhere.py DATA thinks SECONDS     says `thinks` when silence makes it think, `done` when it has
 python elsewhere.py DATA answers TEXT ...   hears each, says `ack SEQ`, and answers none

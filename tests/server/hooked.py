@@ -26,8 +26,8 @@ class LocalReceiver:
     """A receiver; a context manager.
 
     Attributes:
-        statuses: what it answers, one after the other; then 204. One below 0 it answers when `go` is set.
-        posts: what came, as it came.
+        statuses: its responses, one after the other; then 204. A negative one waits until `go` is set.
+        posts: the requests, unchanged.
     """
 
     def __init__(self, *statuses: int) -> None:

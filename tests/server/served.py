@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class Served:
-    """An application that is served from a thread; a context manager.
+    """Serves an application from a thread; a context manager.
 
     Attributes:
         doors: the application; `doors.house` is what is behind it.

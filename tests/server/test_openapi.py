@@ -1,6 +1,6 @@
-"""openapi.json stands in the repository: what changes is seen, and what answers is documented.
+"""openapi.json is in the repository: changes are visible, and responses are documented.
 
-`python tests/server/test_openapi.py` writes it anew; `make soak` asks 5,000 cases of a server.
+`python tests/server/test_openapi.py` rewrites it; `make soak` sends 5,000 cases to a server.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""A process that does one thing after another to data folders, each time killed at another step of it.
+"""Operations on data folders, each killed at one step after the other.
 
 python killing.py WORK POINTS [THING...]  ->  a line of JSON for each thing: {"thing", "steps", "killed", "wrong"}
 
 Each is tried in a folder of its own, once to the end and then at POINTS of its steps. A step is a
 statement of SQL, or a file that is opened to be written, renamed, removed, made or cut: before it the process, a fork
-that has everything imported, is killed by SIGKILL. Whoever lives on tells what is wrong.
+with everything imported, is killed by SIGKILL. The surviving process reports faults.
 """
 
 from __future__ import annotations

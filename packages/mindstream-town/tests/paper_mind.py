@@ -30,8 +30,8 @@ class PaperMind(Mind):
     """Answers step by step.
 
     Args:
-        meets: what is done about people. second: how whoever is spoken to answers.
-        out: who goes to the inn in the morning. forgets: a day that is written anew says nothing of what was agreed on.
+        meets: the reaction to people. second: the answer of the person spoken to.
+        out: the visitors of the inn in the morning. forgets: a rewritten day omits the agreements.
     """
 
     name = "a mind"

@@ -1,8 +1,8 @@
-"""A morning of the hamlet with a language mind for all three of its people, played back to the word.
+"""A morning of the hamlet with a language model for its three people, played back verbatim.
 
 All was asked of the mind, step by step (`lives=paper`): days, hours, tasks, how important things are, what to do about
 whom one sees, every line of every talk, what was kept of it, two reflections, and three answers in an interview.
-Who answered knew nothing of the town.
+The model knew nothing of the town.
 """
 
 from __future__ import annotations
