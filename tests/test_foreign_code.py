@@ -1,4 +1,4 @@
-"""Foreign code that fails is one failure, told in words that whoever reads them knows."""
+"""Failing foreign code is one failure, described in terms that its caller knows."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ def test_patterns_over_prose_stand_in_few_places() -> None:
     assert with_words == PROSE | FORMS
 
 
-def test_nobody_imports_what_stands_in_for_a_model() -> None:
+def test_rules_are_imported_by_no_module() -> None:
     marked = re.compile(r"^@rule\(\w+\)\n(?:async )?def (\w+)", re.M)
     standing_in = {name for path in EVERY_FILE for name in marked.findall(path.read_text("utf-8"))}
     assert len(standing_in) > 10

@@ -1,4 +1,4 @@
-"""What is kept is found again: by whoever has the file, and what workers kept beside it, however they ended."""
+"""Stored results are found again: by any process with the file, and from workers' files, however they ended."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Done:
 
 
 def run_process(*arguments: str | Path, said: str | bytes = "", **variables: str) -> Done:
-    """Run a command to its end in a process of its own; `said` is what stands on its standard input."""
+    """Run a command to its end in a process of its own; `said` is its standard input."""
     done = subprocess.run(
         [*COMMAND, *map(str, arguments)],
         input=said.encode() if isinstance(said, str) else said,
@@ -124,7 +124,7 @@ class Terminal:
         os.write(self._master, text.encode())
 
     def until(self, wanted: str) -> str:
-        """Read on until `wanted` has come, and return what came before it since the last time."""
+        """Read until `wanted` arrives, and return the text since the last call."""
         while (at := self._text.find(wanted, self._seen)) < 0:
             assert self._read(), f"{wanted!r} did not come; this did: {self._text[self._seen :]!r}"
         before = self._text[self._seen : at]

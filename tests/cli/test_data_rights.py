@@ -40,7 +40,7 @@ def test_a_rule_is_kept_shown_tried_applied_and_dropped(said: Path) -> None:
     assert did == ["retention_set", "retention_applied", "retention_set"]
 
 
-def test_a_person_gets_everything_and_it_is_in_the_audit_after_the_erasure(said: Path, tmp_path: Path) -> None:
+def test_a_personal_archive_is_complete_and_audited_after_the_erasure(said: Path, tmp_path: Path) -> None:
     run("data", "export-person", tmp_path / "ann.zip", "--user", "ann", "--data", said)
     with zipfile.ZipFile(tmp_path / "ann.zip") as archive:
         assert SAID in archive.read("index.html").decode() and SAID in archive.read("records.jsonl").decode()

@@ -117,7 +117,7 @@ def test_a_part_of_what_a_message_says_can_be_forgotten(kept: Path) -> None:
         (["--about", "tram", "--user", "bob", "--yes"], "nobody is called 'bob'"),
     ],
 )
-def test_what_cannot_be_forgotten_is_said_in_a_sentence(flags: list[str], says: str, first: Path) -> None:
+def test_an_impossible_forget_is_explained_in_a_sentence(flags: list[str], says: str, first: Path) -> None:
     assert says in mistaken(run("memory", "forget", *flags, "--data", first))
 
 

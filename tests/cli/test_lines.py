@@ -46,7 +46,7 @@ def test_json_lines_are_the_log_in_its_order(folder: Path) -> None:
     assert done.rows[0]["event"] == "opened" and done.rows[0]["pack"] == "sleep"
 
 
-def test_what_happens_while_a_talk_is_being_opened_is_shown(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_events_during_opening_are_shown(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     find = Conversation.find_opening
 
     async def find_late(talk: Conversation) -> Logged | None:

@@ -191,7 +191,7 @@ def test_a_mistake_gets_one_sentence(arguments: list[str], says: str, folder: Pa
     assert done.code == 2 and says in done.err and len(done.err.splitlines()) == 1, done.err
 
 
-def test_rules_say_that_they_are_rules_and_what_a_mistake_stopped_left_no_goal(folder: Path) -> None:
+def test_rules_identify_themselves_and_a_refused_start_leaves_no_goal(folder: Path) -> None:
     data = ["--data", str(folder)]
     assert run("live", "--goal", "x", "--watch", "/nowhere/at/all", *data).code == 2
     assert "no memory" in mistaken(run("life", "status", *data))
@@ -217,7 +217,7 @@ def test_an_order_of_an_older_log_that_is_not_understood_is_named_and_left_out(f
     assert list(run("life", "status", *data, "--json").rows[0]["unknown_orders"]) == ["1"]
 
 
-def test_a_ledger_is_steered_where_nobody_lives_it(folder: Path) -> None:
+def test_a_ledger_is_edited_without_a_running_process(folder: Path) -> None:
     data = ["--data", str(folder)]
     assert run("live", "--goal", "Collect stamps", *data, "--turns", "0").code == 0
     done = run("life", "add", "Buy an album", *data)

@@ -1,4 +1,4 @@
-"""`mindstream live` within its limits, and with a planner among its tools: each flag does what it says."""
+"""`mindstream live` keeps its limits, and can use a planner as a tool."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def test_money_is_a_limit_over_processes(
     assert more.code == 1 and len(door.chats) == 4
 
 
-def test_money_is_no_limit_where_no_price_is_known_and_that_is_said(door: FakeEndpoint, folder: Path) -> None:
+def test_a_money_limit_without_a_known_price_is_reported_and_ignored(door: FakeEndpoint, folder: Path) -> None:
     door.otherwise = lives({1: finish()})
     data = ["--model", f"{door.url}#m", "--data", str(folder)]
     done = run("live", "--goal", GOAL, *data, "--max-usd", "0.01")
     assert done.code == 0 and "no price is known for" in done.out, done.out
 
 
-def test_words_that_nobody_is_shown_are_not_counted_as_said(door: FakeEndpoint, folder: Path) -> None:
+def test_words_that_are_not_shown_are_not_counted(door: FakeEndpoint, folder: Path) -> None:
     tips = ["one two three", "four five six seven", "eight nine"]
     asks = [calls(call("I", tip=tip, timeout=0)) for tip in tips]
     door.otherwise = lives({1: [*asks, *finish()]})

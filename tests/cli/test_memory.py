@@ -53,7 +53,7 @@ def test_the_list_has_belief_plan_and_the_newest_of_each_kind(talked: Path) -> N
     ],
     ids=" ".join,
 )  # fmt: skip
-def test_of_an_unknown_user_nothing_is_told_nor_who_is_known(command: list[str], talked: Path) -> None:
+def test_an_unknown_user_reveals_nothing_about_users(command: list[str], talked: Path) -> None:
     told = mistaken(run(*command, "--data", talked, "--user", "bob"))
     assert "nobody is called 'bob' here" in told and "ann" not in told
 
@@ -67,7 +67,7 @@ def test_an_export_is_json_lines_with_a_header_and_no_vectors(exported: str) -> 
     assert "吵得我睡不着" in exported
 
 
-def test_an_import_is_the_same_memory_and_twice_is_as_good_as_once(exported: str, folder: Path) -> None:
+def test_an_import_is_equal_and_idempotent(exported: str, folder: Path) -> None:
     options = ("--data", folder, "--user", "carol", "--json")
     count = len(exported.splitlines()) - 1
     first = run("memory", "import", *options, said=exported)

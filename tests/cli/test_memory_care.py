@@ -45,7 +45,7 @@ def kept(first: Path, folder: Path) -> Path:
     return folder
 
 
-def test_a_sleep_tells_its_steps_and_its_dream(kept: Path) -> None:
+def test_a_sleep_reports_its_steps_and_dream(kept: Path) -> None:
     told = run("memory", "sleep", "--data", kept).out
     steps = [line.split()[0] for line in told.partition("\n\n")[0].splitlines()]
     assert steps == ["fading", "importance", "duplicates", "expiry", "compaction"]
@@ -97,7 +97,7 @@ def test_a_purge_asks_and_deletes_what_is_forgotten(kept: Path) -> None:
     assert "bicycle" not in run("memory", "export", "--data", kept).out
 
 
-def test_another_embedder_takes_over_and_only_what_is_new_is_done_again(kept: Path, door: FakeEndpoint) -> None:
+def test_another_embedder_takes_over_and_only_missing_vectors_are_computed(kept: Path, door: FakeEndpoint) -> None:
     name = f"{door.url}#tiny"
     assert run("memory", "reembed", "--data", kept, "--embedder", name, "--json").rows == [
         {"embedder": name, "embedded": 5}

@@ -1,4 +1,4 @@
-"""`mindstream memory dreams`: drawn sentences, each beside all that its dream was made of."""
+"""`mindstream memory dreams`: drawn sentences, each next to the sources of its dream."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def dreamt(folder: Path) -> None:
         assert await memory.sleep(FakeModel({"dream": [TOLD]})) == TOLD
 
 
-def test_each_sentence_stands_beside_its_sources(folder: Path) -> None:
+def test_each_sentence_is_shown_with_its_sources(folder: Path) -> None:
     asyncio.run(dreamt(folder))
     rows = run("memory", "dreams", "--json", "--data", folder).rows
     assert [row["sentence"] for row in rows] == [

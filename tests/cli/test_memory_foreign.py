@@ -22,7 +22,7 @@ def file(tmp_path: Path) -> Path:
     return written
 
 
-def test_an_import_says_what_it_kept_and_twice_is_as_good_as_once(file: Path, tmp_path: Path) -> None:
+def test_an_import_reports_kept_fields_and_is_idempotent(file: Path, tmp_path: Path) -> None:
     command: list[str | Path] = [*IMPORT, file, "--user", "ann", "--data", tmp_path / "data"]
     told = run(*command).out
     assert "2 records imported, 0 were known" in told and "created_at (2)" in told

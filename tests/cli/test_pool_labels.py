@@ -87,7 +87,7 @@ def test_what_a_model_states_reaches_training_and_another_labeller_gives_another
     assert "no model is configured: rules label" in told.err
 
 
-def test_a_labeller_that_fails_is_told_and_what_it_labelled_is_kept(door: FakeEndpoint, tmp_path: Path) -> None:
+def test_a_failing_labeller_is_an_error_and_its_labels_are_kept(door: FakeEndpoint, tmp_path: Path) -> None:
     where = filled(tmp_path / "data", tmp_path)
     labelled = 0
 

@@ -29,7 +29,7 @@ def write_pairs(file: Path, count: int, start: int = 0) -> Path:
 
 @pytest.fixture
 def where(folder: Path, tmp_path: Path) -> tuple[str | Path, ...]:
-    """A pool of olga's that has learned once: 60 exemplars laid in, and ten offered by ann."""
+    """A pool of olga's that has learned once: 60 seeds, and ten pairs offered by ann."""
     where = ("--data", folder, "--user", "olga")
     run("pool", "create", "verse", "--open", "--embedder", EMBEDDER, *where)
     run("pool", "rubric", "verse", "--draft", tmp_path / "r.toml", *where)
@@ -80,7 +80,7 @@ def test_a_pool_is_trimmed_to_its_best_size(where: tuple[str | Path, ...], tmp_p
     )
 
 
-def test_what_is_too_small_says_so(folder: Path) -> None:
+def test_a_pool_that_is_too_small_says_so(folder: Path) -> None:
     where = ("--data", folder, "--user", "olga")
     run("pool", "create", "verse", "--open", *where)
     assert f"0 exemplars to learn from, and {LEAST} are wanted" in mistaken(run("pool", "train", "verse", *where))

@@ -1,4 +1,4 @@
-"""A sleep is looked at before it is applied, answered with or without a terminal, and taken back."""
+"""A sleep is reviewed before it is applied, answered with or without a terminal, and undone."""
 
 from __future__ import annotations
 

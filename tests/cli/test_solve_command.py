@@ -39,7 +39,7 @@ def test_a_task_is_planned_solved_and_paid_for(door: FakeEndpoint, folder: Path,
     }  # fmt: skip
 
 
-def test_what_could_not_be_answered_is_named_beside_the_answer(door: FakeEndpoint, folder: Path) -> None:
+def test_unanswered_parts_are_named_next_to_the_answer(door: FakeEndpoint, folder: Path) -> None:
     plan, part = Says("#E1 = calculator[6 * 7]\n"), Says("42\nMISSING: of what")
     flags: list[str | Path] = ["solve", "How many, and of what?", *model(door), "--data", folder, "--replans", "0"]
     door.will(plan, part, plan, part)
@@ -50,7 +50,7 @@ def test_what_could_not_be_answered_is_named_beside_the_answer(door: FakeEndpoin
     assert (told["answer"], told["unanswered"], told["stopped"]) == ("42", "of what", "")
 
 
-def test_a_tool_is_allowed_by_name_but_never_with_strangers_words(door: FakeEndpoint, folder: Path) -> None:
+def test_a_tool_allowed_by_name_is_not_called_with_untrusted_text(door: FakeEndpoint, folder: Path) -> None:
     plan = '#E1 = variable[{"name": "MINDSTREAM_X"}]\n#E2 = variable[{"name": "#E1"}]\n'
     door.will(Says(plan), Says("Done."))
     flags = ["--mcp", SERVER, "--trust", "--replans", "0", "--allow", "variable"]
@@ -105,7 +105,7 @@ def test_a_plan_is_shown_edited_and_approved(door: FakeEndpoint, folder: Path, t
         assert screen.ended() == 2
 
 
-def test_ctrl_c_keeps_what_was_found_and_the_run_goes_on(door: FakeEndpoint, folder: Path) -> None:
+def test_ctrl_c_keeps_the_evidence_and_the_run_resumes(door: FakeEndpoint, folder: Path) -> None:
     door.will(Says(PLAN), Stalls())
     with terminal("solve", "How much?", *model(door), "--data", folder, "--run", "monday") as screen:
         screen.until("E1 done")
@@ -124,9 +124,7 @@ def test_ctrl_c_keeps_what_was_found_and_the_run_goes_on(door: FakeEndpoint, fol
     assert len(door.chats) == 4, "and nobody plans again"
 
 
-def test_where_a_model_fails_nobody_answers_in_its_place_and_the_run_goes_on_once_it_is_back(
-    door: FakeEndpoint, folder: Path
-) -> None:
+def test_a_failed_model_is_not_replaced_and_the_run_resumes_when_it_is_back(door: FakeEndpoint, folder: Path) -> None:
     door.will(Says("#E1 = calculator[6 * 7]\n"), Fails(400, "out of order"))
     done = run("solve", "How many?", *model(door), "--data", folder, "--run", "monday")
     assert done.code != 0 and done.out == "" and "out of order" in done.err
@@ -159,7 +157,7 @@ def test_without_a_model_documents_are_quoted_and_a_model_answers_from_what_was_
     assert "towns.txt, line 1" in str(door.chats[0])
 
 
-def test_where_nothing_can_be_quoted_it_is_said_what_to_name(folder: Path, tmp_path: Path) -> None:
+def test_without_anything_to_quote_the_error_names_the_missing_flags(folder: Path, tmp_path: Path) -> None:
     done = run("solve", "Who is the mayor of Tornby?", "--data", folder)
     assert (done.code, done.out) == (1, "") and "nothing is remembered" in done.err
     assert "name a folder with --docs, or a model with --model" in done.err

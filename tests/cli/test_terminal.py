@@ -146,7 +146,7 @@ def test_an_export_to_the_terminal_is_escaped_and_through_a_pipe_is_not(command:
 
 
 @pytest.mark.parametrize("odd", ["fifo", "link to nothing", "no folder"])
-def test_what_was_typed_is_kept_in_a_plain_file_or_not_at_all(odd: str, tmp_path: Path) -> None:
+def test_typed_history_is_kept_in_a_plain_file_or_not_at_all(odd: str, tmp_path: Path) -> None:
     path = tmp_path / "history" / "you.txt"
     assert isinstance(_history(path), FileHistory) and path.stat().st_mode & 0o777 == 0o600
     path.unlink()

@@ -1,4 +1,4 @@
-"""Write docs/cli.md from what the commands say of themselves: `python tests/cli/write_docs.py`."""
+"""Write docs/cli.md from the help texts of all commands: `python tests/cli/write_docs.py`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ WIDTH = 100
 HEAD = """\
 # The command line
 
-What `--help` says, command by command; written by `python tests/cli/write_docs.py`, held to the code by a test.
+After this page you know every command and flag. It is the output of `--help`, written by `python
+tests/cli/write_docs.py` and checked by a test.
 
 Exit codes: 0 done; 1 done, but a line was not accepted, or something is broken or has gaps; 2 a mistake in the
 arguments or the environment; 70 an error in mindstream (the traceback is in a file, `--debug` prints it); 130 stopped
@@ -42,7 +43,7 @@ def page() -> str:
 
 
 def helps(command: Any, parent: Any = None) -> Iterator[tuple[str, str]]:
-    """Yield the name and the help of a command and of those below it."""
+    """Yield the name and help of a command and its subcommands."""
     context = command.make_context(
         "mindstream" if parent is None else command.name, [], parent=parent, resilient_parsing=True,
         terminal_width=WIDTH, max_content_width=WIDTH,

@@ -52,7 +52,7 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
         return connection
 
     monkeypatch.setattr(database, "connect", slow)
-    monkeypatch.setattr(database, "STEPS_AT_ONCE", 1)  # what is read on the event loop's thread is broken off
+    monkeypatch.setattr(database, "STEPS_AT_ONCE", 1)  # a read on the event loop's thread is interrupted
     monkeypatch.setattr(database.Database, "_is_long", lambda _: made.closed)
     yield made
     made.opened.set()
@@ -160,7 +160,7 @@ async def test_short_reads_take_no_thread_and_long_ones_one_connection(
     await store.close()
 
 
-async def test_whoever_gives_up_waiting_leaves_sound_readers(folder: Path) -> None:
+async def test_a_cancelled_read_leaves_sound_readers(folder: Path) -> None:
     store = await filled(folder)
     with long_reads(store, 9) as reading:
         await asyncio.sleep(0)
@@ -187,7 +187,7 @@ async def test_a_walk_that_is_given_up_lets_its_file_go(folder: Path, gate: Gate
     assert await asyncio.to_thread(os.listdir, folder) == ["mindstream.db"], "the last connection takes the log with it"
 
 
-async def test_closing_waits_for_what_is_read_and_then_nothing_is(folder: Path) -> None:
+async def test_closing_waits_for_running_reads_and_refuses_new_ones(folder: Path) -> None:
     store = await filled(folder)
     with long_reads(store, MOST + 2) as reading:
         await asyncio.sleep(0)
@@ -200,7 +200,7 @@ async def test_closing_waits_for_what_is_read_and_then_nothing_is(folder: Path) 
     assert len(await asyncio.gather(*reading)) == MOST + 2
 
 
-async def test_what_a_read_raises_is_its_own(folder: Path) -> None:
+async def test_an_error_of_one_read_affects_no_other(folder: Path) -> None:
     store = await filled(folder)
 
     def fails(_: sqlite3.Connection) -> None:

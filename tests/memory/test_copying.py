@@ -1,4 +1,4 @@
-"""A folder copied into PostgreSQL and back: nothing is lost, nothing doubled, and what is broken off leaves nothing."""
+"""A folder copied into PostgreSQL and back: nothing lost, nothing doubled, an interrupted copy leaves nothing."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ async def test_there_and_back_again_all_is_as_it_was(tmp_path: Path) -> None:
     assert _dump(back) == _dump(there)
 
 
-async def test_whoever_goes_on_in_the_copy_takes_no_number_twice(tmp_path: Path) -> None:
+async def test_a_copy_continues_with_fresh_numbers(tmp_path: Path) -> None:
     await _fill(tmp_path)
     url = postgres_server.fresh_url()
     copy_data(str(tmp_path), url)

@@ -213,7 +213,7 @@ names = st.builds(
     st.sampled_from(KINDS),
     st.sampled_from(TYPED) | st.text(AWKWARD, min_size=1, max_size=5) | st.text(min_size=1, max_size=4),
 )
-"""A kind, and what somebody types."""
+"""A kind, and text typed by a user."""
 
 
 def test_ten_thousand_pairs_of_names_read_nothing_of_each_other(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The store in PostgreSQL, beyond what all stores promise: walls, migrations, secrets, bytes of what was erased."""
+"""The store in PostgreSQL, beyond the promises of all stores: isolation, migrations, secrets, erased bytes."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ async def test_a_connection_that_was_cut_while_nobody_had_it_is_let_go(url: str)
         assert held not in lending._idle
 
 
-async def test_whoever_is_no_tenant_sees_nothing(url: str) -> None:
+async def test_a_connection_without_a_tenant_sees_nothing(url: str) -> None:
     async with PostgresStore(url) as store:
         await store.commit(build_writing(build_record("mine")))
     with psycopg.connect(url, autocommit=True) as connection:
@@ -150,7 +150,7 @@ async def test_a_filled_database_is_migrated_once_and_a_newer_one_refused(
         PostgresStore(url)
 
 
-async def test_whoever_asks_for_what_came_since_misses_nothing_of_many_writers(url: str) -> None:
+async def test_a_follower_misses_no_row_of_many_writers(url: str) -> None:
     stores = [PostgresStore(url) for _ in range(3)]
     reader, seen, rows, point, after = stores[0], list[str](), list[int](), 0, 0
     records = [build_record(f"note {number}") for number in range(60)]
@@ -159,7 +159,7 @@ async def test_whoever_asks_for_what_came_since_misses_nothing_of_many_writers(u
     ]
     done = False
     while not done:
-        done = all(each.done() for each in writing)  # what is read after it holds all of them
+        done = all(each.done() for each in writing)  # a later read contains all of them
         changes = await reader.changes(ANN, point)
         point = changes.upto
         seen += [record.id for record in changes.records]

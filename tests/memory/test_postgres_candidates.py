@@ -115,7 +115,7 @@ async def test_words_find_what_is_neither_new_nor_held_well(store: PostgresStore
     assert not await store.candidates(BOB, None, ["number17"], 3)
 
 
-async def test_what_stands_beside_the_words_is_a_candidate_too(store: PostgresStore) -> None:
+async def test_neighbours_of_matching_records_are_candidates(store: PostgresStore) -> None:
     records = await filled(store)
     assert {each.text for each in records[15:20]} <= set(await found(store, "number17", n=5))
 
@@ -341,7 +341,7 @@ async def test_how_much_is_ahead_is_known_without_a_count(store: PostgresStore) 
 
 
 def shared(some: list[set[str]], others: list[set[str]]) -> float:
-    """Return which share of what was found was found again."""
+    """Return the share of results that was found again."""
     return sum(len(one & other) for one, other in zip(some, others, strict=True)) / sum(map(len, some))
 
 

@@ -1,4 +1,4 @@
-"""What strangers wrote stays theirs: what is drawn from it is marked, and is foreign again when it is recalled."""
+"""Untrusted text stays untrusted: derived records are marked, and recalled as foreign."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ ELSEWHERE = Path(__file__).with_name("elsewhere.py")
 
 
 def killed_after(data: str, *words: str, line: str, times: int = 1) -> list[str]:
-    """Let a process go on until it has said what begins so, so many times; kill it, and return what it said."""
+    """Run a process until it has printed a number of such lines; kill it, and return its output."""
     said = list[str]()
     with subprocess.Popen([sys.executable, str(ELSEWHERE), data, *words], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
@@ -141,7 +141,7 @@ async def test_what_an_hour_calls_for_is_done_once_also_where_nothing_comes_of_i
 
 
 class Slow:
-    """Thinks about what is said, for ever."""
+    """Thinks about a message forever."""
 
     slot, trigger, timeout_s = "slow", Trigger(), 60.0
 

@@ -35,7 +35,7 @@ THINKS = Says('{"phase": "understanding", "thought": "t"}')
 
 
 class Passing(ManualClock):
-    """Nobody waits: what is slept has passed."""
+    """Sleeping takes no time."""
 
     async def sleep(self, seconds: float) -> None:
         self.advance(seconds)

@@ -1,4 +1,4 @@
-"""A mind without a coach: nobody answers, or somebody else does."""
+"""A mind without a coach: no responder, or another one."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Echo:
 
 
 class Notes:
-    """Keeps what it was shown."""
+    """Records its input."""
 
     slot, trigger, timeout_s = "notes", Trigger(phases=("echoing",)), 5.0
 
@@ -77,7 +77,7 @@ def clock() -> str:
     return "noon"
 
 
-async def test_nobody_answers_and_all_is_remembered_and_thought_about(tmp_path: Path) -> None:
+async def test_without_a_responder_messages_are_stored_and_processed(tmp_path: Path) -> None:
     reasoner = Notes()
     reasoner.trigger = Trigger()
     async with Mind.open(tmp_path, user="ann", responder=None, reasoners=[reasoner], tools=[clock]) as mind:
@@ -131,7 +131,7 @@ async def test_what_would_be_passed_over_is_refused(tmp_path: Path, more: dict[s
 
 
 class Hesitant(NullResponder):
-    """Answers before anybody thinks; takes in what is said second only when it is let."""
+    """Answers before the reasoners run; accepts a second message only when released."""
 
     def __init__(self, host: Host) -> None:
         super().__init__(host)
@@ -214,7 +214,7 @@ async def test_what_a_function_showed_before_it_failed_is_kept(tmp_path: Path) -
 
 
 class FollowsUp(Notes):
-    """Has something to add to whatever is said."""
+    """Adds a follow-up to every message."""
 
     trigger = Trigger()
 
@@ -238,7 +238,7 @@ async def test_a_mind_without_a_coach_follows_up_unasked(
         assert (record.id, record.by, record.data) == (events[-1].record, by, {"by_user": False})
 
 
-async def test_nobody_follows_up_where_one_answer_is_all_or_something_newer_was_said(tmp_path: Path) -> None:
+async def test_no_follow_up_after_one_answer_or_a_newer_message(tmp_path: Path) -> None:
     thinking, waiting = asyncio.Event(), asyncio.Event()
 
     class Slow(FollowsUp):
@@ -260,7 +260,7 @@ async def test_nobody_follows_up_where_one_answer_is_all_or_something_newer_was_
         assert [row.text for row in rows if isinstance(row, FollowUp)] == ["By the way: two"]
 
 
-async def test_who_answers_knows_in_which_record_it_was_asked(tmp_path: Path) -> None:
+async def test_a_responder_knows_the_record_of_the_question(tmp_path: Path) -> None:
     async def librarian(text: str, host: Host) -> AsyncIterator[str]:
         found = await host.memory.recall(text, k=1, asked_in=host.asked_in)
         yield found[0].record.text if found else "Nothing."

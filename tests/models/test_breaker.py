@@ -80,7 +80,7 @@ async def test_an_endpoint_that_asks_to_wait_is_left_alone_so_long_but_not_forev
 
 
 class Gated:
-    """A model that answers when it is let."""
+    """A model that answers when it is released."""
 
     name = "gated"
 

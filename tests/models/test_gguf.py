@@ -142,7 +142,7 @@ async def test_a_prompt_that_is_too_long_is_said_to_be(model: Provider) -> None:
 
 
 @needs_model
-async def test_whoever_stops_listening_stops_it(model: Provider) -> None:
+async def test_a_caller_that_stops_reading_stops_the_model(model: Provider) -> None:
     async with aclosing(model.reply(talk("Count from one to five hundred, in words."))) as parts:
         assert await anext(parts)
     engine = gguf.engine(address("local"))
@@ -155,7 +155,7 @@ async def test_whoever_stops_listening_stops_it(model: Provider) -> None:
 
 
 @needs_model
-async def test_nobody_without_its_key_is_answered(model: Provider) -> None:
+async def test_a_request_without_the_key_is_refused(model: Provider) -> None:
     from mindstream.models.providers.wire import Client, EndpointError
 
     await parts_of(model, Request(Told(), options=("a", "b")))
@@ -200,7 +200,7 @@ print("ended")
     assert done.stdout.strip() == "ended" and done.returncode == 0, done.stderr
 
 
-# What can be said without it.
+# Tests that need no model file.
 
 
 def test_a_file_that_is_not_there_or_is_none_is_said_to_be(tmp_path: Path) -> None:

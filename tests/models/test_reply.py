@@ -179,7 +179,7 @@ class Essay(BaseModel):
 
 
 class Write(Prompt[Essay]):
-    """A question for these tests, which lets pass only what is in its turns."""
+    """A question for these tests that accepts only text of its turns."""
 
     @classmethod
     def words(cls) -> str:

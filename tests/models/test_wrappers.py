@@ -311,7 +311,7 @@ async def test_the_next_model_answers_where_one_fails() -> None:
     assert (text_of(await parts_of(model)), model.name) == ("there again", "first")
 
 
-async def test_whoever_asks_beside_others_is_told_who_answered_them() -> None:
+async def test_a_concurrent_caller_learns_which_model_answered() -> None:
     first = FakeModel({"talk": [ModelUnavailable("down"), "there again"]}, "first")
     model = Fallback([first, FakeModel({"talk": ["here"]}, "second")])
 

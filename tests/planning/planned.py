@@ -1,4 +1,4 @@
-"""Plans for tests, in the form that planners write them in, and a watcher that keeps what it was told."""
+"""Plans for tests in the planner's form, and a watcher that records its events."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def plan_of(text: str, tools: Sequence[str]) -> Plan:
 
 
 class Told(Unwatched):
-    """Keeps what it was told."""
+    """Records its events."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []

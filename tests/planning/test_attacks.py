@@ -32,7 +32,7 @@ from mindstream.tools.tool import FROM_STRANGERS, FunctionTool, Traits, tool
 
 
 class Box:
-    """Tools that keep what they were called with."""
+    """Tools that record their arguments."""
 
     def __init__(self) -> None:
         self.sent: list[str] = []
@@ -200,7 +200,7 @@ async def test_a_batch_that_gives_something_else_fails_and_nobody_hangs(given: A
     assert all(each.failed and "for 2 calls" in each.text for each in found.values())
 
 
-async def test_who_watches_is_told_of_steps_that_cannot_be_called() -> None:
+async def test_watchers_are_notified_of_steps_that_cannot_be_called() -> None:
     told = Told()
     await Planner(models=model("#E1 = lok[a]\n#E2 = look[b]", "done"), tools=Box().tools(), watchers=[told]).solve("t")
     assert any(line.startswith("found E1 E1: wanted one of the tools") for line in told.lines)
@@ -232,7 +232,7 @@ async def test_a_run_has_a_plain_name(name: str) -> None:
 
 
 class Standing(Told):
-    """Stands still after the first step, until it is let go on."""
+    """Pauses after the first step until it is released."""
 
     def __init__(self) -> None:
         super().__init__()

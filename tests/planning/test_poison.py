@@ -1,4 +1,4 @@
-"""Whatever stands in what was found, no call is made that no planner planned; a control that is open to it fails."""
+"""No observation causes an unplanned call; the vulnerable control fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two living processes at one run: one goes on with it, the other is told which, and nothing is called twice."""
+"""Two living processes at one run: one continues, the other gets its holder, and no call is repeated."""
 
 from __future__ import annotations
 

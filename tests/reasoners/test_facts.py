@@ -1,4 +1,4 @@
-"""Facts: a model says what is new, what it replaces and what is let go; without one nothing is noted."""
+"""Facts: a model states new, replaced and withdrawn ones; without one nothing is noted."""
 
 from __future__ import annotations
 

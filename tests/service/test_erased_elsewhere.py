@@ -1,4 +1,4 @@
-"""What another process erases is gone here within the bound: columns, caches, open minds, pages; nothing comes back."""
+"""Erasures of another process take effect here within the bound: columns, caches, open minds, pages."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ async def test_one_look_lets_go_of_what_another_process_erased(
         assert len(await ann.columns()) == 1
         await watch.look()
         await there.erase(ann.key, [note.id])
-        held.forgotten.clear()  # the other process would tell nobody here
+        held.forgotten.clear()  # the other process would notify no process here
         assert await watch.look() == [ann.key]
         assert held.forgotten == [ann.key] and held.ended == []
         await there.erase(ann.key)
@@ -197,7 +197,7 @@ async def test_a_memory_that_a_program_has_open_recalls_nothing_of_whom_another_
             await asyncio.sleep(LOOK_S / 10)
 
 
-async def test_whoever_was_erased_here_may_begin_anew(folder: Path) -> None:
+async def test_an_erased_user_may_begin_again(folder: Path) -> None:
     store = opener("sqlite", folder)()
     async with Memory(store, "ann", Words(), ManualClock()) as ann:
         await ann.retain("old", "note")

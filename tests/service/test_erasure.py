@@ -1,4 +1,4 @@
-"""An erasure that is broken off, at any moment, is finished by whoever opens the folder next."""
+"""An erasure interrupted at any moment is finished by the next opener of the folder."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def test_asked_for_again_it_is_finished(both: Path) -> None:
     async with opened(both, "zorro") as zorro:
         with contextlib.suppress(KeyboardInterrupt), erasure.declare_intent(both, key_of("zorro")):
             await zorro.store.erase(key_of("zorro"))
-            raise KeyboardInterrupt  # as if the process died: rows are gone, bytes and files are left
+            raise KeyboardInterrupt  # as if the process died: rows are gone, bytes and files remain
         assert left(both)
         await erasing.erase(zorro, both, await erasing.list_kept(zorro, both))
         assert left(both) == []

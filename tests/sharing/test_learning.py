@@ -1,4 +1,4 @@
-"""A pool learns from what is admitted: in one line of versions, which every process ranks by."""
+"""A pool learns from admissions: in one line of versions, used by every process."""
 
 from __future__ import annotations
 

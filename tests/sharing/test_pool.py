@@ -1,4 +1,4 @@
-"""A pool keeps pairs as they were put, serves the best, and says clearly what it cannot do."""
+"""A pool stores pairs unchanged, serves the best, and reports its limits clearly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No tool reaches what is private, however it is written, named or led to: one rule, held by both ways out."""
+"""No tool reaches a private address, however it is written, named or redirected to: one rule for both ways out."""
 
 from __future__ import annotations
 

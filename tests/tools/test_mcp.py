@@ -1,4 +1,4 @@
-"""MCP servers over stdio: what they offer is accepted first, and whatever they do is survived."""
+"""MCP servers over stdio: their tools are accepted first, and any behaviour is survived."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def write(path: Path, *tools: dict[str, Any]) -> None:
     path.write_text(json.dumps([{"inputSchema": {"type": "object"}, **tool} for tool in tools]), "utf-8")
 
 
-async def test_what_nobody_accepted_is_not_offered(pins: Pins) -> None:
+async def test_a_tool_that_was_not_accepted_is_not_offered(pins: Pins) -> None:
     with pytest.raises(ToolError, match=r"a tool that nobody has accepted: echo; .*--trust"):
         async with mcp_tools(raw(), pins=pins):
             pass
@@ -228,9 +228,7 @@ async def test_a_definition_that_was_rewritten_in_the_file_is_not_accepted(pins:
     ],
     ids=["elsewhere", "long schema", "long description"],
 )
-async def test_a_tool_that_nobody_can_use_is_left_out(
-    tool: dict[str, Any], why: str, pins: Pins, tmp_path: Path
-) -> None:
+async def test_an_unusable_tool_is_left_out(tool: dict[str, Any], why: str, pins: Pins, tmp_path: Path) -> None:
     file = tmp_path / "tools.json"
     write(file, {"name": "odd", **tool}, {"name": "even"}, {"name": "twin"}, {"name": "twin", "description": "x"})
     async with opened(raw("definition", file), pins=pins) as tools:
@@ -434,7 +432,7 @@ async def test_a_server_that_does_not_come_back_is_left_alone_for_a_while(
     assert starts.read_text("utf-8").count("\n") == 2
 
 
-async def test_closing_does_not_wait_for_who_does_not_end(pins: Pins, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_closing_does_not_wait_for_a_hanging_server(pins: Pins, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = asyncio.get_running_loop().time
     async with opened(raw("holds on", timeout_s=0.3), pins=pins) as tools:
         with pytest.raises(ToolError, match="did not answer"):

@@ -14,7 +14,7 @@ def test_gates_are_reported_on_from_the_log(folder: Path) -> None:
     assert "'bob'" in mistaken(run("gate", "report", "--data", folder, "--user", "bob"))
 
 
-def test_a_gate_that_is_gone_is_said_to_be(folder: Path) -> None:
+def test_a_removed_gate_is_named_as_such(folder: Path) -> None:
     told = mistaken(run("chat", "--data", folder, "--gate", "quick", said="hello\n"))
     assert "no gate 'quick': choose one of talker, belief" in told
 

@@ -1,4 +1,4 @@
-"""`mindstream memory evaluate` over HTTP: answers, judgements, a file that goes on, a price that is said first."""
+"""`mindstream memory evaluate` over HTTP: answers, verdicts, a resumable file, a cost estimate."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ANSWERS = {
 
 
 def reads(asked: Asked) -> Behaviour:
-    """Answer what is shown, judge by the very words."""
+    """Answer from the shown text, judge by exact words."""
     system, user = (message["content"] for message in asked.body["messages"][:2])
     if "You check an answer" in system:
         is_right = "not known" in user or "7 May 2023\n</right_answers>" in user

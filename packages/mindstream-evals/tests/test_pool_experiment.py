@@ -62,7 +62,7 @@ def test_pools_that_are_tasks_of_ray_leave_the_same_rows_and_answers(tmp_path: P
 
 
 @needs_ray
-def test_what_a_task_answered_before_its_model_failed_is_kept(door: FakeEndpoint, tmp_path: Path) -> None:
+def test_answers_before_a_model_failure_are_kept(door: FakeEndpoint, tmp_path: Path) -> None:
     begin_ray()
     door.otherwise = lambda _: Fails(401, "wrong key") if len(door.chats) > 3 else Says("A parrot was partial to tea.")
     few = ("--agents", "limerick", "--tests", "2", "--form", "bare", "--studies", "shots", "--shots", "0,2")

@@ -1,4 +1,4 @@
-"""`mindstream town ensemble`: a table over seeds, a line for each run, a picture; Ctrl-C keeps what was done."""
+"""`mindstream town ensemble`: a table over seeds, a line for each run, a picture; Ctrl-C keeps finished runs."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ STOPS = [
 
 
 def stop(into: Path, asked: list[str], sent: signal.Signals) -> tuple[int, str]:
-    """Begin a command, stop it when its first town has lived a while; return its code and what it said."""
+    """Start a command and stop it when its first town has lived a while; return its exit code and output."""
     process = subprocess.Popen(
         [*COMMAND, *asked], stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=interruptible
     )
@@ -102,7 +102,7 @@ def stop(into: Path, asked: list[str], sent: signal.Signals) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize(("flags", "sent"), STOPS)
-def test_what_is_stopped_goes_on(flags: tuple[str, ...], sent: signal.Signals, town: Path, tmp_path: Path) -> None:
+def test_a_stopped_ensemble_resumes(flags: tuple[str, ...], sent: signal.Signals, town: Path, tmp_path: Path) -> None:
     into = tmp_path / "runs"
     asked = [
         "town",
@@ -160,7 +160,7 @@ def test_mistakes_are_one_sentence(town: Path, tmp_path: Path) -> None:
     assert "cannot be" in mistaken(run_here("town", "ensemble", town, "--seeds", "1", "--into", tmp_path / "file"))
 
 
-def test_a_run_that_fails_is_told_and_the_others_go_on(town: Path, tmp_path: Path) -> None:
+def test_a_failed_run_is_reported_and_the_others_continue(town: Path, tmp_path: Path) -> None:
     broken = tmp_path / "runs" / "full" / "seed-2" / "mindstream.db"
     broken.parent.mkdir(parents=True)
     broken.write_text("no database")

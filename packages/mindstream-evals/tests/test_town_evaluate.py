@@ -26,7 +26,7 @@ def town(tmp_path: Path) -> tuple[str | Path, ...]:
 
 
 def mind(asked: Asked) -> Says:
-    """Answer as whoever remembers so much; prefer the answer that does, and find one claim."""
+    """Answer with a given number of memories; prefer the answer with more, and find one claim."""
     user = asked.body["messages"][-1]["content"]
     if "<first>" in user:
         first, second = (int(each) for each in re.findall(r"I remember (\d+)", user))

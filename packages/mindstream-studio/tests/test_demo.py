@@ -1,4 +1,4 @@
-"""What `make run` and `mindstream demo` show: recordings, and then whoever can answer."""
+"""`make run` and `mindstream demo` play recordings, then offer an available model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LISTED = Sends(json.dumps({"data": [{"id": "nomic-embed"}, {"id": "qwen3:8b"}]})
 
 @pytest.fixture(autouse=True)
 def no_ollama(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look for Ollama where nobody listens: one may run on this machine."""
+    """Search for Ollama at an unused port: one may run on this machine."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         monkeypatch.setenv("OLLAMA_BASE_URL", f"http://127.0.0.1:{free.getsockname()[1]}")
@@ -56,7 +56,7 @@ def test_there_is_no_recording_of_anything_else() -> None:
     assert "'coach'" in mistaken(run("demo", "opera"))
 
 
-def test_without_a_terminal_it_says_how_to_go_on_and_touches_nothing() -> None:
+def test_without_a_terminal_it_prints_the_next_command_and_changes_nothing() -> None:
     done = run("demo", "--talk")
     assert done.code == 0 and done.err == ""
     assert "chat`, or with one utterance a line" in done.out

@@ -48,7 +48,7 @@ def test_a_recorded_talk_and_a_task_are_saved_as_files(tmp_path: Path) -> None:
     assert "no call of a model" in calls.stderr
 
 
-def test_what_cannot_be_saved_is_said(folder: Path, tmp_path: Path) -> None:
+def test_an_impossible_export_is_explained(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "page.html"
     for flags, why in (
         ([], "--talk SESSION, --plan RUN or --town DIR"),

@@ -168,7 +168,7 @@ async def test_with_the_save_it_began_from_an_export_is_that_save_and_what_came_
 
 
 def comparable(node: Any) -> dict[str, object]:
-    """Return what is to be kept of a node: its number follows the notes that a town's stream begins with."""
+    """Return the expected part of a node: its number follows the notes at the beginning of a town's stream."""
     return {
         key: value for key, value in asdict(replace(node, extra={})).items()
         if key not in ("node_id", "node_count", "type_count", "filling")

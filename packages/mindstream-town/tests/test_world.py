@@ -1,4 +1,4 @@
-"""A world of tiles or of places: what is where, what is near, how to get there."""
+"""A world of tiles or places: positions, neighbourhood, routes."""
 
 from __future__ import annotations
 
