@@ -83,9 +83,10 @@ async def test_without_a_responder_messages_are_stored_and_processed(tmp_path: P
     async with Mind.open(tmp_path, user="ann", responder=None, reasoners=[reasoner], tools=[clock]) as mind:
         events = [logged async for logged in mind.hear("The spare key hangs behind the door.")]
         await mind.settled()
-        assert [type(logged.event) for logged in events] == [Heard]
+        (heard,) = [logged.event for logged in events]
+        assert isinstance(heard, Heard)
         assert (await mind.memory.recall("the key"))[0].record.text == "The spare key hangs behind the door."
-        assert [each.text for seen in reasoner.seen for each in seen.utterances] == [events[0].event.text]
+        assert [each.text for seen in reasoner.seen for each in seen.utterances] == [heard.text]
         assert [each.spec.name for each in reasoner.seen[0].tools] == ["clock"]
         with pytest.raises(InputError, match="no responder"):
             await mind.send("Hello?")
@@ -105,7 +106,8 @@ async def test_a_responder_of_ones_own_is_handed_over(tmp_path: Path) -> None:
         assert mind.responder.spoke_up == ["notes: noted 0"]
         (seen,) = mind.responder.notes.seen
         assert seen.reply == "Hello!"
-        assert (await mind.memory.store.events(key_of("ann"), kinds=["opened"]))[0].event.pack == "echo"
+        (opened,) = await mind.memory.store.events(key_of("ann"), kinds=["opened"])
+        assert isinstance(opened.event, Opened) and opened.event.pack == "echo"
         with pytest.raises(InputError, match="no coach"):
             Coach.of(mind)
 

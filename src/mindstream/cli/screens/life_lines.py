@@ -25,6 +25,7 @@ from mindstream.life.events import (
     TurnEnded,
 )
 from mindstream.life.ledger import Task
+from mindstream.life.schedule import known_orders
 from mindstream.life.state import LifeSpent, LifeState
 from mindstream.log.events import Event
 from mindstream.text.words import count_of

@@ -221,8 +221,8 @@ async def _shape(
     house: House, memory: Memory, at: int | None = None, changed: dict[str, JsonValue] | None = None
 ) -> LifeShape:
     from mindstream.life import opened
+    from mindstream.life.schedule import unknown_orders
     from mindstream.life.state import read_state_at
-    from mindstream.life.waking import unknown_orders
 
     state, lived = await asyncio.gather(_state(memory), opened.is_lived(memory))
     state = state if at is None else await read_state_at(memory, at)
@@ -246,7 +246,7 @@ async def _shape(
 
 def _due(house: House, state: LifeState) -> list[Due]:
     """Return when standing orders are due next, in the operator's zone."""
-    from mindstream.life.waking import known_orders
+    from mindstream.life.schedule import known_orders
 
     zone, now = house.usual_zone(), house.clock.now()
     return [
