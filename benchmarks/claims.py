@@ -14,9 +14,9 @@ import json
 import time
 from typing import Any
 
+from mindstream_evals.conformance.samples import THEN, build_event
 from own_postgres import OwnPostgres
 
-from mindstream.conformance.samples import THEN, build_event
 from mindstream.log.events import Heard
 from mindstream.log.names import StreamName
 from mindstream.memory.store.postgres.postgres import PostgresStore

@@ -26,8 +26,9 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from mindstream_evals.runs.ensemble import Wish, jobs_of, live_run, run_ensemble
+
 from mindstream.ledger import Ledger
-from mindstream.service.evaluation.ensemble import Wish, jobs_of, live_run, run_ensemble
 from mindstream.settings import Settings
 
 RULES = Settings(model="rules")

@@ -29,16 +29,16 @@ from pathlib import Path
 from typing import Any
 
 from killed import FORK, kill_again_and_again
+from mindstream_town.journal import check_journal, write_journal
+from mindstream_town.packs.find import open_setting
+from mindstream_town.setting import Setting
+from mindstream_town.town import Town
 
 from mindstream.models.embedders.named import embedder
 from mindstream.models.model import Part, Piece, Request
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.reasoners.reflect.reflect import Insights, SalientQuestions
-from mindstream.town.journal import check_journal, write_journal
-from mindstream.town.packs.find import open_setting
-from mindstream.town.setting import Setting
-from mindstream.town.town import Town
 
 LONGEST_S = 0.005
 ELSEWHERE = {"PYTHONHASHSEED": "7", "TZ": "Pacific/Kiritimati"}

@@ -20,6 +20,8 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from keys import key_of
+from mindstream_studio.demos import FOLDER, ORDER, Demo, Head, load_demo, write_demo
+from mindstream_town.events import TownBegan
 
 from mindstream import Coach
 from mindstream.clock import SystemClock
@@ -29,8 +31,6 @@ from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.minds.mind import Mind
 from mindstream.minds.responder import Timeouts
 from mindstream.models.roles import Models
-from mindstream.service.demos import FOLDER, ORDER, Demo, Head, load_demo, write_demo
-from mindstream.town.events import TownBegan
 
 PATIENT_S = 3_600.0
 TALK = (

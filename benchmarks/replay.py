@@ -22,12 +22,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from mindstream_studio.recorded import write_replay
+from mindstream_town.packs import open_setting
+from mindstream_town.setting import Setting
+from mindstream_town.town import Town
 from town_copies import copied_in_one
-
-from mindstream.studio.recorded import write_replay
-from mindstream.town.packs import open_setting
-from mindstream.town.setting import Setting
-from mindstream.town.town import Town
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 PLAYED = """(seconds) => new Promise((done) => {

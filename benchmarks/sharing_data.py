@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-
-from mindstream.sharing.experiment.agents import read_published
+from mindstream_evals.sharing.agents import read_published
 
 OWN = Path(__file__).with_name("sharing_genres.json")
 POOL_EACH, STREAM_EACH = 7, 13

@@ -28,13 +28,13 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from mindstream_town.inspect.estimate import cost_usd, count_calls
+from mindstream_town.packs import open_setting
+from mindstream_town.setting import Setting
+from mindstream_town.town import Town
 from town_copies import copied_in_one
 
 from mindstream.models.embedders.wordllama import shared_embedder
-from mindstream.town.inspect.estimate import cost_usd, count_calls
-from mindstream.town.packs import open_setting
-from mindstream.town.setting import Setting
-from mindstream.town.town import Town
 
 PRICED = ("openai:gpt-5-nano", "openai:gpt-5-mini", "google:gemini-2.5-flash-lite")
 

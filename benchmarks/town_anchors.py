@@ -16,20 +16,20 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from mindstream_town.formats.files import load_json
+from mindstream_town.formats.maps import find_map, read_tiled
+from mindstream_town.formats.matrix import MAZES, Matrix, read_matrix, world_of_matrix
+from mindstream_town.formats.nodes import plain_memory
+from mindstream_town.formats.saves import read_save, settle_clock
+from mindstream_town.formats.tiled import matrix_of_tiled
+from mindstream_town.formats.town_file import to_plain
+from mindstream_town.world.tiles import TileWorld
+from mindstream_town.world.tree import ARENA, OBJECT, SECTOR
+from mindstream_town.world.world import Spot
 from town_minds import MINDS
 from town_recorded import Figure, Measure, Recorded, figure, nothing
 
 from mindstream.errors import InputError
-from mindstream.town.formats.files import load_json
-from mindstream.town.formats.maps import find_map, read_tiled
-from mindstream.town.formats.matrix import MAZES, Matrix, read_matrix, world_of_matrix
-from mindstream.town.formats.nodes import plain_memory
-from mindstream.town.formats.saves import read_save, settle_clock
-from mindstream.town.formats.tiled import matrix_of_tiled
-from mindstream.town.formats.town_file import to_plain
-from mindstream.town.world.tiles import TileWorld
-from mindstream.town.world.tree import ARENA, OBJECT, SECTOR
-from mindstream.town.world.world import Spot
 
 NO_STEPS = "no step is recorded: neither movement/ nor its archive nor master_movement.json"
 

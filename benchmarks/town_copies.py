@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from mindstream.town.residents.person import Person, Relation
-from mindstream.town.setting import Setting
-from mindstream.town.world.rules import PlaceRules
-from mindstream.town.world.tiles import TileWorld, build_tiles
-from mindstream.town.world.tree import Address
+from mindstream_town.residents.person import Person, Relation
+from mindstream_town.setting import Setting
+from mindstream_town.world.rules import PlaceRules
+from mindstream_town.world.tiles import TileWorld, build_tiles
+from mindstream_town.world.tree import Address
 
 ACROSS = 4
 

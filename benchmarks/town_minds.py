@@ -12,24 +12,24 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
+from mindstream_town.compat import talk_end
+from mindstream_town.events import Perceived
+from mindstream_town.formats.nodes import STRENGTH, ConceptNode
+from mindstream_town.formats.saves import PersonaSave
+from mindstream_town.formats.town_file import STAMP, parse_stamp
+from mindstream_town.residents.percept import Percept
+from mindstream_town.residents.person import IDLE, ByRank
+from mindstream_town.residents.reflection import is_due
+from mindstream_town.residents.sight import is_in_sight, nearest
+from mindstream_town.saves.importing import KINDS
+from mindstream_town.state import ResidentState, applied
+from mindstream_town.world.world import Spot
 from numpy.typing import NDArray
 from town_recorded import Figure, Measure, Recorded, figure, nothing, stream_of, wait
 
 from mindstream.log.events import Reflected
 from mindstream.memory.recall.recall import Recalled
 from mindstream.memory.store.columns import KIND_CODES
-from mindstream.town.compat import talk_end
-from mindstream.town.events import Perceived
-from mindstream.town.formats.nodes import STRENGTH, ConceptNode
-from mindstream.town.formats.saves import PersonaSave
-from mindstream.town.formats.town_file import STAMP, parse_stamp
-from mindstream.town.residents.percept import Percept
-from mindstream.town.residents.person import IDLE, ByRank
-from mindstream.town.residents.reflection import is_due
-from mindstream.town.residents.sight import is_in_sight, nearest
-from mindstream.town.saves.importing import KINDS
-from mindstream.town.state import ResidentState, applied
-from mindstream.town.world.world import Spot
 
 LONG_CHAT = 2_500
 """Characters of a chat above which its recorded end may be a minute before the formula's."""

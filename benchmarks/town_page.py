@@ -23,8 +23,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from mindstream.town.packs import open_setting
-from mindstream.town.town import Town
+from mindstream_town.packs import open_setting
+from mindstream_town.town import Town
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 REACHED = """(step) => Number(document.querySelector('.timeline .slider')?.max ?? -1) >= step

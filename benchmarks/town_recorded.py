@@ -14,6 +14,12 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
+from mindstream_town.formats.saves import Move, PersonaSave, Save
+from mindstream_town.profile import COMPAT
+from mindstream_town.saves.importing import RECORDED_EMBEDDER, import_memory, setting_of_save
+from mindstream_town.setting import Setting
+from mindstream_town.world.tiles import TileWorld
+from mindstream_town.world.world import Spot
 from numpy.typing import NDArray
 
 from mindstream.clock import ManualClock
@@ -22,12 +28,6 @@ from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import read_all
-from mindstream.town.formats.saves import Move, PersonaSave, Save
-from mindstream.town.profile import COMPAT
-from mindstream.town.saves.importing import RECORDED_EMBEDDER, import_memory, setting_of_save
-from mindstream.town.setting import Setting
-from mindstream.town.world.tiles import TileWorld
-from mindstream.town.world.world import Spot
 
 T = TypeVar("T")
 

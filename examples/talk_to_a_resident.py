@@ -3,11 +3,12 @@
 import asyncio
 import tempfile
 
+from mindstream_town.packs.find import find_pack
+from mindstream_town.residents.interview import interview
+from mindstream_town.residents.visiting import visit
+from mindstream_town.source import setting_of
+
 from mindstream import Town
-from mindstream.town.packs.find import find_pack
-from mindstream.town.residents.interview import interview
-from mindstream.town.residents.visiting import visit
-from mindstream.town.source import setting_of
 
 WHO, FACT = "Isabella Rodriguez", "The fair at Johnson Park on Saturday was moved to Sunday at 3pm."
 

@@ -13,11 +13,12 @@ import tempfile
 from collections.abc import Sequence
 from textwrap import indent
 
+from mindstream_evals.sharing.agents import load_cast
+
 from mindstream import Member, Pool
 from mindstream.memory.recall.exemplars import Example
 from mindstream.models.rules import Rules
 from mindstream.sharing.admission import Pair, lay_in
-from mindstream.sharing.experiment.agents import load_cast
 
 OWNER = "olga"
 ASKED = "Write a sonnet about a sailor who is afraid of fish."

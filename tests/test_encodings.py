@@ -6,11 +6,11 @@ import codecs
 from pathlib import Path
 
 import pytest
+from mindstream_evals.planning.questions import read_questions
 
 from mindstream.encodings import decode_clear, decode_text, decode_utf
 from mindstream.errors import InputError
 from mindstream.paths import read_text
-from mindstream.planning.evaluation.questions import read_questions
 
 TEXTS = {
     "cp1252": ("Die Brücke über den Fluß – gesperrt bis März, 5 €.", "L'hôtel est fermé; la clé est là-bas."),

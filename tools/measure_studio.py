@@ -20,10 +20,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from mindstream_studio.recorded import add_recorded
+from mindstream_studio.serve import add_studio, read_pages
+
 from mindstream.server.doors import app
 from mindstream.server.run import Server, configure, listen
-from mindstream.studio.recorded import add_recorded
-from mindstream.studio.serve import add_studio, read_pages
 
 PAGES = {
     "first": ("", "main .empty a"),

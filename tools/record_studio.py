@@ -1,4 +1,4 @@
-"""Make what the studio shows before anything is begun: src/mindstream/studio/recorded.db.xz.
+"""Make what the studio shows before anything is begun: packages/mindstream-studio/src/mindstream_studio/recorded.db.xz.
 
     PYTHONPATH=src python tools/record_studio.py
 
@@ -21,14 +21,16 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
+from mindstream_evals.sharing.agents import load_cast
+from mindstream_studio.demos import load_demo
 from pydantic import JsonValue
 
 from mindstream.clock import DAY_S, ManualClock
 from mindstream.coach.belief.belief import plan_slot
 from mindstream.coach.events import Judged
-from mindstream.coach.gates.curve import BY as GATE
-from mindstream.coach.gates.curve import decision_entry
 from mindstream.coach.gates.gate import BeliefGate, Gatekeeper, Situation
+from mindstream.coach.gates.outcomes import BY as GATE
+from mindstream.coach.gates.outcomes import decision_entry
 from mindstream.coach.packs.load import load as load_pack
 from mindstream.life.life import Life, LifeConfig
 from mindstream.life.permission import Permits
@@ -60,10 +62,8 @@ from mindstream.models.wrappers.meter import Meter
 from mindstream.models.wrappers.repair import Repair
 from mindstream.planning.planner import Planner
 from mindstream.planning.solve import Strategy
-from mindstream.service.demos import load_demo
 from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.events import ExemplarJudged, ExemplarOffered, RubricFrozen
-from mindstream.sharing.experiment.agents import load_cast
 from mindstream.sharing.grading.prompts import GradePair
 from mindstream.sharing.grading.rubric import Rubric, read_rubric
 from mindstream.sharing.pool import Pool

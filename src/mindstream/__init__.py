@@ -15,10 +15,11 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from mindstream import coach, life, planning, rooms, sharing, town
-from mindstream.service import chat as pages
+from mindstream import moved as moved
 
 if TYPE_CHECKING:
+    from mindstream_town.town import Town
+
     from mindstream.clock import Clock, ManualClock, SystemClock
     from mindstream.coach.coach import Coach
     from mindstream.errors import (
@@ -61,11 +62,8 @@ if TYPE_CHECKING:
     from mindstream.sharing.pool import Pool
     from mindstream.tools.loop import ToolLog, run_tool_loop
     from mindstream.tools.tool import Tool, tool
-    from mindstream.town.town import Town
 
 __version__ = "0.1.0"
-
-rooms.register(coach.ROOM, planning.ROOM, life.ROOM, sharing.ROOM, town.ROOM, pages.ROOM)
 
 _HOMES = {
     "Clock": "clock", "ManualClock": "clock", "SystemClock": "clock",
@@ -103,7 +101,6 @@ _HOMES = {
     "Pool": "sharing.pool",
     "ToolLog": "tools.loop", "run_tool_loop": "tools.loop",
     "Tool": "tools.tool", "tool": "tools.tool",
-    "Town": "town.town",
 }  # fmt: skip
 
 __all__ = [
@@ -181,6 +178,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
+    if name == "Town":
+        try:
+            return importlib.import_module("mindstream_town").Town
+        except ModuleNotFoundError as error:
+            raise ImportError("mindstream.Town is in another distribution: pip install mindstream-town") from error
     if name not in _HOMES:
         raise AttributeError(f"module 'mindstream' has no attribute {name!r}")
     return getattr(importlib.import_module(f"mindstream.{_HOMES[name]}"), name)

@@ -20,7 +20,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
-from mindstream import rooms
+from mindstream import plugins
 from mindstream.clock import read_zone
 from mindstream.errors import InputError, SettingsError
 from mindstream.identifiers import normal_name
@@ -318,10 +318,12 @@ def _table(layer: Mapping[str, Any], origin: str) -> dict[str, str]:
     if not (isinstance(roles, dict) and all(isinstance(model, str) and model.strip() for model in roles.values())):
         raise SettingsError(f"{origin}: roles is a table from role to the name of a model, not {shown(roles)}")
     for name in roles:
-        if name not in (*rooms.roles(), DEFAULT):
-            near = difflib.get_close_matches(name, (*rooms.roles(), DEFAULT), 1)
+        if name not in (*plugins.roles(), DEFAULT):
+            near = difflib.get_close_matches(name, (*plugins.roles(), DEFAULT), 1)
             meant = f"did you mean {near[0]!r}? " if near else ""
-            raise SettingsError(f"{origin}: there is no role {name!r}; {meant}the roles are {', '.join(rooms.roles())}")
+            raise SettingsError(
+                f"{origin}: there is no role {name!r}; {meant}the roles are {', '.join(plugins.roles())}"
+            )
     roles = {name: model.strip() for name, model in roles.items()}
     return {**({DEFAULT: layer["model"]} if "model" in layer else {}), **roles}
 

@@ -28,7 +28,7 @@ def test_help_loads_nothing_heavy() -> None:
 
 
 def test_commands_stand_in_one_order_whatever_was_imported_first() -> None:
-    first = "import mindstream.cli.memory.care, mindstream.cli.town.metrics, mindstream.cli.pool_learning;"
+    first = "import mindstream.cli.memory.care, mindstream_town.commands.metrics, mindstream.cli.pool_learning;"
     code = "from mindstream.cli.edge import run; [run([name, '--help']) for name in ('memory', 'town', 'pool')]"
     one, other = (
         subprocess.run([sys.executable, "-c", each], capture_output=True, text=True, check=True).stdout

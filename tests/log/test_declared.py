@@ -1,14 +1,14 @@
-"""Every event of every room says of each of its texts whether it holds people's words."""
+"""Every event of every plugin says of each of its texts whether it holds people's words."""
 
 from __future__ import annotations
 
 import pytest
 from pydantic import BaseModel, JsonValue
 
-from mindstream import rooms
+from mindstream import plugins
 from mindstream.log.declared import NoWords, Quotes, declared, undeclared
 from mindstream.log.events import Event, every_kind
-from mindstream.rooms import Room
+from mindstream.plugins import Plugin
 
 
 @pytest.mark.parametrize("kind", [*every_kind().values()], ids=lambda kind: kind.kind)
@@ -35,11 +35,12 @@ def test_what_is_not_declared_is_named_within_models_and_json_too() -> None:
     assert [name for name, each in declared(Ripened).items() if each.is_searched] == ["notes", "mixed", "told"]
 
 
-def test_a_room_that_is_registered_is_read_and_two_of_a_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rooms, "_rooms", dict(rooms._rooms))
-    garden = Room("garden", events=lambda: (Ripened,))
-    rooms.register(garden)
+def test_a_plugin_that_is_registered_is_read_and_two_of_a_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    plugins.registered()
+    monkeypatch.setattr(plugins, "_plugins", dict(plugins._plugins))
+    garden = Plugin("garden", events=lambda: (Ripened,))
+    plugins.register(garden)
     assert every_kind()["ripened"] is Ripened
-    with pytest.raises(ValueError, match="two rooms called 'garden'"):
-        rooms.register(Room("garden"))
+    with pytest.raises(ValueError, match="two plugins named 'garden'"):
+        plugins.register(Plugin("garden"))
     every_kind().pop("ripened")

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import postgres_server
 import pytest
+from mindstream_evals.conformance.samples import ANN, THEN, build_event, build_record, build_version, build_writing
 
 from mindstream import ManualClock, Memory, SqliteStore
 from mindstream.cli import edge
-from mindstream.conformance.samples import ANN, THEN, build_event, build_record, build_version, build_writing
 from mindstream.errors import InputError, StorageError
 from mindstream.log.events import Heard
 from mindstream.log.names import StreamName

@@ -13,18 +13,18 @@ from typing import Any
 import postgres_server
 import pytest
 from hamlet import hamlet
+from mindstream_evals.conformance.samples import ANN, NOW, build_record, build_writing
+from mindstream_town.town import Town
 
 from mindstream import ManualClock, Memory, Mind, SqliteStore
 from mindstream.chance import token
 from mindstream.coach.coach import Coach
-from mindstream.conformance.samples import ANN, NOW, build_record, build_writing
 from mindstream.errors import MindstreamError, StorageError
 from mindstream.log.events import Heard, Thought
 from mindstream.log.names import StreamName
 from mindstream.memory.opening import open_store
 from mindstream.memory.store.store import Commit, Entry, NewWork, WorkDone
 from mindstream.models.embedders.wordllama import WordLlama
-from mindstream.town.town import Town
 
 psycopg = pytest.importorskip("psycopg", reason="PostgreSQL is not tried: psycopg is not installed")
 

@@ -11,9 +11,9 @@ import numpy as np
 import postgres_server
 import pytest
 from babble import Babble
+from mindstream_evals.conformance.samples import ANN, BOB, LATER, NOW, build_record, build_writing
 
 from mindstream.clock import ManualClock
-from mindstream.conformance.samples import ANN, BOB, LATER, NOW, build_record, build_writing
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall import part, recall
 from mindstream.memory.store.record import Record, RecordDraft, Vector

@@ -11,9 +11,9 @@ from typing import Any
 
 import postgres_server
 import pytest
+from mindstream_evals.conformance.samples import ANN, BOB, THEN, build_event, build_record, build_writing
 
 from mindstream.clock import SharedClock, SystemClock
-from mindstream.conformance.samples import ANN, BOB, THEN, build_event, build_record, build_writing
 from mindstream.errors import Conflict, StorageError
 from mindstream.location import Location
 from mindstream.memory.store.store import Commit, Entry

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 from babble import Babble
+from mindstream_evals.conformance.samples import ANN, BOB, LATER, NOW, build_record, build_writing
 
 from mindstream.clock import ManualClock
-from mindstream.conformance.samples import ANN, BOB, LATER, NOW, build_record, build_writing
 from mindstream.log.database import FILE
 from mindstream.memory.memory import Memory
 from mindstream.memory.store import sql_store, sqlite, tables

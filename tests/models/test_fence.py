@@ -109,7 +109,9 @@ def every_prompt() -> list[type[Prompt[Any]]]:
     while left:
         kind = left.pop()
         left += kind.__subclasses__()
-        ours = kind.__module__.startswith("mindstream.") and not kind.__module__.startswith("mindstream.conformance.")
+        ours = kind.__module__.startswith("mindstream.") and not kind.__module__.startswith(
+            "mindstream_evals.conformance."
+        )
         if ours and "[" not in kind.__name__ and not isabstract(kind):
             found.append(kind)
     return sorted(found, key=lambda kind: kind.label())

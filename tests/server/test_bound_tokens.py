@@ -10,6 +10,8 @@ from typing import Any
 import httpx
 import pytest
 from hamlet import hamlet
+from mindstream_town.operations.towns import TownList
+from mindstream_town.town import Town
 from served import Served
 
 from mindstream.location import Location
@@ -17,10 +19,8 @@ from mindstream.service.operations.house import House
 from mindstream.service.operations.offered import Offered
 from mindstream.service.operations.shapes import CALLER
 from mindstream.service.operations.table import Operation, operations
-from mindstream.service.operations.towns import TownList
 from mindstream.service.operations.who import NotFound, Who
 from mindstream.settings import Settings
-from mindstream.town.town import Town
 
 TABLE = operations()
 TOWN = "/api/v1/towns/hamlet"

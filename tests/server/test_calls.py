@@ -11,10 +11,10 @@ import httpx
 import pytest
 from fake_endpoint import KEY, Asked, Fails, FakeEndpoint, Says
 from hamlet import PROSE
+from mindstream_town.opened import begin, find_setting, read_profile
 from served import Served
 
 from mindstream.service.operations.offered import Offered
-from mindstream.service.town import begin, find_setting, read_profile
 from mindstream.settings import Settings
 
 USER = "/api/v1/users/ann"

@@ -6,7 +6,8 @@ import json
 from itertools import chain
 from pathlib import Path
 
-from mindstream.sharing.experiment.agents import ABOUT, DOMAINS, TESTS, Agent, Exchange, load_cast
+from mindstream_evals.sharing.agents import ABOUT, DOMAINS, TESTS, Agent, Exchange, load_cast
+
 from mindstream.sharing.guarding.answer_fit import find_faults
 
 CAST = load_cast()

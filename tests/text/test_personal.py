@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from fake_endpoint import KEY, FakeEndpoint
 from hamlet import hamlet
+from mindstream_town.town import Town
 
 from mindstream import Coach, ManualClock, Memory, Mind, SqliteStore, intake
 from mindstream.errors import SettingsError
@@ -33,7 +34,6 @@ from mindstream.sharing.admission import Pair, lay_in
 from mindstream.sharing.pool import Pool
 from mindstream.text.personal import open_redactor
 from mindstream.tools.call import observe_text
-from mindstream.town.town import Town
 
 
 class Numbers:

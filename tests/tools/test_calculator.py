@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mindstream_evals.conformance import tool as promises
+from mindstream_evals.conformance.samples import Promise
 
-from mindstream.conformance import tool as promises
-from mindstream.conformance.samples import Promise
 from mindstream.errors import ToolError
 from mindstream.tools.calculator import calculator
 from mindstream.tools.child import MAX_CHILDREN, run_child

@@ -12,10 +12,10 @@ from functools import partial
 from typing import Any, ClassVar
 
 import pytest
+from mindstream_evals.conformance import tool as contract
+from mindstream_evals.conformance.samples import Promise
 from pydantic import BaseModel, Field
 
-from mindstream.conformance import tool as contract
-from mindstream.conformance.samples import Promise
 from mindstream.errors import ToolError
 from mindstream.models.model import Call
 from mindstream.tools.langchain import langchain_tool

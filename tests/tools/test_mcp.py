@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 from mcp_types import CallToolResult
+from mindstream_evals.conformance import tool as contract
+from mindstream_evals.conformance.samples import Promise
 
-from mindstream.conformance import tool as contract
-from mindstream.conformance.samples import Promise
 from mindstream.errors import SettingsError, ToolError, UserError
 from mindstream.models.model import Call
 from mindstream.tools.call import call_tool

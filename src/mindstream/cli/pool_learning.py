@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from mindstream.cli.pool import ME, Name
 from mindstream.cli.shell import output
 from mindstream.cli.shell.files import write_text
-from mindstream.cli.shell.flags import AsJson, Svg, Yes, command, flag, group, split_names, switch
+from mindstream.cli.shell.flags import AsJson, Svg, Yes, command, flag, group
 from mindstream.cli.shell.output import (
     Axes,
     complain,
@@ -21,27 +20,14 @@ from mindstream.cli.shell.output import (
     picture,
     plot,
     print_json,
-    print_table,
     progress,
     say,
     tell,
 )
-from mindstream.cli.shell.stopping import run_kept
-from mindstream.models.asked_once import Told
 from mindstream.service import pools
 from mindstream.service.opening import answering
-from mindstream.service.pool_experiment import (
-    MEANING,
-    RULES,
-    ExperimentSettings,
-    Report,
-    experiment_estimate,
-    run_experiment,
-    split_shots,
-)
 from mindstream.settings import Settings
-from mindstream.sharing.events import Form, RetrieverTrained
-from mindstream.sharing.experiment.studies import ALL, STAGES, Design, named_studies
+from mindstream.sharing.events import RetrieverTrained
 from mindstream.sharing.growth import SizeCurve, SizePoint, growth_curve
 from mindstream.sharing.learning import LEAST, PoolLearner
 from mindstream.sharing.why import taught_by
@@ -244,123 +230,3 @@ def _point(point: SizePoint) -> dict[str, object]:
 def _checked(row: RetrieverTrained) -> dict[str, object]:
     names = ("number", "held", "held_out", "before", "learned_from", "upto")
     return {name: getattr(row, name) for name in names}
-
-
-SCORES = ("rouge_2", "rouge_l", "token_match", "bert_score", "own_exemplars")
-TITLES = {
-    "shots": "How many exemplars (domain pools, the whole stream)",
-    "pools": "A pool for each domain, or one of the same size for all",
-    "growth": "While the stream comes in",
-    "controls": "Controls: they must do worse than what is recalled",
-}
-
-
-NOTES = """Three studies: zero to three shots; pools of a domain against a single pool of
-the same size; the pools while the stream comes in, by fifths. And a control:
-exemplars drawn at random, and exemplars with the answers of others, which
-must do worse. ROUGE-2, ROUGE-L (Chinese by characters), token_match (greedy
-matching over wordllama's token vectors; BERTScore itself with --bertscore).
-
-Without a model rules copy the nearest exemplar's answer: what recall alone is
-worth. Nine agents come with the package; --data DIR reads your own, in the
-same form (NAME.toml), or the published folders.
-
-Exit code: 0; 1 where a model failed; 2 a mistake; 130 after Ctrl-C."""
-
-
-@command(
-    app,
-    "model embedder",
-    "mindstream pool experiment",
-    "mindstream pool experiment --agents limerick,riddle --model local --tests 2 --out cells.jsonl",
-    "mindstream pool experiment --models ollama:qwen3,openai:gpt-5-mini --studies shots --json",
-    notes=NOTES,
-    model="Who answers for all agents [rules].",
-)
-def experiment(
-    settings: Settings,
-    agents: Annotated[str, flag("A,B,…", "Only these agents [all].")] = "",
-    agents_from: Annotated[Path | None, flag("DIR", "Your own agents, or the published pairs.", "--data")] = None,
-    studies: Annotated[str, flag("A,B,…", "Which studies.")] = "shots,pools,growth,controls",
-    shots: Annotated[str, flag("N,N,…", "How many exemplars; the most of these elsewhere.")] = "0,1,2,3",
-    form: Annotated[
-        Literal["both", "composed", "bare"],
-        typer.Option(help="What of an exemplar is embedded: with its own examples, or the query."),
-    ] = "both",
-    tests: Annotated[int, flag("N", "At most so many tests an agent [all].", min=0)] = 0,
-    seed: Annotated[int, flag("N", "In which order the stream comes.")] = 0,
-    models: Annotated[str, flag("A,B,…", "Who answers, given to the agents in turn.")] = "",
-    scorer: Annotated[str, flag("NAME", "Who grades what streams in [the first of --models].")] = "",
-    bertscore: Annotated[str, flag("MODEL", "BERTScore, too, by this model of the hub or folder.")] = "",
-    own_answers: Annotated[
-        bool, switch("--own-answers", "Agents answer what streams in themselves, as in the paper.")
-    ] = False,
-    blind: Annotated[
-        Path | None, flag("DIR", "Write answers with exemplars and without there, unmarked, and a key beside.")
-    ] = None,
-    price: Annotated[bool, switch("--price", "Only say what it will take at most.")] = False,
-    out: Annotated[Path | None, flag("FILE.jsonl", "Keep each answer; the same command goes on behind them.")] = None,
-    ray: Annotated[
-        bool, switch("--ray", "What is answered from one pool is a task of Ray's (docs/ray.md); wants --out.")
-    ] = False,
-    json: AsJson = False,
-) -> int:
-    """Measure what sharing is worth: the studies of memory sharing (Gao 2024), with any model."""
-    forms: tuple[Form, ...] = ("composed", "bare") if form == "both" else (form,)
-    design = Design(named_studies(_names(studies)), split_shots(shots), forms, tests, seed, own_answers)
-    wish = ExperimentSettings(design, _names(agents), agents_from, _names(models), scorer, bertscore, blind, out, ray)
-    expected = experiment_estimate(settings, wish)
-    if price:
-        tell(json, {"calls": expected.calls, "tokens": expected.tokens, "cost_usd": expected.cost_usd}, str(expected))
-        return 0
-    if expected.calls:
-        complain(f"at most {str(expected).removeprefix('about ')}")
-
-    async def work(told: Told) -> Report:
-        return await run_experiment(settings, wish, lambda done, total: told(done, total, "answering"))
-
-    def show(found: Report) -> None:
-        print_json({"experiment": found.how}, *found.rows) if json else _print(found)
-
-    return run_kept("answering", work, f"what was answered is kept in {out}" if out else "", show)
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(split_names([text]) or ()))
-
-
-def _print(found: Report) -> None:
-    scores = [name for name in SCORES if any(name in row for row in found.rows)]
-    for study, title in TITLES.items():
-        some = [row for row in found.rows if row["study"] == study]
-        if some:
-            say(f"{title}\n")
-            columns = ("agent", "form", _condition(some)[0], "tests", *scores)
-            print_table(columns, [_cells(row, some, scores) for row in sorted(some, key=_order)], words=3)
-            say("")
-    models = ", ".join(dict.fromkeys(found.how["agents"].values()))
-    offered = found.how["offered"]
-    say(f"answers by {models}; recall by {found.how['embedder']}; {found.how['tests left out']} tests left out (leaks)")
-    if any(offered.values()):
-        say(f"of what streamed in {offered['admitted']} were admitted, {offered['rejected']} rejected")
-    if RULES in found.how:
-        say(MEANING)
-
-
-def _condition(rows: Sequence[dict[str, Any]]) -> tuple[str, str]:
-    """Return the name of what a study changes, and its field."""
-    study = rows[0]["study"]
-    return {"shots": ("shots", "shots"), "pools": ("pool", "pool"), "growth": ("stream", "stage")}.get(
-        study, ("exemplars", "control")
-    )
-
-
-def _cells(row: dict[str, Any], rows: Sequence[dict[str, Any]], scores: Sequence[str]) -> list[str]:
-    value = row[_condition(rows)[1]]
-    shown = {"growth": f"{value * 100 // STAGES} %"} if row["study"] == "growth" else {}
-    condition = shown.get(row["study"], "recalled" if value == "none" else str(value))
-    return [row["agent"], row["form"], condition, str(row["tests"]), *(f"{row[name]:.3f}" for name in scores)]
-
-
-def _order(row: dict[str, Any]) -> bool:
-    return bool(row["agent"] != ALL)

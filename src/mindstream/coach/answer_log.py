@@ -7,8 +7,8 @@ import contextlib
 from dataclasses import dataclass, field, replace
 
 from mindstream.coach.alarms import Verdict
-from mindstream.coach.gates.curve import decision_entry
 from mindstream.coach.gates.gate import Decision, Gatekeeper, Situation
+from mindstream.coach.gates.outcomes import decision_entry
 from mindstream.coach.handover import Handover
 from mindstream.coach.talker import AGENT, Talker
 from mindstream.errors import ErasedMeanwhile, LeaseLost, ModelResting, StorageError

@@ -18,8 +18,8 @@ from mindstream.coach.answering import Answering, Exchange
 from mindstream.coach.belief.belief import BeliefReasoner, plan_from, plan_slot
 from mindstream.coach.belief.plan import CoachingPlan
 from mindstream.coach.events import Alarmed, LeftUnsaid
-from mindstream.coach.gates.curve import judge_outcome
 from mindstream.coach.gates.gate import Decision, Gate, Gatekeeper, Situation, gate_named
+from mindstream.coach.gates.outcomes import judge_outcome
 from mindstream.coach.packs.load import load
 from mindstream.coach.packs.pack import Pack
 from mindstream.coach.packs.safety import SAFETY, look_over

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from mindstream import rooms
+from mindstream import plugins
 from mindstream.clock import Moment
 from mindstream.log.declared import NoWords, Own, Quotes
 from mindstream.log.names import StreamKey
@@ -374,17 +374,17 @@ _read: set[str] = set()
 
 
 def every_kind() -> dict[str, type[Event]]:
-    """Return the kinds of events that can be read: the ground's, and those of all rooms that are registered.
+    """Return the kinds of events that can be read: those of the core and of all plugins.
 
     Raises:
         ValueError: two events are of the same kind.
     """
-    for room in rooms.registered():
-        if room.name not in _read:
-            _read.add(room.name)
-            for each in room.events():
+    for plugin in plugins.registered():
+        if plugin.name not in _read:
+            _read.add(plugin.name)
+            for each in plugin.events():
                 if not issubclass(each, Event) or _kinds.setdefault(each.kind, each) is not each:
-                    raise ValueError(f"{each.__name__} of the room {room.name!r} is no event, or there are two such")
+                    raise ValueError(f"{each.__name__} of the plugin {plugin.name!r} is no event, or one of two")
     return _kinds
 
 

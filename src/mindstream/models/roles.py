@@ -27,7 +27,7 @@ from mindstream.models.wrappers.meter import Meter, Metered, WithListener
 from mindstream.models.wrappers.override import PromptOverride
 from mindstream.models.wrappers.repair import Mend, Repair
 from mindstream.models.wrappers.retry import Breaker, Limit, Retry
-from mindstream.rooms import stand_by
+from mindstream.plugins import stand_by
 
 DEFAULT = "default"
 

@@ -6,7 +6,7 @@ with what another one found; `check.check` finds what would go wrong; `formats/`
 
 from collections.abc import Iterable
 
-from mindstream.rooms import Role, Room
+from mindstream.plugins import Plugin, Role
 
 
 def _events() -> Iterable[type]:
@@ -15,7 +15,7 @@ def _events() -> Iterable[type]:
     return EVENTS
 
 
-ROOM = Room(
+PLUGIN = Plugin(
     "planning",
     roles=(
         Role("planner", "writes the plan"),

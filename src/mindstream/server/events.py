@@ -13,7 +13,7 @@ from fastapi.sse import format_sse_event
 from mindstream.errors import InputError
 from mindstream.log.events import GROUND, Logged, every_kind
 from mindstream.log.names import StreamKey
-from mindstream.rooms import registered
+from mindstream.plugins import registered
 from mindstream.server.rest import PREFIX, LeftS, left_of, problems_of, unending, who_of
 from mindstream.server.streams import PING_S, EventStream, encode
 from mindstream.service.operations.house import House

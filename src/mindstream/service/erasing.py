@@ -30,6 +30,7 @@ from mindstream.memory.curation.slot_items import texts_in
 from mindstream.memory.store import elsewhere
 from mindstream.memory.store.elsewhere import Left
 from mindstream.memory.store.sql_store import SqlStore
+from mindstream.service.folders import TOWN_BEGAN
 from mindstream.service.memory import UserMemory, nobody
 from mindstream.service.privacy.erase import (
     Beside,
@@ -41,7 +42,6 @@ from mindstream.service.privacy.erase import (
     withdraw,
 )
 from mindstream.sharing.events import PoolCreated
-from mindstream.town.events import TownBegan
 
 IN_A_DATABASE = (
     "the server's write-ahead log, its replicas and backups, and what was typed on other machines, are not looked at"
@@ -143,7 +143,7 @@ def _staying(connection: Sql, user: str) -> list[str]:
     said = list[str]()
     owned = [name for name, event_ in _pools(connection) if event_.owner == user]
     said += [f"the pool {name!r} stays, with its rubric; it has no owner any more" for name in owned]
-    if connection.execute("SELECT 1 FROM log WHERE kind = ? LIMIT 1", (TownBegan.kind,)).fetchone():
+    if connection.execute("SELECT 1 FROM log WHERE kind = ? LIMIT 1", (TOWN_BEGAN,)).fetchone():
         said.append(
             "the town's file stays in its log, with all who were to live in it; the town cannot go on without one"
         )

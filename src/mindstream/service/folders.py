@@ -11,11 +11,13 @@ from pathlib import Path
 
 from mindstream.errors import HeldElsewhere, InputError
 from mindstream.location import Location
+from mindstream.log.names import StreamName
 from mindstream.memory.opening import is_begun, open_store
 from mindstream.memory.store.store import Store
-from mindstream.town.events import JOURNAL, TownBegan
 
 LOCK = "server.lock"
+TOWN_JOURNAL, TOWN_BEGAN = StreamName("town", "town"), "town_began"
+"""The stream of a town, and the kind of event that begins it (mindstream_town.events)."""
 
 
 async def refuse_town(store: Store, data: Location) -> None:
@@ -93,7 +95,7 @@ async def require_room_for_town(data: Location) -> None:
 
 
 async def _holds_town(store: Store) -> bool:
-    return await store.last(store.key(JOURNAL), TownBegan.kind) is not None
+    return await store.last(store.key(TOWN_JOURNAL), TOWN_BEGAN) is not None
 
 
 @contextlib.contextmanager

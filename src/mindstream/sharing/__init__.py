@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from mindstream.rooms import Role, Room
+from mindstream.plugins import Plugin, Role
 
 
 def _events() -> Iterable[type]:
@@ -11,7 +11,7 @@ def _events() -> Iterable[type]:
     return EVENTS
 
 
-ROOM = Room(
+PLUGIN = Plugin(
     "sharing",
     roles=(
         Role("scorer", "grades what is offered to a pool", ("reasoner",)),

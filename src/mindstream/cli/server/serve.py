@@ -13,6 +13,7 @@ from mindstream.cli.shell.output import warn_if_unpriced
 from mindstream.clock import SystemClock
 from mindstream.errors import InputError
 from mindstream.paths import read_text, variable
+from mindstream.plugins import registered
 from mindstream.settings import Settings
 
 if TYPE_CHECKING:
@@ -114,11 +115,9 @@ def serve(
         thinks=not no_thinking,
     )
     if studio:
-        from mindstream.studio.recorded import add_recorded
-        from mindstream.studio.serve import add_studio
-
-        add_studio(doors.api)
-        add_recorded(doors)
+        added = [plugin.pages(doors) for plugin in registered() if plugin.pages]
+        if not added:
+            raise InputError("--studio: the pages are in another distribution: pip install mindstream-studio")
     with asyncio.Runner(loop_factory=new_loop()) as runner:
         runner.run(run(doors, host, port))
 

@@ -15,7 +15,6 @@ from mindstream.service.operations.memories.receipts import MemoryShape
 from mindstream.service.operations.plans import RunName
 from mindstream.service.operations.shapes import NoQuestion
 from mindstream.service.operations.table import find_operation, read_cursor, write_cursor
-from mindstream.service.operations.towns import FramesRequest
 from mindstream.service.operations.who import NotFound, Who
 
 PAGE, NAME, LONGEST_STEP = 50, 80, 12
@@ -53,7 +52,11 @@ async def find_resource(house: House, who: Who, uri: str) -> BaseModel:
     if kind == "plan":
         found = await _ask(house, who, "plans.get", RunName(run=name))
     elif kind == "town":
-        found = await _ask(house, who, "towns.frames", FramesRequest(town=name, first=int(step), last=int(step)))
+        try:
+            frames = find_operation("towns.frames")
+        except KeyError:
+            raise NotFound("towns are in another distribution: pip install mindstream-town") from None
+        found = await frames.ask(house, who, frames.request(town=name, first=int(step), last=int(step)))
     else:
         found = await _ask(house, who, "memory.get", MemoryId(id=name))
         if kind == "dream" and isinstance(found, MemoryShape) and found.kind != "dream":

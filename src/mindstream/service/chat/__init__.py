@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from mindstream.rooms import Role, Room
+from mindstream.plugins import Plugin, Role
 
 
 def _events() -> Iterable[type]:
@@ -11,7 +11,7 @@ def _events() -> Iterable[type]:
     return EVENTS
 
 
-ROOM = Room(
+PLUGIN = Plugin(
     "chat_pages",
     roles=(Role("side_tasks", "does what chat pages want beside the talk: titles, tags", ("facts",)),),
     events=_events,

@@ -13,9 +13,10 @@ import hashlib
 import os
 import shutil
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from pydantic import BaseModel, ValidationError
 
@@ -31,6 +32,10 @@ RESERVED = f"{FORK}.new"
 """The description of a fork that is still being copied."""
 MOST_FORKS = 20
 """Maximum number of forks per tenant."""
+
+
+Copy: TypeAlias = Callable[[Location, Path, int], Awaitable[object]]
+"""Copies the town of a place, as it was after a step, to a new directory."""
 
 
 @dataclass(frozen=True)
@@ -97,17 +102,15 @@ class ForkedTowns:
                 found.append(folder)
         return found
 
-    async def add(self, who: Who, of: str, source: Location, step: int, taken: Collection[str]) -> Fork:
-        """Fork the town of a place as it was after a step; `taken`: names of other towns.
+    async def add(self, who: Who, of: str, source: Location, step: int, taken: Collection[str], copy: Copy) -> Fork:
+        """Fork the town of a place as it was after a step, by `copy`; `taken`: names of other towns.
 
         Raises:
             InputError: the town has not reached that step, or the tenant has too many forks.
             Conflict: the fork was deleted while it was being copied.
         """
-        from mindstream.town.forking import fork
-
         with self._reserved(who, of, source, step, taken) as (folder, told):
-            await fork(source, folder, step)
+            await copy(source, folder, step)
             try:
                 (folder / RESERVED).replace(folder / FORK)
             except FileNotFoundError:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, TypeVar
 
 from mindstream.errors import SettingsError
 from mindstream.location import AnyData, Location
 from mindstream.log.names import checked_name
 from mindstream.service.operations.who import LOCAL, NotFound, Who, checked_wall
 
-if TYPE_CHECKING:
-    from mindstream.town.replay.growing import GrowingRecording
+T = TypeVar("T")
 
 USUAL = ("calculator", "recall")
 
@@ -82,16 +81,14 @@ def read_towns(given: Sequence[str]) -> dict[tuple[str, str], Location]:
 
 
 class WatchedTowns:
-    """What was read of the towns that were looked at last: only what is new is read again."""
+    """Cached recordings of the towns that were looked at last: only what is new is read again."""
 
     def __init__(self) -> None:
-        self._towns: OrderedDict[Location, GrowingRecording] = OrderedDict()
+        self._towns: OrderedDict[Location, Any] = OrderedDict()
 
-    def of(self, data: Location) -> GrowingRecording:
-        """Return what is kept of the town of a place."""
-        from mindstream.town.replay.growing import GrowingRecording
-
-        found = self._towns.setdefault(data, GrowingRecording(data))
+    def of(self, data: Location, open_recording: Callable[[Location], T]) -> T:
+        """Return the recording of a town; one that is not cached is opened."""
+        found: T = self._towns.get(data) or self._towns.setdefault(data, open_recording(data))
         self._towns.move_to_end(data)
         if len(self._towns) > MOST_WATCHED:
             self._towns.popitem(last=False)

@@ -24,24 +24,17 @@ from pydantic import BaseModel
 
 from mindstream.errors import InputError
 from mindstream.log.events import Logged
+from mindstream.plugins import registered
 from mindstream.service.operations.house import House
 from mindstream.service.operations.lasting import OperationShape
 from mindstream.service.operations.shapes import CALLER
 from mindstream.service.operations.who import Forbidden, Scope, Who
 
-ROOMS = (
-    "minds",
-    "memories.memory",
-    "memories.care",
-    "plans",
-    "life",
-    "pools",
-    "towns",
-    "towns_seen",
-    "logs",
-    "errands",
+MODULES = tuple(
+    f"mindstream.service.operations.{name}"
+    for name in ("minds", "memories.memory", "memories.care", "plans", "life", "pools", "logs", "errands")
 )
-"""The modules that declare operations, in the order in which doors list them."""
+"""The core's modules that declare operations, in the order in which REST and MCP list them; plugins add theirs."""
 
 
 Run: TypeAlias = Callable[..., Awaitable[BaseModel]]
@@ -183,8 +176,8 @@ def operation(
 
 def operations() -> tuple[Operation, ...]:
     """Return all operations, room by room."""
-    for room in ROOMS:
-        importlib.import_module(f"mindstream.service.operations.{room}")
+    for module in (*MODULES, *(each for plugin in registered() for each in plugin.operations)):
+        importlib.import_module(module)
     return tuple(_table.values())
 
 

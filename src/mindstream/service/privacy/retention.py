@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from mindstream import chance, rooms
+from mindstream import chance, plugins
 from mindstream.clock import DAY_S, Clock, Moment
 from mindstream.errors import InputError, MindstreamError
 from mindstream.log import retention
@@ -141,7 +141,7 @@ async def _of_user(place: Kept, memory: Memory, rule: Rule, until: Moment, *, ta
 
 async def _wordy_rows(memory: Memory, until: Moment) -> frozenset[int]:
     """Return the rows of the log that are as old, and have words still; those of a life that goes on stay."""
-    life = {room.name: room for room in rooms.registered()}.get("life")
+    life = {plugin.name: plugin for plugin in plugins.registered()}.get("life")
     lives = (
         {each.kind for each in life.events() if issubclass(each, Event)}
         if life and await memory.store.open_work(memory.key)

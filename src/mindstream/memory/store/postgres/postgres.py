@@ -1,4 +1,4 @@
-"""The store in a PostgreSQL database; every method keeps what memory/store/store promises (mindstream.conformance)."""
+"""The store in a PostgreSQL database; every method keeps what memory/store/store promises (see conformance)."""
 
 from __future__ import annotations
 

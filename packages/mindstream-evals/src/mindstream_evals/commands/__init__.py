@@ -1,0 +1,1 @@
+"""Commands of evaluations: `mindstream coach`, `gate`, and those that extend other groups."""

@@ -1,0 +1,119 @@
+"""`mindstream coach`: how well the coach does: against one plain agent, and in what it foresees."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+from mindstream.cli.shell.flags import AsJson, OneUser, command, flag, group, split_names, switch
+from mindstream.cli.shell.output import print_json, print_table, say
+from mindstream.coach.belief.belief import plan_from, plan_slot
+from mindstream.coach.calibration import BINS, calibration_of
+from mindstream.coach.packs.load import load
+from mindstream.errors import InputError
+from mindstream.service.memory import open_user_memory
+from mindstream.service.opening import answering
+from mindstream.settings import Settings
+from mindstream_evals.contest.play import COACH, OPPONENTS, PLAIN, read_talks
+from mindstream_evals.contest.run import Terms, estimate, run_contest
+
+NOTES = """Talks are a JSON list of {"id", "who", "lines": [{"text", "session", "days",
+"key"}]}; a higher session comes so many days later; the answer to a line with a
+key is graded by it. Opponents are shown the whole talk (plain), its newest 8,000
+tokens (recent), or a summary of the days before (summary). Without --judge
+people judge, on a page: OUT/judge.html."""
+app = group("See how well the coach does: against one plain agent, and in what it foresees.")
+
+
+@command(
+    app,
+    "model pack gate patience_s",
+    "mindstream coach contest --talks talks.json --model ollama:qwen3 --judge openai:gpt-5",
+    "mindstream coach contest --talks talks.json --model local --out played",
+    notes=NOTES,
+    model="Who answers on both sides.",
+)
+async def contest(
+    settings: Settings,
+    talks: Annotated[Path, flag("FILE", "What people say, line by line.")],
+    judge: Annotated[str, flag("MODEL", "Who judges the pairs, blind, in both orders [people, on a page].")] = "",
+    out: Annotated[Path, flag("DIR", "Where all is kept; the same command goes on.")] = Path("contest"),
+    against: Annotated[str, flag("SIDES", f"Opponents, by commas: {', '.join(OPPONENTS)}.")] = PLAIN,
+    constitution: Annotated[Path | None, flag("FILE", "The plain agent's [the pack's].")] = None,
+    estimate_only: Annotated[bool, switch("--estimate", "Say what it will take, and play nothing.")] = False,
+    json: AsJson = False,
+) -> None:
+    """Play talks with the coach and with one plain agent on the same models, and have the pairs judged."""
+    expected = estimate(read_talks(talks))
+    told = f"{expected['turns']} turns: about {expected[COACH]:,} tokens of the coach, {expected[PLAIN]:,} of the agent"
+    if estimate_only:
+        print_json(expected) if json else say(told)
+        return
+    say(told, sys.stderr)
+    terms = Terms(talks, out, judge, _opponents(against), constitution)
+    roles = settings.roles | ({"judge": judge} if judge else {})
+    async with answering(settings.model_copy(update={"roles": roles})) as models:
+        found = await run_contest(models, load(settings.pack), terms, lambda line: say(line, sys.stderr), settings.gate)
+    if json:
+        print_json(found)
+        return
+    rows = [
+        (
+            side,
+            f"{each['tokens_a_turn']:,}",
+            f"{each['cached_at_a_tenth']:,}",
+            f"{each['usd_a_turn']:.5f}",
+            f"{each['first_s']:.2f}",
+            f"{each['right']:.0%} of {each['questions']}" if "right" in each else "",
+        )
+        for side, each in found.items()
+    ]
+    print_table(("side", "tokens a turn", "cached at a tenth", "USD a turn", "first word (s)", "right"), rows)
+    for side, each in found.items():
+        if "preference" in each:
+            low, high = each["interval"]
+            said = f"{each['preference']:+.2f} (95 %: {low:+.2f} to {high:+.2f}), from -1 to 1"
+            say(
+                f"\nagainst {side} the coach was preferred in {each['coach_preferred']} of {each['talks']} talks, worse"
+                f" in {each['coach_worse']}; preference {said}"
+            )
+    if not judge and not any("preference" in each for each in found.values()):
+        say(f"\nopen {out / 'judge.html'}, choose, save what it gives beside it as people1.json, and come again")
+
+
+def _opponents(named: str) -> list[str]:
+    """Read who plays against the coach.
+
+    Raises:
+        InputError: there is no such opponent.
+    """
+    sides = list(split_names([named]) or ())
+    for side in sides:
+        if side not in OPPONENTS:
+            raise InputError(f"there is no opponent {side!r}; there are {', '.join(OPPONENTS)}")
+    return sides
+
+
+@command(app, "data user pack", "mindstream coach calibration", "mindstream coach calibration --user ann")
+async def calibration(settings: Settings, user: OneUser = None, json: AsJson = False) -> None:
+    """Say how well it foresees what users do: of the steps it thought so likely, how many were done."""
+    pack = load(settings.pack)
+    async with open_user_memory(settings) as opened:
+        minds, now = [opened.key] if user else await opened.store.streams(), opened.clock.now()
+        plans = [await opened.store.latest(mind, now=now, slot=plan_slot(pack)) for mind in minds]
+        if user and not any(plans):
+            await opened.require_known()
+    found = calibration_of(step for plan in plans for step in plan_from(next(iter(plan), None)).steps)
+    if json:
+        print_json(asdict(found))
+    elif not found.steps:
+        say("no step with a forecast was told and reported on yet", sys.stderr)
+    else:
+        say(f"{found.steps} steps were foreseen, told and reported on; Brier score {found.brier:.3f} (.25: a coin)\n")
+        rows = [
+            (f"{low:.1f} to {low + 1 / BINS:.1f}", f"{each.steps}", f"{each.thought:.2f}", f"{each.done:.2f}")
+            for low, each in sorted(found.bins.items())
+        ]
+        print_table(("thought likely", "steps", "on average", "were done"), rows)

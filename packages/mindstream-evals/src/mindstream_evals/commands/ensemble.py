@@ -1,0 +1,230 @@
+"""`mindstream town ensemble`: many runs of one town, and what they have in common."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
+from typing import Annotated
+
+import leather
+from mindstream_town import opened as towns
+from mindstream_town.commands.group import MODEL, ROLE, ProfileOf
+from mindstream_town.commands.run import Days, Hours, Span, Until
+from mindstream_town.ensemble import read_seeds
+
+from mindstream.cli.shell import output
+from mindstream.cli.shell.files import write_text
+from mindstream.cli.shell.flags import AsJson, Yes, command, flag, group, split_names, switch, word
+from mindstream.cli.shell.output import COLOURS, HEIGHT, WIDTH, complain, print_json, print_table, progress, say
+from mindstream.cli.shell.stopping import run_kept
+from mindstream.errors import InputError
+from mindstream.models.asked_once import Told
+from mindstream.settings import Settings
+from mindstream.text.words import count_of
+from mindstream_evals.runs import ensemble as service
+from mindstream_evals.runs.ensemble import Ensemble, Wish
+from mindstream_evals.runs.town import with_judge
+from mindstream_evals.town.evaluate import Design
+
+app = group()
+FAILED = 1
+NOTES = """Each run has its town in DIR/CONDITION/seed-N: every command for a town works
+there. DIR/runs.jsonl keeps what has ended: after Ctrl-C, a crash or a limit the
+same command goes on, and runs that have ended are not run again. Beside it are
+report.json, runs.csv and a picture, ensemble.svg. Limits hold for each run.
+--ray runs them on the cluster that RAY_ADDRESS names, else on this machine.
+
+Exit code: 0; 1 where a run failed; 2 a mistake; 130 after Ctrl-C."""
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Which runs there are beside the whole town, and where they live."""
+
+    without: Annotated[
+        list[str] | None,
+        flag(
+            "A,B", "Compare with the town without these: observation, reflection, planning, recall, talk; repeatable."
+        ),
+    ] = None
+    workers: Annotated[int, flag("N", "So many at a time [one a processor].", "--workers", min=0, max=100_000)] = 0
+    ray: Annotated[bool, switch("--ray", "On Ray's workers, not on processes of this machine.")] = False
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """What is measured beside what `town metrics` counts."""
+
+    fact: Annotated[list[str] | None, flag("WORDS", "How many know this at the end; repeatable.")] = None
+    evaluate: Annotated[bool, switch("--evaluate", "How believable residents answer, too (town evaluate).")] = False
+    judge: Annotated[str, flag("NAME", "The model that judges [--role judge=NAME, else --model].", "--judge")] = ""
+    questions: Annotated[int, flag("N", "So many questions to each, of all categories alike [all 25].", min=0)] = 0
+    pairs: Annotated[int, flag("N", "So many pairs, drawn question by question [all].", min=0)] = 0
+
+
+@command(
+    app,
+    "model roles fallback patience_s budget_calls budget_tokens budget_usd embedder",
+    "mindstream town ensemble --seeds 1..20 --days 1 --into ./twenty",
+    "mindstream town ensemble ./mine.toml --seeds 1..100 --without talk --without planning --into ./hundred --ray",
+    'mindstream town ensemble --seeds 1..10 --until "Feb 14 19:00" --fact "a party" --into ./party',
+    notes=NOTES,
+    model=MODEL,
+    roles=ROLE,
+)
+def ensemble(
+    settings: Settings,
+    seeds: Annotated[str, flag("N..M", "Which seeds: 1..100, or 3,5,8..12.", "--seeds")],
+    into: Annotated[Path, flag("DIR", "The folder of all runs.", "--into")],
+    runs: Runs,
+    measuring: Measuring,
+    source: Annotated[str, word("TOWN", "A shipped town, or FILE.toml.")] = "smallville",
+    profile: ProfileOf = None,
+    days: Days = None,
+    hours: Hours = None,
+    until: Until = "",
+    steps: Annotated[int | None, flag("N", "Live so many steps.", min=1, max=2**40)] = None,
+    yes: Yes = False,
+    json: AsJson = False,
+) -> int:
+    """Let one town live many times, with other seeds or with parts of its residents left out, and compare.
+
+    Each measure has its mean, spread and 95 % interval (Student) over the seeds; a condition is compared with the whole
+    town seed by seed (sign test, corrected by Holm). One day of each run, unless you say otherwise.
+    """
+    span = Span(days, hours, until, steps)
+    design = Design(questions=measuring.questions, pairs=measuring.pairs) if measuring.evaluate else None
+    settings = with_judge(settings, measuring.judge) if design else settings
+    conditions = tuple(tuple(sorted(split_names([each]) or ())) for each in runs.without or ())
+    wish = Wish(
+        source,
+        tuple(read_seeds(seeds)),
+        lambda setting: span.target(setting, -1),
+        into,
+        conditions,
+        tuple(profile or ()),
+        tuple(measuring.fact or ()),
+        design,
+        runs.workers,
+        runs.ray,
+    )
+    if design and towns.is_free(settings):
+        raise InputError(
+            "nobody is there to judge: name a model (--judge MODEL, --model MODEL), or leave --evaluate away"
+        )
+    if not towns.is_free(settings) and not yes and not _has_leave(settings, wish):
+        return 0
+    failed: list[bool] = []
+
+    async def work(told: Told) -> Ensemble:
+        return await service.run_ensemble(settings, wish, told)
+
+    def show(found: Ensemble) -> None:
+        failed.append(bool(found.failed))
+        if found.lived:
+            write_text(wish.into / "ensemble.svg", draw(found))
+        print_json(found.as_json()) if json else _show(found, wish)
+
+    code = run_kept("towns", work, f"what has ended is kept in {wish.kept}, what has not in its own folder", show)
+    return code or FAILED * any(failed)
+
+
+def _has_leave(settings: Settings, wish: Wish) -> bool:
+    """Say what all runs may cost that have not been paid yet, and ask."""
+    if not output.is_answerable():
+        raise InputError("models are asked, and nobody is there to be asked whether they may be: say --yes")
+    jobs = service.jobs_of(settings, wish)
+    setting, runs = jobs[0].setting, len(jobs)
+    with progress("counting") as told:
+        found = asyncio.run(towns.estimate(settings, setting, jobs[0].last + 1, lambda step: told(step)))
+    calls = round(sum(kind.calls for kind in found.counted.by_kind.values()) * found.scale)
+    usd = "its price is not known" if found.usd is None else f"about {found.usd * runs:,.2f} US dollars"
+    say(f"{count_of(runs, 'town')}: about {calls * runs:,} calls at most; {usd}", sys.stderr)
+    return output.confirm("Let them live?")
+
+
+def _show(found: Ensemble, wish: Wish) -> None:
+    say(f"{found.town}, {count_of(found.steps, 'step')}: {count_of(len(found.lived), 'run')} in {wish.into}")
+    rows = [
+        (
+            each.condition,
+            each.measure,
+            str(each.seeds),
+            _number(each.mean),
+            _number(each.spread),
+            _interval(each.low, each.high),
+            f"{_number(each.least)} to {_number(each.most)}",
+        )
+        for each in found.spreads
+    ]
+    if rows:
+        print_table(("condition", "measure", "seeds", "mean", "spread", "95 %", "from, to"), rows, words=2)
+    paired = [
+        (
+            each.condition,
+            each.measure,
+            f"{each.mean:+.3g}",
+            _interval(each.low, each.high),
+            str(each.more),
+            str(each.fewer),
+            f"{each.p:.3g}",
+            f"{each.adjusted:.3g}",
+        )
+        for each in found.differences
+    ]
+    if paired:
+        say("\nthe same seeds, less the whole town:")
+        print_table(("condition", "measure", "mean", "95 %", "more", "fewer", "p", "p by Holm"), paired, words=2)
+    for failed in found.failed:
+        complain(f"seed {failed.seed}, {failed.condition}: {failed.why}")
+    if found.failed:
+        complain(f"{count_of(len(found.failed), 'run')} failed; the same command tries again, and no other")
+    if found.lived:
+        say(f"each run and its journal's digest: {wish.into / 'runs.csv'}; a picture: {wish.into / 'ensemble.svg'}")
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}" if abs(value) < 100 else f"{value:,.0f}"
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return "-" if low is None else f"{_number(low)} to {_number(high)}"
+
+
+def draw(found: Ensemble) -> str:
+    """Draw each measure that differs between runs: a dot for each run by its seed, a colour for each condition."""
+    grid = leather.Grid()
+    values = {name: _values(found, name) for name in dict.fromkeys(each.measure for each in found.spreads)}
+    conditions = list(dict.fromkeys(each.condition for each in found.lived))
+    drawn = [name for name, each in values.items() if min(each) < max(each)] or list(values)
+    for name in drawn:
+        chart = leather.Chart(name)
+        for condition, colour in zip(conditions, cycle(COLOURS), strict=False):
+            dots = [
+                (each.seed, each.measures[name])
+                for each in found.lived
+                if each.condition == condition and name in each.measures
+            ]
+            if dots:
+                chart.add_dots(dots, name=condition, fill_color=colour)
+        chart.add_y_scale(*_ends(values[name]))
+        chart.add_x_axis(name="seed")
+        grid.add_one(chart)
+    columns = math.ceil(math.sqrt(len(drawn)))  # as leather lays them out
+    return str(grid.to_svg(width=WIDTH * columns, height=HEIGHT * -(-len(drawn) // columns)))
+
+
+def _values(found: Ensemble, name: str) -> list[float]:
+    return [each.measures[name] for each in found.lived if name in each.measures]
+
+
+def _ends(values: Sequence[float]) -> tuple[float, float]:
+    """Return where an axis begins and ends: around the values, and never of no length."""
+    low, high = min(values), max(values)
+    room = (high - low) * 0.1 or max(abs(high) * 0.1, 0.1)
+    return (0.0 if 0 <= low < room * 2 else low - room), high + room

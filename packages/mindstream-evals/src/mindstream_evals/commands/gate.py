@@ -1,0 +1,84 @@
+"""`mindstream gate`: how the gates have done."""
+
+from __future__ import annotations
+
+import sys
+
+from mindstream.cli.shell.flags import AsJson, OneUser, command, group
+from mindstream.cli.shell.output import print_json, print_table, say
+from mindstream.coach.packs.load import load
+from mindstream.service.memory import open_user_memory
+from mindstream.settings import Settings
+from mindstream_evals.gate_curve import gate_curve, gate_report, thought_turns
+
+app = group("See how the gates do: when the talker waits for the reasoner.")
+SHARES = (
+    ("wait_rate", "waited"),
+    ("waited_for_nothing", "for nothing"),
+    ("spoke_too_soon", "too soon"),
+    ("regret", "regret"),
+    ("avoided", "avoided"),
+    ("useless_calls", "useless"),
+)
+MEANING = """\
+waited, avoided: of all turns, those that waited for the reasoner, and those that did not wake it
+for nothing, too soon, regret: of the judged turns, those that waited for nothing, spoke too soon, either
+useless: of the judged turns, those in which the reasoner came to nothing"""
+
+STALE = """\
+stale: answers that needed the thought and would not have had it
+for nothing: those that would have waited for a thought that changed no answer"""
+
+
+@command(app, "data user", "mindstream gate report --user ann")
+async def report(settings: Settings, user: OneUser = None, json: AsJson = False) -> None:
+    """Say how often each gate waited, and how often it was wrong.
+
+    From the log alone: what was decided for each utterance, and what the reasoner came to afterwards.
+    """
+    async with open_user_memory(settings) as opened:
+        found = await gate_report(opened.store, opened.key if user else None)
+        if user and not found:
+            await opened.require_known()
+    if json:
+        print_json(*(each.model_dump(mode="json") for each in found))
+    elif not found:
+        say(f"no gate has decided anything{f' for {user}' if user else ''} yet", sys.stderr)
+    else:
+        rows = [
+            (each.gate, f"{each.turns:,}", f"{each.judged:,}", *(f"{getattr(each, name):.0%}" for name, _ in SHARES))
+            for each in found
+        ]
+        print_table(("gate", "turns", "judged", *(title for _, title in SHARES)), rows)
+        say(f"\n{MEANING}")
+
+
+@command(app, "data user pack", "mindstream gate curve --user ann")
+async def curve(settings: Settings, user: OneUser = None, json: AsJson = False) -> None:
+    """Say what other rules of waiting would have cost on the same talks: stale answers against seconds and tokens.
+
+    From the log alone: of each utterance that was thought about, whether that was needed, and how long it took.
+    """
+    waiting = [phase.name for phase in load(settings.pack).phases if phase.waits]
+    async with open_user_memory(settings) as opened:
+        found = gate_curve(await thought_turns(opened.store, opened.key if user else None), waiting)
+        if user and not found:
+            await opened.require_known()
+    if json:
+        print_json(*(each.model_dump(mode="json") for each in found))
+    elif not found:
+        say(f"nothing was thought about{f' for {user}' if user else ''} yet", sys.stderr)
+    else:
+        rows = [
+            (
+                each.rule,
+                f"{each.wait_rate:.0%}",
+                f"{each.stale:.0%}",
+                f"{each.for_nothing:.0%}",
+                f"{each.seconds:.1f}",
+                f"{each.tokens:,}",
+            )
+            for each in found
+        ]
+        print_table(("rule", "waited", "stale", "for nothing", "seconds a turn", "tokens a turn"), rows)
+        say(f"\n{STALE}")

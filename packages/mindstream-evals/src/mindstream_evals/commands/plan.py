@@ -1,0 +1,248 @@
+"""`mindstream plan evaluate`: ways of solving, compared on a set of questions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Literal, cast, get_args
+
+from mindstream_town.opened import is_free
+from rich.console import Console
+
+from mindstream.cli.permission import Asker, server_approval
+from mindstream.cli.screens.run import PlainScreen
+from mindstream.cli.shell import output
+from mindstream.cli.shell.flags import AsJson, Docs, Mcp, Trust, Yes, command, flag, group, split_names, switch
+from mindstream.cli.shell.output import print_json, print_table, say
+from mindstream.cli.shell.stopping import has_leave, run_kept
+from mindstream.cli.solve import Replans, Tools
+from mindstream.errors import InputError
+from mindstream.models.asked_once import Told
+from mindstream.models.rules import Rules
+from mindstream.planning.exemplars import NONE
+from mindstream.planning.solve import Strategy
+from mindstream.settings import Settings
+from mindstream.text.words import count_of
+from mindstream.tools.mcp.pins import Approve
+from mindstream_evals.planning.failing import read_failures
+from mindstream_evals.planning.report import PairFound, WayFound
+from mindstream_evals.runs import plans as service
+from mindstream_evals.runs.plans import Evaluated, Expected, Wish
+
+app = group()
+MOST_PAIRS = 6
+"""So many pairs of ways are shown."""
+Form = Literal["hotpotqa", "gsm8k", "strategyqa", "triviaqa", "plain"]
+NOTES = """Forms, told from the file: HotpotQA (its contexts are the documents of each
+question), GSM8K, StrategyQA, TriviaQA as they are published; else CSV or JSON
+Lines of question and answer.
+
+What was asked is kept in DIR/kept.jsonl, call by call: after Ctrl-C, a model that
+fails or a limit, the same command goes on. DIR/answers.csv has each answer,
+DIR/report.json what is printed.
+
+Exit code: 0; 1 where a model failed or nothing more may be spent; 2 a mistake;
+130 after Ctrl-C."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What is compared, on which questions."""
+
+    form: Annotated[Form | None, flag("FORM", "The file's form [as it looks].", "--form")] = None
+    how: Annotated[str, flag("A,B", "rewoo, react, plan-execute; without tools: direct, cot.", "--how")] = (
+        "rewoo,react,direct,cot"
+    )
+    exemplars: Annotated[
+        str, flag("A,B", "Shown to planners: none, shipped, a FILE; of several each is a way.", "--exemplars")
+    ] = NONE
+    limit: Annotated[int, flag("N", "So many questions, drawn by the seed [all].", "--limit", "-n", min=0)] = 0
+    seed: Annotated[int, flag("N", "Start of the random numbers that draw, and let fail.", "--seed")] = 0
+    fail: Annotated[
+        list[str] | None, flag("TOOL=P", "This tool fails so often, for every way alike; repeatable.", "--fail")
+    ] = None
+    judge: Annotated[str, flag("MODEL", "Who says which answers are right [nobody: words decide].", "--judge")] = ""
+    control: Annotated[
+        Literal["shuffled"] | None, flag("shuffled", "Have answers of other questions judged, too.", "--control")
+    ] = None
+    out: Annotated[Path | None, flag("DIR", "Keep all there [beside FILE].", "--out")] = None
+    estimate: Annotated[bool, switch("--estimate", "Only say what it would take.")] = False
+    at_once: Annotated[
+        int, flag("N", "So many questions at a time; seconds are true with 1.", "--at-once", min=1, max=64)
+    ] = 4
+    ray: Annotated[bool, switch("--ray", "Each question is a task of Ray's (docs/ray.md).")] = False
+
+
+@dataclass(frozen=True)
+class Means:
+    """What may be used."""
+
+    tools: Tools = None
+    docs: Docs = None
+    mcp: Mcp = None
+    trust: Trust = False
+    replans: Replans = 1
+    own_knowledge: Annotated[
+        bool, switch("--own-knowledge", "Where a tool fails, the model may say what it knows itself.")
+    ] = False
+
+
+@command(
+    app,
+    "model roles fallback patience_s budget_calls budget_tokens budget_usd embedder",
+    "mindstream plan evaluate --data hotpot_dev_distractor_v1.json --limit 50 --model openai:gpt-5-mini --estimate",
+    "mindstream plan evaluate --data gsm8k_test.jsonl --how direct,cot --model ollama:qwen3 --limit 100",
+    "mindstream plan evaluate --data hotpot.json --fail docs=0.3 --own-knowledge --model ollama:qwen3",
+    "mindstream plan evaluate --data mine.csv --docs ./reports --how rewoo --exemplars none,shipped --model local",
+    notes=NOTES,
+    model="Who plans, works and answers, as for chat.",
+    roles="Who answers in one role: planner, worker, solver, replanner, judge; repeatable.",
+)
+def evaluate(
+    settings: Settings,
+    data: Annotated[Path, flag("FILE", "The questions, with their answers.", "--data")],
+    compared: Compared,
+    means: Means,
+    yes: Yes = False,
+    json: AsJson = False,
+) -> int:
+    """Solve a set of questions by several ways: how many are right, and what they took.
+
+    Right is what is the expected answer (exact), holds it (contained), or says it (judged, with --judge), each with
+    its 95 % interval (Wilson). Tokens are counted with what was cached in full, and at a tenth. Ways are compared on
+    the same questions (McNemar, corrected by Holm). The control is what was answered to other questions.
+    """
+    if compared.judge:
+        settings = settings.model_copy(update={"roles": {**settings.roles, service.JUDGE: compared.judge}})
+    if not settings.model and not settings.roles:
+        settings = settings.model_copy(update={"model": Rules.name})
+    wish = _wish(data, compared, means)
+    approve = _approval(means.trust, json)
+    expected = asyncio.run(_expect(settings, wish, approve))
+    if compared.estimate:
+        print_json(asdict(expected)) if json else say(_in_words(expected))
+        return 0
+    if expected.calls and not is_free(settings) and not yes and not has_leave(settings, _in_words(expected)):
+        return 0
+    return _run(settings, wish, approve, json)
+
+
+def _approval(trust: bool, json: bool) -> Approve | None:
+    screen = PlainScreen(Console(stderr=True, highlight=False))
+    return server_approval(trust, Asker(screen) if output.is_answerable() and not json else None, screen)
+
+
+def _wish(data: Path, compared: Compared, means: Means) -> Wish:
+    known, ways = get_args(Strategy), split_names([compared.how]) or ()
+    if unknown := [each for each in ways if each not in known]:
+        raise InputError(f"there is no way {unknown[0]!r} of solving; there are: {', '.join(known)}")
+    return Wish(
+        data,
+        compared.form or "",
+        cast(tuple[Strategy, ...], ways),
+        split_names([compared.exemplars]) or (NONE,),
+        compared.limit,
+        compared.seed,
+        split_names(means.tools),
+        tuple(means.docs or ()),
+        tuple(means.mcp or ()),
+        read_failures(compared.fail or ()),
+        means.replans,
+        means.own_knowledge,
+        compared.judge,
+        compared.control is not None,
+        compared.out,
+        compared.at_once,
+        compared.ray,
+    )
+
+
+async def _expect(settings: Settings, wish: Wish, approve: Approve | None) -> Expected:
+    async with service.open_evaluation(settings, wish, approve=approve) as opened:
+        return await service.expect(opened)
+
+
+def _in_words(expected: Expected) -> str:
+    cost = "its price is not known" if expected.usd is None else f"about {expected.usd:,.2f} US dollars"
+    return f"about {count_of(expected.calls, 'call')} and {expected.tokens:,} tokens; {cost}"
+
+
+def _run(settings: Settings, wish: Wish, approve: Approve | None, json: bool) -> int:
+    async def work(told: Told) -> Evaluated:
+        async with service.open_evaluation(settings, wish, told, approve) as opened:
+            return await service.evaluate(opened, settings)
+
+    def show(found: Evaluated) -> None:
+        print_json(found.as_json()) if json else _show(found, wish)
+
+    return run_kept("solving", work, f"what was asked is kept in {wish.kept}", show)
+
+
+def _show(found: Evaluated, wish: Wish) -> None:
+    failing = "".join(f", {tool} fails {share:.0%}" for tool, share in found.failures.items())
+    say(f"{found.data} ({found.form}): {count_of(found.questions, 'question')}{failing}")
+    columns = ("way", "exact", "contained", "judged", "F1", "tokens", "cached at a tenth", "calls", "seconds", "USD")
+    print_table(columns, [_cells(each) for each in found.findings.ways])
+    _show_pairs(found)
+    _show_control(found.findings.control)
+    for each in found.findings.ways:
+        if each.no_answer or each.failed:
+            failed = f"{count_of(each.failed, 'call')} of tools failed as wished"
+            say(f"{each.way}: {each.no_answer} without an answer, {failed}")
+    if found.unreadable:
+        say(f"verdicts that could not be read, even when they were asked for again: {found.unreadable}")
+    say(f"asked now: {count_of(found.spent.calls, 'call')}, {found.spent.tokens:,} tokens; each answer: {wish.folder}")
+
+
+def _cells(each: WayFound) -> tuple[str, ...]:
+    judged = "-" if each.judged is None else str(each.judged)
+    usd = "-" if each.usd is None else f"{each.usd:.4f}"
+    return (
+        each.way,
+        str(each.exact),
+        str(each.contained),
+        judged,
+        f"{each.f1:.2f}",
+        f"{each.tokens:,.0f}",
+        f"{each.tokens_at_a_tenth:,.0f}",
+        f"{each.calls:.1f}",
+        f"{each.seconds:.1f}",
+        usd,
+    )
+
+
+def _show_pairs(found: Evaluated) -> None:
+    """Show how ways differ by two; of many ways only how the others differ from the first."""
+    pairs, first = found.findings.pairs, found.findings.ways[0].way
+    shown = pairs if len(pairs) <= MOST_PAIRS else [each for each in pairs if each.first == first]
+    if not shown:
+        return
+    say(f"\nof two ways, {found.findings.by}{'' if len(shown) == len(pairs) else ' (all pairs: report.json)'}:")
+    heads = ("ways", "only the first", "only the second", "p", "p by Holm", "tokens")
+    print_table(heads, [_pair_cells(each) for each in shown])
+
+
+def _pair_cells(each: PairFound) -> tuple[str, ...]:
+    tokens = "-" if each.tokens is None else f"{each.tokens:.2f} : 1"
+    return (
+        f"{each.first} / {each.second}",
+        str(each.only_first),
+        str(each.only_second),
+        f"{each.p:.3g}",
+        f"{each.adjusted:.3g}",
+        tokens,
+    )
+
+
+def _show_control(control: Sequence[WayFound]) -> None:
+    """Say how many answers of other questions count as right: hardly any may, but of yes or no."""
+    if not control:
+        return
+    found = []
+    for name in ("exact", "contained", "judged"):
+        shares = [share for each in control if (share := getattr(each, name)) is not None]
+        if shares:
+            found.append(f"{name} {sum(each.hits for each in shares)} of {sum(each.of for each in shares)}")
+    say(f"\ncontrol, answers of other questions: {', '.join(found)}")

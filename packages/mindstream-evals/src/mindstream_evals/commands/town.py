@@ -1,0 +1,252 @@
+"""`mindstream town evaluate`: how believable residents answer, and which part of the memory does it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Literal, cast
+
+from mindstream_town.commands.group import At
+from mindstream_town.inspect.estimate import Counting
+from mindstream_town.opened import is_free
+from mindstream_town.residents.interview import Condition
+
+from mindstream.cli.shell.flags import AsJson, Yes, command, flag, group, split_names, switch
+from mindstream.cli.shell.output import complain, print_json, print_table, say
+from mindstream.cli.shell.stopping import has_leave, run_kept
+from mindstream.models.asked_once import Told
+from mindstream.settings import Settings
+from mindstream.text.words import count_of
+from mindstream_evals.runs import town as service
+from mindstream_evals.runs.town import Evaluated, Wish
+from mindstream_evals.town.evaluate import Design
+from mindstream_evals.town.files import read_person, read_verdicts, write_questions
+
+app = group()
+NOTES = """Answers and verdicts are kept in a file beside the town (DIR.evaluation.jsonl): after
+Ctrl-C, a model that fails or a limit, the same command goes on. Nothing is
+written to the town.
+
+Exit code: 0; 1 where a model failed or nothing more may be spent; 2 a mistake;
+130 after Ctrl-C."""
+CONDITIONS = "full,no_reflection,no_reflection_no_plan,none"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What is compared."""
+
+    residents: Annotated[str, flag("A,B", "Only these residents [all].", "--residents")] = ""
+    conditions: Annotated[str, flag("A,B", "Which parts of the memory they may use.", "--conditions")] = CONDITIONS
+    questions: Annotated[int, flag("N", "So many questions to each, of all categories alike [all 25].", min=0)] = 0
+    pairs: Annotated[int, flag("N", "So many pairs, drawn question by question [all].", min=0)] = 0
+    control: Annotated[
+        Literal["shuffled"] | None, flag("shuffled", "Answers of other residents, too: they must lose.", "--control")
+    ] = None
+    person: Annotated[
+        Path | None, flag("FILE", "A person's answers: CSV or JSON of resident, question, answer.", "--person")
+    ] = None
+    questions_from: Annotated[
+        Path | None, flag("FILE.toml", 'Your own questions: [category], id = "question".', "--questions-from")
+    ] = None
+    seed: Annotated[int, flag("N", "Start of the random numbers that draw.", "--seed")] = 0
+
+
+@dataclass(frozen=True)
+class Judging:
+    """Who judges, and what is written."""
+
+    judge: Annotated[str, flag("NAME", "The model that judges [--role judge=NAME, else --model].", "--judge")] = ""
+    no_claims: Annotated[bool, switch("--no-claims", "Do not have checked what answers claim.")] = False
+    pairs_out: Annotated[
+        Path | None, flag("FILE.html", "Let people judge: a page of pairs; no model does.", "--pairs-out")
+    ] = None
+    judged: Annotated[list[Path] | None, flag("FILE.csv", "What people saved on the page; repeatable.", "--judged")] = (
+        None
+    )
+    answers: Annotated[Path | None, flag("FILE.csv", "Write all answers there.", "--answers")] = None
+    questions_out: Annotated[
+        Path | None, flag("FILE.csv", "Write the questions there for a person to answer, and stop.", "--questions-out")
+    ] = None
+    out: Annotated[Path | None, flag("FILE.jsonl", "Keep answers and verdicts there.", "--out")] = None
+    dry_run: Annotated[bool, switch("--dry-run", "Only say what it would cost.")] = False
+
+
+@command(
+    app,
+    "model roles fallback patience_s budget_calls budget_tokens budget_usd town embedder",
+    "mindstream town evaluate --data ./ville --model openai:gpt-5-mini --judge openai:gpt-5 --dry-run",
+    "mindstream town evaluate --data ./ville --model openai:gpt-5-mini --questions 5 --pairs 40 --control shuffled",
+    "mindstream town evaluate --data ./ville --model ollama:qwen3 --pairs 40 --pairs-out pairs.html",
+    "mindstream town evaluate --data ./ville --model ollama:qwen3 --pairs 40 --judged judged.csv",
+    "mindstream town evaluate --data ./ville --questions-out mine.csv",
+    notes=NOTES,
+    model="The model that answers for the residents [rules: they quote memories].",
+    roles="Who answers in one role: talker, judge; repeatable.",
+)
+def evaluate(
+    settings: Settings, compared: Compared, judging: Judging, at: At = "", yes: Yes = False, json: AsJson = False
+) -> int:
+    """Ask residents 25 questions in four conditions of their memory, and find out whose answers are believable.
+
+    After Park 2023 (section 6): a judge sees two answers and what the resident knows, not the conditions. The rest is
+    TrueSkill, the test of Kruskal and Wallis, Dunn's with Holm's correction, and claims that nothing bears out.
+    """
+    settings = service.with_judge(settings, judging.judge)
+    wish = _wish(compared, judging, at)
+    if judging.questions_out:
+        return asyncio.run(_write_questions(settings, wish, judging.questions_out))
+    if not is_free(settings) or judging.dry_run:
+        counted, usd = asyncio.run(_estimate(settings, wish))
+        if judging.dry_run:
+            _tell_estimate(counted, usd, json)
+            return 0
+        if counted.by_kind and not yes and not has_leave(settings, _in_words(counted, usd)):
+            return 0
+    return _run(settings, wish, json)
+
+
+def _wish(compared: Compared, judging: Judging, at: str) -> Wish:
+    conditions = cast(tuple[Condition, ...], _names(compared.conditions))
+    design = Design(
+        _names(compared.residents),
+        conditions,
+        compared.questions,
+        compared.pairs,
+        compared.control is not None,
+        not judging.no_claims,
+        compared.seed,
+    )
+    file = compared.person
+    return Wish(
+        design,
+        at,
+        compared.questions_from,
+        (lambda names, ids: read_person(file, names, ids) if file else {}),
+        tuple(read_verdicts(judging.judged or ())),
+        judging.out,
+        judging.pairs_out,
+        judging.answers,
+    )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(each for each in split_names([text]) or () if each))
+
+
+async def _write_questions(settings: Settings, wish: Wish, file: Path) -> int:
+    async with service.open_evaluation(settings, wish) as (evaluation, _):
+        items = evaluation.items()
+        write_questions(file, items)
+    say(f"{count_of(len(items), 'question')} in {file}: fill in the last column, and give it to --person")
+    return 0
+
+
+async def _estimate(settings: Settings, wish: Wish) -> tuple[Counting, float | None]:
+    async with service.open_evaluation(settings, wish) as (evaluation, _):
+        service.require_use(evaluation, wish)
+        return await service.estimate(evaluation, settings)
+
+
+def _total(counted: Counting) -> tuple[int, int]:
+    kinds = counted.by_kind.values()
+    return sum(each.calls for each in kinds), sum(each.tokens_in + each.tokens_out for each in kinds)
+
+
+def _tell_estimate(counted: Counting, usd: float | None, json: bool) -> None:
+    calls, tokens = _total(counted)
+    if json:
+        prompts = ({"prompt": label, **asdict(each)} for label, each in counted.by_kind.items())
+        print_json(*prompts, {"prompt": "all", "calls": calls, "tokens": tokens, "usd": usd})
+        return
+    rows = [
+        (label, f"{each.calls:,}", f"{each.tokens_in:,}", f"{each.tokens_out:,}")
+        for label, each in counted.by_kind.items()
+    ]
+    columns = ("prompt", "calls", "tokens in", "tokens out")
+    print_table(columns, [*rows, ("all", f"{calls:,}", f"{tokens:,}", "in and out")])
+    say(f"US dollars: {'not known' if usd is None else f'{usd:,.2f}'}; what is kept from before is not asked again")
+
+
+def _in_words(counted: Counting, usd: float | None) -> str:
+    calls, tokens = _total(counted)
+    cost = "its price is not known" if usd is None else f"about {usd:,.2f} US dollars"
+    return f"about {calls:,} calls and {tokens:,} tokens; {cost}"
+
+
+def _run(settings: Settings, wish: Wish, json: bool) -> int:
+    async def work(told: Told) -> Evaluated:
+        async with service.open_evaluation(settings, wish, told) as (evaluation, spent):
+            service.require_use(evaluation, wish)
+            return await service.evaluate(evaluation, wish, spent)
+
+    def show(found: Evaluated) -> None:
+        print_json(found.as_json()) if json else _show(found, wish)
+
+    kept = f"what was answered and judged is kept in {service.kept_in(settings, wish)}"
+    return run_kept("answering", work, kept, show)
+
+
+def _show(found: Evaluated, wish: Wish) -> None:
+    say(
+        f"{found.town}, {found.time}: {count_of(found.answers, 'answer')} by {found.answered_by}, "
+        f"{count_of(found.pairs, 'pair')}"
+    )
+    if wish.pairs_out:
+        say(
+            f"the pairs are in {wish.pairs_out}: open it in a browser, judge, save; then give the same command with"
+            " --judged judged.csv in the place of --pairs-out"
+        )
+    if not found.judged:
+        if not wish.pairs_out:
+            complain("no pair was judged" if wish.verdicts else service.NOBODY_JUDGES)
+        return
+    _show_standings(found)
+    _show_tests(found)
+
+
+def _show_standings(found: Evaluated) -> None:
+    rows = []
+    for each in found.findings.standings:
+        rating = each.rating
+        skill = (f"{rating.mu:.2f}", "{:.1f} to {:.1f}".format(*rating.interval)) if rating else ("-", "-")
+        made_up = "-" if each.claims is None else f"{each.unsupported} of {each.claims}"
+        rows.append((each.condition, *skill, str(each.won), str(each.drawn), str(each.lost), made_up))
+    print_table(("condition", "TrueSkill", "95 %", "won", "drawn", "lost", "claims made up"), rows)
+    say(f"{found.judged} pairs of {count_of(found.findings.items, 'question')} judged by {found.judged_by}")
+    if all(each.claims is None for each in found.findings.standings):
+        say("made-up claims are not counted: that takes a model that judges, without --no-claims")
+
+
+def _show_tests(found: Evaluated) -> None:
+    tests = found.findings
+    say("order: " + " > ".join(each.condition for each in tests.standings if each.rating))
+    if tests.kruskal is not None:
+        say(
+            f"Kruskal-Wallis: H({tests.kruskal.df}) = {tests.kruskal.h:.2f}, p = {tests.kruskal.p:.3g},"
+            f" n = {tests.kruskal.n}"
+        )
+    rows = [
+        (f"{each.first} / {each.second}", f"{each.z:.2f}", f"{each.p:.3g}", f"{each.adjusted:.3g}")
+        for each in tests.dunn
+    ]
+    if rows:
+        print_table(("Dunn", "z", "p", "p by Holm"), rows)
+    if tests.agreed is not None:
+        first = "" if tests.first is None else f"; what came first won {tests.first:.0%} of what was not equal"
+        say(f"turned round, {tests.agreed:.0%} of the pairs were judged the same{first}")
+    if tests.control_lost is not None:
+        words = (
+            "answers of others came last, as they must"
+            if tests.control_lost
+            else ("answers of others did not come last: do not trust this judge, or judge more pairs")
+        )
+        say(f"control: {words}")
+    if found.unreadable:
+        say(f"what could not be read, even when it was asked for again, is left out: {found.unreadable}")
+    if found.others:
+        say(f"{count_of(found.others, 'verdict')} of other pairs are left out: were the flags the same?")
+    if found.spent.calls:
+        usd = "" if found.spent.usd is None else f", {found.spent.usd:,.4f} US dollars"
+        say(f"{count_of(found.spent.calls, 'call')}, {found.spent.tokens:,} tokens{usd}")

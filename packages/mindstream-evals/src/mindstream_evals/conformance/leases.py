@@ -1,0 +1,151 @@
+"""What every store promises of work: one owner at a time, by lease, and no writing for who lost it (log/work)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mindstream.errors import InputError, LeaseLost
+from mindstream.log.events import Heard, Thought
+from mindstream.log.work import Work
+from mindstream.memory.store.record import Record
+from mindstream.memory.store.store import Commit, Entry, Fence, NewWork, Store, WorkDone, WorkReleased
+from mindstream_evals.conformance.samples import (
+    ANN,
+    BOB,
+    NOW,
+    THEN,
+    Factory,
+    Promise,
+    build_record,
+    build_writing,
+    expect,
+    expect_error,
+)
+
+SLOT = "belief"
+
+
+async def work_belongs_to_its_owner_until_the_lease_runs_out(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+        first = await hear(store, "me", 100.0)
+        expect(await store.claim(ANN, SLOT, "other", 50.0, 200.0) == [], "nothing for others while the lease runs")
+        second = await hear(store, "me", 100.0)
+        mine = await store.claim(ANN, SLOT, "me", 50.0, 100.0)
+        expect([work.cause for work in mine] == [first, second], "all that piled up, oldest first")
+        await hear(store, "other", 100.0)
+        expect(await store.claim(ANN, SLOT, "other", 60.0, 200.0) == [], "one run of a slot at a time")
+        await store.renew(ids(mine), "me", 150.0)
+        expect(await store.claim(ANN, SLOT, "other", 120.0, 200.0) == [], "nothing for others after a renewal")
+        theirs = await store.claim(ANN, SLOT, "other", 151.0, 250.0)
+        expect([work.cause for work in theirs][:2] == [first, second], "what its owner did not finish")
+
+
+async def a_run_that_lost_its_lease_writes_nothing(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+        await hear(store, "me", 100.0)
+        mine = ids(await store.claim(ANN, SLOT, "me", 50.0, 60.0))
+        theirs = ids(await store.claim(ANN, SLOT, "other", 61.0, 200.0))
+        expect(mine == theirs != (), "the same work, taken over")
+        record = build_record("too late")
+        await expect_error(LeaseLost, store.commit(build_end(mine, "me", record)), "work of others cannot be ended")
+        expect(await store.records(ANN, [record.id]) == [], "nothing of the run that lost it")
+        await store.commit(build_end(theirs, "other"))
+        expect(await store.open_work(ANN) == [], "no work after its end")
+        await expect_error(LeaseLost, store.commit(build_end(theirs, "other")), "work ends once")
+
+
+async def work_that_nobody_began_can_be_ended_by_its_owner(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+        await hear(store, "me", 100.0)
+        mine = ids(await store.open_work(ANN))
+        unbegun = replace(build_end(mine, "me"), finish=WorkDone(mine, "me", begun=False))
+        theirs = replace(unbegun, finish=WorkDone(mine, "other", begun=False))
+        await expect_error(LeaseLost, store.commit(theirs), "work of others cannot be ended")
+        await store.claim(ANN, SLOT, "me", 50.0, 60.0)
+        await expect_error(LeaseLost, store.commit(unbegun), "a run has begun with it")
+        await store.give_up("me")
+        await store.commit(unbegun)
+        expect(await store.open_work(ANN) == [], "no work after its end")
+
+
+async def a_fence_lets_nothing_by_once_the_lease_is_lost(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+        await hear(store, "me", 100.0)
+        waiting = ids(await store.open_work(ANN))
+        early = build_fenced(waiting, "me", build_record("too early"))
+        await expect_error(LeaseLost, store.commit(early), "work that nobody has taken up holds no fence")
+        mine = ids(await store.claim(ANN, SLOT, "me", 50.0, 60.0))
+        await store.commit(build_fenced(mine, "me", build_record("a step")))
+        await store.commit(build_fenced(mine, "me", build_record("a step more")))
+        left = [(each.running, each.owner) for each in await store.open_work(ANN)]
+        expect(left == [(True, "me")], f"work that goes on behind its fence, not {left}")
+        none = build_fenced((), "me", build_record("no fence"))
+        await expect_error(InputError, store.commit(none), "a fence that names no work is refused")
+        stranger = replace(build_fenced(mine, "me", replace(build_record("bob's"), stream=BOB)), mind=BOB)
+        await expect_error(LeaseLost, store.commit(stranger), "another mind's work is no fence")
+        theirs = ids(await store.claim(ANN, SLOT, "other", 61.0, 200.0))
+        late = build_record("too late")
+        await expect_error(LeaseLost, store.commit(build_fenced(mine, "me", late)), "work of others is no fence")
+        await store.commit(build_end(theirs, "other"))
+        await expect_error(LeaseLost, store.commit(build_fenced(theirs, "other", late)), "work that ended is no fence")
+        texts = [record.text for record in await store.latest(ANN, ["note"], n=9, now=NOW)]
+        expect(texts == ["a step", "a step more"], f"nothing of what the fence held back, not {texts}")
+        expect(await store.count(ANN, "remembered") == 2, "no row of the log of what the fence held back")
+
+
+async def work_that_is_put_back_is_tried_again(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+        first = await hear(store, "me", 100.0)
+        work = ids(await store.claim(ANN, SLOT, "me", 50.0, 100.0))
+        await store.commit(Commit(mind=ANN, at=51.0, put_back=WorkReleased(work, "me", "no answer")))
+        left = [(each.error, each.failures, each.running) for each in await store.open_work(ANN)]
+        expect(left == [("no answer", 1, False)], f"open work with its failure, not {left}")
+        second = await hear(store, "me", 100.0)
+        again = [each.cause for each in await store.claim(ANN, SLOT, "me", 60.0, 100.0)]
+        expect(again == [first, second], "what was put back, with what came since")
+        await store.give_up("me")
+        expect(len(await store.claim(ANN, SLOT, "other", 61.0, 100.0)) == 2, "what its owner let go of")
+
+
+async def work_that_is_let_go_of_is_anybodys(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+        first, second = await hear(store, "me", 100.0), await hear(store, "me", 100.0)
+        await store.let_go(ANN, first, "other")
+        expect(await store.claim(ANN, SLOT, "other", 50.0, 60.0) == [], "only its owner lets go of work")
+        await store.let_go(ANN, first, "me")
+        theirs = [each.cause for each in await store.claim(ANN, SLOT, "other", 50.0, 100.0)]
+        expect(theirs == [first], f"what was let go of alone, not {theirs}")
+        await store.let_go(ANN, first, "other")
+        going = [each.running for each in await store.open_work(ANN) if each.cause == first]
+        expect(going == [True], "a run that has begun goes on")
+        await store.let_go(ANN, second, "me", [SLOT])
+        left = [each.cause for each in await store.open_work(ANN)]
+        expect(left == [first], f"no work that was ended, not {left}")
+
+
+LEASE_PROMISES: tuple[Promise[Store], ...] = (
+    work_belongs_to_its_owner_until_the_lease_runs_out,
+    a_run_that_lost_its_lease_writes_nothing,
+    work_that_nobody_began_can_be_ended_by_its_owner,
+    a_fence_lets_nothing_by_once_the_lease_is_lost,
+    work_that_is_put_back_is_tried_again,
+    work_that_is_let_go_of_is_anybodys,
+)
+
+
+async def hear(store: Store, owner: str, lease: float) -> int:
+    heard, wake = Heard(text="hello", session="s", record="r"), NewWork((SLOT,), owner, lease)
+    return (await store.commit(Commit(mind=ANN, at=THEN, entries=(Entry(heard, ANN),), wake=wake)))[0].seq
+
+
+def build_end(work: tuple[int, ...], owner: str, *records: Record) -> Commit:
+    thought = Entry(Thought(slot=SLOT, about=(1,), text="", model="rules"), SLOT, records)
+    return Commit(mind=ANN, at=THEN, entries=(thought,), finish=WorkDone(work, owner))
+
+
+def build_fenced(work: tuple[int, ...], owner: str, *records: Record) -> Commit:
+    return replace(build_writing(*records), fence=Fence(work, owner))
+
+
+def ids(work: list[Work]) -> tuple[int, ...]:
+    return tuple(each.id for each in work)

@@ -1,0 +1,418 @@
+"""What every store promises (memory/store/store): all or nothing, one moment a read, walls, conflicts, leases.
+
+A factory opens an empty store. Whether what was erased is gone from the files, only a store's own tests can tell.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import numpy as np
+
+from mindstream.errors import Conflict, ErasedMeanwhile, InputError
+from mindstream.log.audit import Deed
+from mindstream.log.erasures import digest_of, reading
+from mindstream.log.names import StreamKey
+from mindstream.memory.fading import StrengthState
+from mindstream.memory.store.checkpoints import Checkpoint
+from mindstream.memory.store.record import KINDS, Kind
+from mindstream.memory.store.store import Commit, Entry, Erasure, Revision, Store
+from mindstream_evals.conformance.leases import LEASE_PROMISES, hear
+from mindstream_evals.conformance.samples import (
+    ANN,
+    BOB,
+    LATER,
+    NOW,
+    THEN,
+    Factory,
+    Promise,
+    build_event,
+    build_record,
+    build_version,
+    build_writing,
+    expect,
+    expect_error,
+)
+
+
+async def a_record_comes_back_as_it_was(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+        record = build_record("tea, 茶 and “quotes”")
+        logged = await store.commit(build_writing(record))
+        found = await store.records(ANN, [record.id])
+        expect(found == [replace(record, seq=logged[0].seq)], f"the record as it was written, not {found}")
+        vectors = [None if each.vector is None else each.vector.tolist() for each in (found[0], record)]
+        expect(vectors[0] == vectors[1], f"its vector {vectors[1]}, not {vectors[0]}")
+
+
+async def another_stream_never_sees_it(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+        record = build_record("mine")
+        await store.commit(build_writing(record))
+        await store.commit(Commit(mind=BOB, at=THEN, revisions=(Revision(id=record.id, forgotten=THEN),)))
+        expect(await store.erase(BOB, [record.id]) == 0, "that nobody erases another stream's record")
+        seen = [
+            await store.records(BOB, [record.id]),
+            await store.latest(BOB, n=9, now=NOW),
+            (await store.changes(BOB, 0)).records,
+        ]
+        expect(not any(seen) and not await store.events(BOB), f"nothing of ann's in bob's stream, not {seen}")
+        expect(
+            (await store.records(ANN, [record.id]))[0].forgotten is None, "that nobody revises another stream's record"
+        )
+        async with store.walk(BOB) as (count, records):
+            expect(count == 0 and not [each async for each in records], "an empty walk through bob's stream")
+        alien = Commit(mind=BOB, at=THEN, entries=(Entry(build_event(), BOB, (build_record("alien"),)),))
+        await expect_error(InputError, store.commit(alien), "a record of another stream is refused")
+
+
+async def a_commit_is_all_or_nothing(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+        await store.commit(build_writing(build_version(1)))
+        beside, again = build_record("beside it"), build_version(1)
+        await expect_error(
+            Conflict, store.commit(build_writing(beside, again)), "a version that is there is a conflict"
+        )
+        expect(await store.records(ANN, [beside.id, again.id]) == [], "nothing of a commit that was refused")
+        expect(len(await store.events(ANN)) == 1, "no row of the log of a commit that was refused")
+
+
+async def one_bad_commit_does_not_spoil_its_neighbours(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+        await store.commit(build_writing(build_version(1)))
+        commits = [build_writing(build_version(1) if n == 5 else build_record(f"note {n}")) for n in range(10)]
+        results = await asyncio.gather(*map(store.commit, commits), return_exceptions=True)
+        names = [type(result).__name__ for result in results]
+        expect(names == ["list"] * 5 + ["Conflict"] + ["list"] * 4, f"one conflict among ten commits, not {names}")
+        expect(len(await store.latest(ANN, ["note"], n=20, now=NOW)) == 9, "the nine notes beside it")
+
+
+async def what_could_not_be_read_again_is_refused(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+        for odd in (
+            replace(build_record("x"), importance=11.0),
+            replace(build_record("x"), created=float("nan")),
+            build_record(""),
+        ):
+            await expect_error(InputError, store.commit(build_writing(odd)), f"{odd.text[:20]!r} is refused")
+        expect(not await store.events(ANN), "no row of the log of what was refused")
+
+
+async def a_new_version_supersedes_the_one_before(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+        first, second = build_version(1), build_version(2)
+        await store.commit(build_writing(first))
+        await store.commit(build_writing(second, at=LATER))
+        newest = [record.id for record in await store.latest(ANN, n=9, now=NOW, slot="plan")]
+        expect(newest == [second.id], "the newest version alone")
+        expect(
+            (await store.records(ANN, [first.id]))[0].superseded_by == second.id, "that the old one names the new one"
+        )
+
+
+async def two_writers_of_one_version_conflict(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+        commits = [store.commit(build_writing(build_version(1))) for _ in range(5)]
+        names = sorted(type(each).__name__ for each in await asyncio.gather(*commits, return_exceptions=True))
+        expect(names == ["Conflict"] * 4 + ["list"], f"one writer and four conflicts, not {names}")
+
+
+async def a_checkpoint_follows_the_one_before(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+
+        def keep(version: int) -> Commit:
+            kept = Checkpoint("head", version, bytes([version]))
+            return replace(build_writing(build_record(f"version {version}")), checkpoint=kept)
+
+        expect(await store.checkpoint(ANN, "head") is None, "none before the first")
+        both = await asyncio.gather(*(store.commit(keep(1)) for _ in range(3)), return_exceptions=True)
+        names = sorted(type(each).__name__ for each in both)
+        expect(names == ["Conflict"] * 2 + ["list"], f"one writer and two conflicts, not {names}")
+        await expect_error(Conflict, store.commit(keep(3)), "a version after one that is not there is refused")
+        await store.commit(keep(2))
+        found = await store.checkpoint(ANN, "head")
+        expect(found == Checkpoint("head", 2, b"\2"), f"the newest alone, as it was written, not {found}")
+        expect(await store.checkpoint(BOB, "head") is None, "nothing of ann's in bob's stream")
+        expect(len(await store.events(ANN)) == 2, "no row of the log of what was refused")
+        await store.erase(ANN)
+        expect(await store.checkpoint(ANN, "head") is None, "nothing after the stream was erased")
+
+
+async def what_there_is_one_of_is_taken_once(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+
+        def take(mind: StreamKey = ANN, unique: str = "created") -> Commit:
+            record = replace(build_record("mine"), stream=mind)
+            return replace(build_writing(record), unique=unique)
+
+        both = await asyncio.gather(*(store.commit(take()) for _ in range(5)), return_exceptions=True)
+        names = sorted(type(each).__name__ for each in both)
+        expect(names == ["Conflict"] * 4 + ["list"], f"one who takes it and four conflicts, not {names}")
+        expect(len(await store.events(ANN)) == 1, "no row of the log of what was refused")
+        await store.commit(take(BOB))
+        await store.commit(take(unique="another"))
+        await store.erase(ANN)
+        await store.commit(take())
+
+
+async def distinct_holds_against_a_writer_at_the_same_moment(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+
+        def once(text: str, kind: Kind = "note") -> Commit:
+            return Commit(
+                mind=ANN, at=THEN, entries=(Entry(build_event(), ANN, (build_record(text, kind),), distinct=True),)
+            )
+
+        commits = [store.commit(once(text)) for text in ("Tea", "tea", " TEA ", "tea.", "tea")]
+        names = sorted(type(each).__name__ for each in await asyncio.gather(*commits, return_exceptions=True))
+        expect(names == ["Conflict"] * 4 + ["list"], f"the same words once, not {names}")
+        expect(
+            list(await store.find_same(ANN, "note", ["TEA!"], now=NOW)) == ["tea"],
+            "that it is known by its normal form",
+        )
+        await store.commit(once("tea", "chat"))
+        await store.commit(once("tea", "chat"))  # a second "yes" is real
+        old = (await store.latest(ANN, ["note"], now=NOW))[0]
+        ending = Revision(id=old.id, valid_until=LATER, superseded_by="x")
+        entry = Entry(build_event(), ANN, (build_record("tea"),), distinct=True)
+        await store.commit(Commit(mind=ANN, at=LATER, entries=(entry,), revisions=(ending,)))
+
+
+async def a_guarded_revision_is_refused_where_somebody_was_first(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+        record = build_record("tea")
+        await store.commit(build_writing(record))
+        first = Revision(id=record.id, level=1, accessed=LATER, was=StrengthState(0, False, THEN))
+        await store.commit(Commit(mind=ANN, at=LATER, revisions=(first,)))
+        again = Commit(mind=ANN, at=LATER, revisions=(first,))
+        await expect_error(Conflict, store.commit(again), "a level that is another by now is a conflict")
+        end = Commit(mind=ANN, at=NOW, revisions=(Revision(id=record.id, valid_until=NOW, holds=True),))
+        await store.commit(end)
+        await expect_error(Conflict, store.commit(end), "what does not hold any longer is a conflict")
+
+
+async def what_had_ended_can_hold_again(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+        one, two = build_record("tea"), build_record("coffee")
+        await store.commit(build_writing(one, two))
+        ended = Revision(id=one.id, valid_until=LATER, superseded_by=two.id)
+        forgotten = Revision(id=two.id, level=-1, forgotten=LATER)
+        await store.commit(Commit(mind=ANN, at=LATER, revisions=(ended, forgotten)))
+        expect(await store.latest(ANN, ["note"], n=9, now=NOW) == [], "nothing that holds")
+        again = (
+            Revision(id=one.id, emptied=("valid_until", "superseded_by")),
+            Revision(id=two.id, level=0, emptied=("forgotten",), was=StrengthState(-1, False, THEN)),
+        )
+        await store.commit(Commit(mind=ANN, at=NOW, revisions=again))
+        found = await store.latest(ANN, ["note"], n=9, now=NOW)
+        expect([replace(each, seq=0) for each in found] == [one, two], f"both as they were, not {found}")
+
+
+async def latest_leaves_out_what_does_not_hold(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+        records = [build_record(f"note {n}") for n in range(4)]
+        await store.commit(build_writing(*records))
+        ended = Revision(id=records[3].id, valid_until=LATER, superseded_by=records[2].id)
+        forgotten = Revision(id=records[1].id, forgotten=LATER)
+        await store.commit(Commit(mind=ANN, at=LATER, revisions=(ended, forgotten)))
+        found = [record.text for record in await store.latest(ANN, ["note"], n=9, now=NOW)]
+        expect(found == ["note 0", "note 2"], f"what holds, oldest first, not {found}")
+
+
+async def candidates_are_the_newest_and_the_best_held_at_least(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+        records = [build_record(f"{kind} {n}", kind) for n in range(4) for kind in KINDS[:2]]
+        await store.commit(build_writing(*records))
+        held = Revision(id=records[1].id, level=3)
+        await store.commit(Commit(mind=ANN, at=LATER, revisions=(held,)))
+        vector = np.array([0, 0, 0.6, 0.8], np.float16)
+        found = [record.id for record in await store.candidates(ANN, vector, ["none", "such"], 2)]
+        expect([id_ for id_ in [each.id for each in records] if id_ in found] == found, "each once, in order")
+        expect(
+            {records[1].id, records[6].id, records[7].id} <= set(found), f"the best held and the newest, not {found}"
+        )
+        of_kind = await store.candidates(ANN, None, [], 2, kinds=KINDS[:1])
+        expect({each.kind for each in of_kind} == set(KINDS[:1]), f"of the kind alone, not {of_kind}")
+        expect({records[4].id, records[6].id} <= {each.id for each in of_kind}, f"the newest at least, not {of_kind}")
+        expect(not await store.candidates(BOB, vector, ["chat"], 2), "nothing of another stream")
+
+
+async def changes_tell_what_is_new_revised_and_gone(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+        one, two = build_record("one"), build_record("two")
+        await store.commit(build_writing(one, two))
+        first = await store.changes(ANN, 0)
+        expect([record.text for record in first.records] == ["one", "two"], "new records in the order of writing")
+        before = await store.version()
+        await store.commit(Commit(mind=ANN, at=LATER, revisions=(Revision(id=one.id, level=3, accessed=LATER),)))
+        expect(await store.version() != before, "another number after a commit")
+        second = await store.changes(ANN, first.upto)
+        told = [(record.text, record.level) for record in second.records]
+        expect(told == [("one", 3)], f"what was revised, as it is now, not {told}")
+        await store.erase(ANN, [two.id])
+        expect((await store.changes(ANN, second.upto)).gone == [two.id], "the id of what was erased")
+
+
+async def portions_miss_nothing_that_is_written_between_them(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+        records = [build_record(f"note {n}") for n in range(7)]
+        await store.commit(build_writing(*records))
+        texts: dict[str, str] = {}
+        first = portion = await store.changes(ANN, 0, most=2)
+        while portion.records:
+            texts |= {record.id: record.text for record in portion.records}
+            expect(len(portion.records) <= 2, "portions of two")
+            await store.commit(build_writing(build_record(f"meanwhile {len(texts)}")))
+            if not portion.left:
+                break
+            portion = await store.changes(ANN, 0, portion.left, 2)
+        texts |= {record.id: record.text for record in (await store.changes(ANN, first.upto)).records}
+        expect(
+            set(texts) == {record.id for record in await store.latest(ANN, n=99, now=NOW)},
+            "all records, at one go or two",
+        )
+
+
+async def a_walk_is_of_one_moment(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+        await store.commit(build_writing(*(build_record(f"note {n}") for n in range(5))))
+        async with store.walk(ANN) as (count, records):
+            first = await anext(records)
+            await store.commit(build_writing(build_record("meanwhile")))
+            rest = [record.text async for record in records]
+        expect(count == 5 and [first.text, *rest] == [f"note {n}" for n in range(5)], "what stood when it began")
+
+
+async def rows_of_the_log_grow_and_can_be_read_from_any_point(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+        expect(await store.last(ANN, "remembered") is None, "no last row of an empty log")
+        for n in range(5):
+            await store.commit(build_writing(build_record(str(n))))
+        seqs = [row.seq for row in await store.events()]
+        expect(len(seqs) == 5 and seqs == sorted(set(seqs)), f"numbers that grow, not {seqs}")
+        expect([row.seq for row in await store.events(ANN, after=seqs[2])] == seqs[3:], "rows after a number")
+        last = await store.last(ANN, "remembered")
+        expect(
+            last is not None and last.seq == seqs[-1] and await store.count(ANN, "remembered") == 5, "the last of five"
+        )
+        expect(
+            not await store.events(kinds=["said"]) and await store.last(BOB, "remembered") is None,
+            "no row of another kind",
+        )
+
+
+async def erasing_a_stream_leaves_nothing_of_it(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+        record, other = build_record("secret"), replace(build_record("other"), stream=BOB)
+        await store.commit(build_writing(record))
+        await store.commit(build_writing(other))
+        expect(await store.erase(ANN) == 1, "the number of erased records")
+        await store.compact()
+        expect(await store.events(ANN) == [] and await store.streams() == [BOB], "no row and no record of it")
+        expect((await store.changes(ANN, 0)).gone == [record.id], "the id of what was erased")
+        expect(await store.owners([record.id, other.id]) == {other.id: BOB}, "an owner of what is there alone")
+
+
+async def an_erasure_takes_rows_and_rewrites_versions(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+        kept = build_version(1)
+        await store.commit(build_writing(kept))
+        rows = frozenset({await hear(store, "me", 100.0)})
+        await store.erase(ANN, Erasure(ids=(), rows=rows, rewritten=(replace(kept, text="without"),)))
+        (found,) = await store.records(ANN, [kept.id])
+        expect(found.text == "without", f"the version as it is to be, not {found}")
+        expect("hello" not in str(await store.events(ANN)), "a row without its words")
+
+
+async def what_was_erased_is_told_and_not_written_back(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+        before = await store.last_erasure()
+        record = build_record("mine")
+        await store.commit(build_writing(record))
+        await store.erase(ANN, [record.id])
+        salt, (some,) = await store.erased_since(before)
+        expect(some.digest == digest_of(salt, ANN) and not some.whole, f"a part of ann's stream, not {some}")
+        anew = build_writing(build_record("of before"))
+        await store.commit(replace(anew, since=before))
+        await store.erase(ANN)
+        _, (all_,) = await store.erased_since(some.number)
+        expect(all_.digest == some.digest and all_.whole, f"all of ann's stream, not {all_}")
+        late = replace(build_writing(build_record("of before, again")), since=some.number)
+        await expect_error(ErasedMeanwhile, store.commit(late), "what is held of an erased stream")
+        expect(not await store.events(ANN), "nothing of what was refused")
+        await store.commit(replace(late, since=all_.number))
+        expect(await store.last_erasure() == all_.number, "the number of the last erasure")
+
+
+async def words_that_were_forgotten_are_not_written_back(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+        read = await store.last_erasure()
+        record, other = build_record("mine"), replace(build_record("his"), stream=BOB)
+        await store.commit(build_writing(record))
+        await store.commit(build_writing(other))
+        late = replace(build_writing(build_record("drawn from it")), words_read=read)
+        await store.erase(BOB, [other.id])
+        expect(await store.lost_since(ANN, read) is None, "that nothing of hers was erased")
+        await store.keep(ANN, "result:1", NOW, lambda _: "mine", read)
+        await store.erase(ANN, [record.id])
+        expect(not await store.kept(ANN, "result:"), "that results went with the words")
+        expect(await store.lost_since(ANN, read) is False, "that a part of hers was erased")
+        await expect_error(ErasedMeanwhile, store.commit(late), "what was drawn from what is forgotten")
+        again = store.keep(ANN, "result:1", NOW, lambda _: "mine", read)
+        await expect_error(ErasedMeanwhile, again, "a result in which it stands")
+        expect(not await store.kept(ANN, "result:"), "nothing of what was refused")
+        async with reading(store) as own:
+            again_said = build_record("said again")
+            await store.commit(build_writing(again_said))
+            await store.erase(ANN, [again_said.id])
+            expect(own.upto == await store.last_erasure(), "that a task knows what it erases itself")
+        await store.commit(replace(late, words_read=own.upto))
+        await store.erase(ANN)
+        expect(await store.lost_since(ANN, own.upto) is True, "that all of hers was erased")
+        again = store.keep(ANN, "result:1", NOW, lambda _: "mine", own.upto)
+        await expect_error(ErasedMeanwhile, again, "anything of somebody who was erased")
+
+
+async def the_audit_outlives_an_erasure_and_names_nobody(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+        await store.commit(build_writing(build_record("mine")))
+        await store.erase(ANN)
+        await store.note(NOW, Deed("erased", "command", "olga", about=ANN, counts={"records": 1}))
+        await store.note(NOW, Deed("exported", "rest", "8r1c", about=BOB, tenant="acme"))
+        rows = await store.audit()
+        told = [(each.did, each.door, each.who, each.counts) for each in rows]
+        wanted: list[object] = [("erased", "command", "olga", {"records": 1}), ("exported", "rest", "8r1c", {})]
+        expect(told == wanted, f"both deeds, oldest first, not {told}")
+        expect(await store.audit(about=ANN) == rows[:1], "what was done to a person, by the name")
+        expect(await store.audit(tenant="acme") == rows[1:], "what was done behind a tenant's wall")
+        names = {ANN, BOB, "acme"} & {each for row in rows for each in (row.about, row.tenant)}
+        expect(not names, f"no name, and not {names}")
+
+
+PROMISES: tuple[Promise[Store], ...] = (
+    a_record_comes_back_as_it_was,
+    another_stream_never_sees_it,
+    a_commit_is_all_or_nothing,
+    one_bad_commit_does_not_spoil_its_neighbours,
+    what_could_not_be_read_again_is_refused,
+    a_new_version_supersedes_the_one_before,
+    two_writers_of_one_version_conflict,
+    a_checkpoint_follows_the_one_before,
+    what_there_is_one_of_is_taken_once,
+    distinct_holds_against_a_writer_at_the_same_moment,
+    a_guarded_revision_is_refused_where_somebody_was_first,
+    what_had_ended_can_hold_again,
+    latest_leaves_out_what_does_not_hold,
+    candidates_are_the_newest_and_the_best_held_at_least,
+    changes_tell_what_is_new_revised_and_gone,
+    portions_miss_nothing_that_is_written_between_them,
+    a_walk_is_of_one_moment,
+    rows_of_the_log_grow_and_can_be_read_from_any_point,
+    *LEASE_PROMISES,
+    erasing_a_stream_leaves_nothing_of_it,
+    an_erasure_takes_rows_and_rewrites_versions,
+    what_was_erased_is_told_and_not_written_back,
+    words_that_were_forgotten_are_not_written_back,
+    the_audit_outlives_an_erasure_and_names_nobody,
+)

@@ -1,0 +1,101 @@
+"""What every tool promises (tools/tool): a schema that can be sent, text as its result, errors for whoever called.
+
+A factory opens a `Trial`: the tool, arguments that fit it, and arguments that do not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from dataclasses import dataclass
+
+from mindstream.errors import ToolError
+from mindstream.models.model import Call
+from mindstream.models.schema import find_faults
+from mindstream.tools.call import call_tool
+from mindstream.tools.tool import Tool
+from mindstream_evals.conformance.samples import Factory, Promise, expect, expect_error
+
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""What endpoints take as a name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A tool, and arguments to try it with, as JSON; `misfit` "": there are none that do not fit."""
+
+    tool: Tool
+    fit: str
+    misfit: str = ""
+
+
+async def its_spec_can_be_sent(open_trial: Factory[Trial]) -> None:
+    async with open_trial() as trial:
+        spec = trial.tool.spec
+        expect(bool(NAME.fullmatch(spec.name)), f"a name that endpoints take, not {spec.name!r}")
+        expect(bool(spec.description.strip()), "a description: it tells the model what the tool does")
+        expect(json.loads(json.dumps(spec.parameters)) == spec.parameters, "a schema that is JSON")
+        expect(spec.parameters.get("type") == "object", "a schema of an object: arguments have names")
+        expect(trial.tool.spec == spec, "the same spec each time")
+
+
+async def its_schema_is_a_json_schema(open_trial: Factory[Trial]) -> None:
+    import jsonschema_rs
+
+    async with open_trial() as trial:
+        try:
+            jsonschema_rs.validator_for(trial.tool.spec.parameters, offline=True)
+        except ValueError as error:
+            raise AssertionError(f"a JSON Schema that needs nothing from elsewhere: {error}") from error
+
+
+async def it_takes_what_fits_and_gives_text(open_trial: Factory[Trial]) -> None:
+    async with open_trial() as trial:
+        spec = trial.tool.spec
+        faults = find_faults(json.loads(trial.fit), spec.parameters)
+        expect(not faults, f"a schema that takes what the tool takes, not {faults}")
+        result = await trial.tool(Call(spec.name, trial.fit))
+        expect(isinstance(result, str), f"text, not {type(result).__name__}")
+
+
+async def what_does_not_fit_is_a_tool_error(open_trial: Factory[Trial]) -> None:
+    async with open_trial() as trial:
+        for arguments in filter(None, ('{"a', "[1, 2]", trial.misfit)):
+            calling = trial.tool(Call(trial.tool.spec.name, arguments))
+            error = await expect_error(ToolError, calling, f"{arguments} is told to the caller")
+            expect(0 < len(str(error)) < 4_000, "an error in words for a model")
+        if trial.misfit:
+            expect(bool(find_faults(json.loads(trial.misfit), trial.tool.spec.parameters)), "a schema that refuses it")
+
+
+async def it_can_be_called_by_several_at_once(open_trial: Factory[Trial]) -> None:
+    async with open_trial() as trial:
+        call = Call(trial.tool.spec.name, trial.fit)
+        results = await asyncio.gather(*(call_tool(call, [trial.tool]) for _ in range(3)))
+        expect(not any(result.failed for result in results), f"three results, not {results}")
+
+
+async def it_lets_itself_be_cancelled(open_trial: Factory[Trial]) -> None:
+    async with open_trial() as trial:
+
+        async def calling() -> str:
+            return await trial.tool(Call(trial.tool.spec.name, trial.fit))
+
+        task = asyncio.ensure_future(calling())
+        await asyncio.sleep(0)
+        task.cancel()
+        async with asyncio.timeout(10):
+            (came,) = await asyncio.gather(task, return_exceptions=True)
+        kind = type(came).__name__
+        expect(isinstance(came, asyncio.CancelledError | str), f"a cancellation that is passed on, not {kind}")
+
+
+PROMISES: tuple[Promise[Trial], ...] = (
+    its_spec_can_be_sent,
+    its_schema_is_a_json_schema,
+    it_takes_what_fits_and_gives_text,
+    what_does_not_fit_is_a_tool_error,
+    it_can_be_called_by_several_at_once,
+    it_lets_itself_be_cancelled,
+)

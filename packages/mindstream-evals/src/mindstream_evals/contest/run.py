@@ -1,0 +1,188 @@
+"""A contest: talks played by coach and plain agent, judged blind, each step kept, so that the same call goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mindstream.coach.packs.load import SHIPPED
+from mindstream.coach.packs.pack import Pack
+from mindstream.errors import InputError, SettingsError
+from mindstream.models.ask import ask
+from mindstream.models.model import Model
+from mindstream.models.roles import Models
+from mindstream.models.rules import Rules
+from mindstream.models.shorten import estimate_tokens
+from mindstream.models.wrappers.override import LARGEST
+from mindstream.paths import read_text
+from mindstream_evals.contest.judge import POINTS, Grade, GradeAnswer, Vote, vote
+from mindstream_evals.contest.play import COACH, PLAIN, Contest, Played, Script, Turn, by_people, read_talks, write_page
+
+DRAWS = 2_000
+
+
+def score(votes: Sequence[str]) -> float:
+    """Return how far the coach is preferred in a talk, by its votes: from -1 to 1."""
+    values = [0.0 if vote == "same" else 1.0 if vote == COACH else -1.0 for vote in votes]
+    return sum(values) / max(1, len(values))
+
+
+def interval(values: Sequence[float], seed: int = 0) -> tuple[float, float]:
+    """Return where the mean lies in 95 of 100 draws of as many talks."""
+    draw = random.Random(seed)
+    means = sorted(sum(draw.choices(values, k=len(values))) / len(values) for _ in range(DRAWS))
+    return means[int(0.025 * DRAWS)], means[int(0.975 * DRAWS) - 1]
+
+
+def summarise(
+    played: Sequence[Played], votes: Mapping[str, Mapping[str, Sequence[str]]], points: Mapping[str, Sequence[float]]
+) -> dict[str, Any]:
+    """Return the figures by side: what a turn took, how far the coach is preferred to it, what it answered rightly.
+
+    Args:
+        votes: by opponent and talk. points: of answers to questions with a key, by side.
+    """
+    found: dict[str, Any] = {}
+    for side in dict.fromkeys(each.side for each in played):
+        turns = [turn for each in played if each.side == side for turn in each.turns]
+        scores = {id_: score(cast) for id_, cast in votes.get(side, {}).items() if cast}
+        found[side] = _cost(turns) | (_preference(scores) if scores else {})
+        if graded := points.get(side):
+            found[side] |= {"questions": len(graded), "right": round(sum(graded) / len(graded), 3)}
+    return found
+
+
+def _preference(scores: Mapping[str, float]) -> dict[str, Any]:
+    low, high = interval(list(scores.values()))
+    return {
+        "talks": len(scores),
+        "coach_preferred": sum(each > 0 for each in scores.values()),
+        "coach_worse": sum(each < 0 for each in scores.values()),
+        "preference": round(sum(scores.values()) / len(scores), 3),
+        "interval": [round(low, 3), round(high, 3)],
+        "by_talk": dict(scores),
+    }
+
+
+def _cost(turns: Sequence[Turn]) -> dict[str, float]:
+    def mean(of: Callable[[Turn], float]) -> float:
+        return sum(map(of, turns)) / max(1, len(turns))
+
+    seconds = sorted(turn.first_s for turn in turns)
+    return {
+        "turns": len(turns),
+        "tokens_a_turn": round(mean(lambda turn: turn.tokens)),
+        "cached_at_a_tenth": round(mean(lambda turn: turn.tokens - 0.9 * turn.cached)),
+        "usd_a_turn": round(mean(lambda turn: turn.cost_usd), 6),
+        "first_s": seconds[len(seconds) // 2] if seconds else 0.0,
+    }
+
+
+COACH_TURN, PLAIN_TURN = 2_600, 500
+"""What a turn takes beside the talk so far, in tokens, as a first estimate."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What is played, and who judges.
+
+    Attributes:
+        talks: the file of talks. out: where all is kept; the same command goes on from there.
+        judge: the model that judges; "": people do, on a page.
+        against: the opponents, by name (plain_agent.OPPONENTS).
+        constitution: a file with theirs; None: the pack's `plain_agent.md`, else the pack's own.
+    """
+
+    talks: Path
+    out: Path
+    judge: str = ""
+    against: Sequence[str] = (PLAIN,)
+    constitution: Path | None = None
+
+
+def opponent(pack: Pack, terms: Terms) -> str:
+    """Return the plain agent's constitution."""
+    beside = SHIPPED / pack.name / "plain_agent.md"
+    path = terms.constitution or (beside if beside.is_file() else None)
+    try:
+        return read_text(path, LARGEST) if path else pack.constitution
+    except InputError as error:
+        raise InputError(f"{path} {error}") from None
+
+
+def estimate(scripts: Sequence[Script]) -> dict[str, int]:
+    """Estimate the tokens of both sides, the coach and an agent that is shown all: the talk grows from turn to turn."""
+    lengths = [(len(each.lines), sum(estimate_tokens(line.text) + 90 for line in each.lines)) for each in scripts]
+    talk = sum(length * turns // 2 for turns, length in lengths)
+    turns = sum(turns for turns, _ in lengths)
+    return {"turns": turns, COACH: turns * COACH_TURN + 2 * talk, PLAIN: turns * PLAIN_TURN + talk}
+
+
+async def run_contest(
+    models: Models, pack: Pack, terms: Terms, told: Callable[[str], None], gate: str = ""
+) -> dict[str, Any]:
+    """Play what is not played yet, judge what is not judged, and return the figures.
+
+    Raises:
+        InputError: the talks, or the folder, cannot be used.
+        SettingsError: no model is named.
+        ModelError: a model cannot be had; what was done is kept.
+    """
+    scripts = read_talks(terms.talks)
+    if models.of("talker").name == Rules.name:
+        raise SettingsError("a contest needs a model that answers on both sides: name one with --model")
+
+    def say(played: Played) -> None:
+        told(f"played {played.id} by {played.side}: {len(played.turns)} turns")
+
+    played = await Contest(models, pack, opponent(pack, terms), terms.out, gate, terms.against, say).play(scripts)
+    if not terms.judge:
+        write_page(terms.out, scripts, played)
+        return summarise(played, by_people(terms.out), {})
+    judge = models.of("judge")
+    votes = {
+        side: dict(await asyncio.gather(*(_judged(judge, terms.out, each, side, played, told) for each in scripts)))
+        for side in terms.against
+    }
+    return summarise(played, votes, await _graded(judge, terms.out, scripts, played))
+
+
+async def _judged(
+    model: Model, folder: Path, script: Script, side: str, played: Sequence[Played], told: Callable[[str], None]
+) -> tuple[str, list[str]]:
+    """Return whom the judge prefers in a talk, in both orders; what was judged once stands."""
+    path = folder / f"{script.id}.{side}.votes.json"
+    if not path.is_file():
+        texts = {each.side: each.written() for each in played if each.id == script.id}
+        orders = ((COACH, side), (side, COACH))
+        votes = [await vote(model, (a, texts[a]), (b, texts[b]), script.who) for a, b in orders]
+        path.write_text(json.dumps([each.model_dump() for each in votes], ensure_ascii=False, indent=1), "utf-8")
+        told(f"judged {script.id} against {side}")
+    found = [Vote.model_validate(each) for each in json.loads(path.read_text("utf-8"))]
+    return script.id, [each.preferred for each in found]
+
+
+async def _graded(
+    model: Model, folder: Path, scripts: Sequence[Script], played: Sequence[Played]
+) -> dict[str, list[float]]:
+    """Return what the answers to questions with a key are worth, by side; what was graded once stands."""
+    keys = {(each.id, line.text): line.key for each in scripts for line in each.lines if line.key}
+    path = folder / "grades.json"
+    kept: dict[str, str] = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    points: dict[str, list[float]] = {}
+    for each in played:
+        for turn in each.turns:
+            if not (key := keys.get((each.id, turn.heard))):
+                continue
+            name = f"{each.id}.{each.side}: {turn.heard}"
+            if name not in kept:
+                found: Grade = await ask(model, GradeAnswer(question=turn.heard, key=key, answer=turn.said))
+                kept[name] = found.grade
+                path.write_text(json.dumps(kept, ensure_ascii=False, indent=1), "utf-8")
+            points.setdefault(each.side, []).append(POINTS[kept[name]])
+    return points

@@ -1,0 +1,208 @@
+"""What other gates would have cost, off policy: from the log of talks, how stale against how long the wait.
+
+Of each utterance that was thought about the log knows whether its thought was needed, and how long it took, whoever
+waited. So any rule can be scored on the same talks: the share of answers that it would have given without a thought
+that they needed, and the seconds that it would have waited. Beyond the paper (Christakopoulou 2024, future work).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict
+
+from mindstream.clock import Moment
+from mindstream.coach.events import Decided, Judged
+from mindstream.log.events import Heard, Logged, ModelCalled, Said, Thought, Waiting
+from mindstream.log.names import StreamKey
+from mindstream.memory.store.store import LogStore, read_log
+
+DEADLINES_S = (1.0, 2.0, 5.0, 10.0, 20.0)
+KINDS = [each.kind for each in (Heard, Said, Waiting, Thought, Decided, Judged, ModelCalled)]
+
+
+class Point(BaseModel):
+    """A rule, scored.
+
+    Attributes:
+        deadline_s: it gives up waiting after so long; None: never.
+        stale: the share of answers that needed the thought and would not have had it.
+        for_nothing: the share that would have waited for a thought that changed nothing of the answer.
+        seconds: waited per turn, on average.
+        tokens: per turn, of Talker and Reasoner, on average.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    rule: str
+    deadline_s: float | None = None
+    wait_rate: float
+    stale: float
+    for_nothing: float
+    seconds: float
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class ThoughtTurn:
+    """An utterance that was thought about: whether that was needed, how long it took, and who waited.
+
+    Attributes:
+        asked_twice: the Talker was asked whether to wait, and again.
+    """
+
+    phase: str
+    waited: bool
+    asked_twice: bool
+    needed: bool
+    thought_s: float
+
+
+@dataclass(frozen=True)
+class Turns:
+    """What a log holds for scoring: turns, and what a Talker's call and a thought took, in tokens on average."""
+
+    turns: Sequence[ThoughtTurn]
+    talk_tokens: float
+    thought_tokens: float
+
+
+async def thought_turns(store: LogStore, mind: StreamKey | None = None) -> Turns:
+    """Read the turns that were thought about and judged; `mind` None: of all minds of the data folder."""
+    begun: dict[int, Moment] = {}
+    thought_s: dict[int, float] = {}
+    decided: dict[int, Decided] = {}
+    found, calls = list[ThoughtTurn](), list[ModelCalled]()
+    async for row in read_log(store, mind, kinds=KINDS):
+        event = row.event
+        if isinstance(event, Heard):
+            begun[row.seq] = row.at
+        elif isinstance(event, Said | Waiting) and event.answers in begun:
+            begun[event.answers] = row.at
+        elif isinstance(event, Thought):
+            thought_s |= {seq: max(0.0, row.at - begun.pop(seq)) for seq in event.about if seq in begun}
+        elif isinstance(event, Decided):
+            decided[event.answers] = event
+        elif isinstance(event, ModelCalled):
+            calls.append(event)
+        elif isinstance(event, Judged) and (one := decided.pop(event.about, None)) and event.about in thought_s:
+            twice = one.gate == "talker" and one.waits
+            found.append(ThoughtTurn(one.phase, one.waits, twice, event.needed, thought_s.pop(event.about)))
+    talks = [call for call in calls if call.role == "talker"]
+    thoughts = [call for call in calls if call.role == "reasoner"]
+    return Turns(found, _tokens(talks) / max(1, len(talks)), _tokens(thoughts) / max(1, len(found)))
+
+
+def _tokens(calls: Sequence[ModelCalled]) -> int:
+    return sum(call.input_tokens + call.output_tokens for call in calls)
+
+
+def gate_curve(found: Turns, waiting_phases: Collection[str]) -> list[Point]:
+    """Score the rules that there are: never, as it was decided, the paper's (by the phase), always, and for so long."""
+    rules: list[tuple[str, Callable[[ThoughtTurn], bool], float | None]] = [
+        ("never", lambda _: False, None),
+        ("as decided", lambda turn: turn.waited, None),
+        ("belief (its phase waits)", lambda turn: turn.phase in waiting_phases, None),
+        *((f"always, at most {deadline_s:g} s", lambda _: True, deadline_s) for deadline_s in DEADLINES_S),
+        ("always", lambda _: True, None),
+    ]
+    return [_score(found, *rule) for rule in rules] if found.turns else []
+
+
+def _score(found: Turns, rule: str, waits: Callable[[ThoughtTurn], bool], deadline_s: float | None) -> Point:
+    turns, most_s = found.turns, float("inf") if deadline_s is None else deadline_s
+
+    def share(of: Callable[[ThoughtTurn], float]) -> float:
+        return round(sum(map(of, turns)) / len(turns), 4)
+
+    twice = share(lambda turn: turn.asked_twice) if rule == "as decided" else 0.0
+    return Point(
+        rule=rule,
+        deadline_s=deadline_s,
+        wait_rate=share(waits),
+        stale=share(lambda turn: turn.needed and not (waits(turn) and turn.thought_s <= most_s)),
+        for_nothing=share(lambda turn: waits(turn) and not turn.needed),
+        seconds=share(lambda turn: min(turn.thought_s, most_s) if waits(turn) else 0.0),
+        tokens=round((1 + twice) * found.talk_tokens + found.thought_tokens),
+    )
+
+
+class GateReport(BaseModel):
+    """How one gate has done.
+
+    Attributes:
+        judged: decisions whose outcome is known: the Reasoner has thought about the utterance.
+        regret: the share of judged turns that waited for nothing or spoke too soon.
+        avoided: the share of turns for which the belief reasoner was not woken.
+        useless_calls: the share of judged turns in which the Reasoner came to nothing at all.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    gate: str
+    turns: int
+    judged: int
+    wait_rate: float
+    waited_for_nothing: float
+    spoke_too_soon: float
+    regret: float
+    avoided: float
+    useless_calls: float
+
+
+@dataclass
+class _Counts:
+    turns: int = 0
+    waits: int = 0
+    judged: int = 0
+    nothing: int = 0
+    soon: int = 0
+    avoided: int = 0
+    useless: int = 0
+
+
+async def gate_report(store: LogStore, mind: StreamKey | None = None) -> list[GateReport]:
+    """Return a report per gate, in the order of first use; `mind` None: all minds of the data folder."""
+    counts: dict[str, _Counts] = {}
+    undecided: dict[int, Decided] = {}
+    async for logged in _rows(store, mind):
+        event = logged.event
+        if isinstance(event, Decided):
+            count = counts.setdefault(event.gate, _Counts())
+            count.turns += 1
+            count.waits += event.waits
+            count.avoided += not event.thinks
+            undecided[event.answers] = event
+        elif isinstance(event, Judged) and (decision := undecided.pop(event.about, None)):
+            count = counts[decision.gate]
+            count.judged += 1
+            count.nothing += decision.waits and not event.needed
+            count.soon += event.needed and not decision.waits
+            count.useless += not (event.needed or event.changed)
+    return [_report(gate, count) for gate, count in counts.items()]
+
+
+async def _rows(store: LogStore, mind: StreamKey | None) -> AsyncIterator[Logged]:
+    after = 0
+    while found := await store.events(mind, after, [Decided.kind, Judged.kind]):
+        for row in found:
+            yield row
+        after = found[-1].seq
+
+
+def _report(gate: str, count: _Counts) -> GateReport:
+    def share(part: int, of: int) -> float:
+        return round(part / of, 4) if of else 0.0
+
+    return GateReport(
+        gate=gate,
+        turns=count.turns,
+        judged=count.judged,
+        wait_rate=share(count.waits, count.turns),
+        waited_for_nothing=share(count.nothing, count.judged),
+        spoke_too_soon=share(count.soon, count.judged),
+        regret=share(count.nothing + count.soon, count.judged),
+        avoided=share(count.avoided, count.turns),
+        useless_calls=share(count.useless, count.judged),
+    )

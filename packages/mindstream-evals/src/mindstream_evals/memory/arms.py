@@ -1,0 +1,134 @@
+"""What a reader is shown: what memory recalls, what BM25 alone finds, the whole talk; within so many tokens."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from mindstream.clock import ManualClock
+from mindstream.memory.memory import Memory
+from mindstream.memory.recall.rerank import SecondStage
+from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.validation import fitted_text
+from mindstream.models.embedders.embedder import Embedder
+from mindstream.models.shorten import estimate_tokens
+from mindstream.text.lexical import Lexical
+from mindstream.text.words import terms
+from mindstream_evals.memory.forms import AskedTalk, TalkMessage, TalkQuestion
+
+Arm = Literal["memory", "bm25", "whole"]
+ARMS: tuple[Arm, ...] = ("memory", "bm25", "whole")
+BEST = 100
+"""So many messages are ranked; what of them fits is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownLines:
+    """What a reader is shown, in the order of the talk; how many tokens that is, and how many messages are left out."""
+
+    messages: tuple[TalkMessage, ...]
+    tokens: int
+    left: int
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The messages as they are read."""
+        return tuple(map(line_of, self.messages))
+
+    def share_of(self, evidence: frozenset[str]) -> float | None:
+        """Return which share of the evidence is among them; None: there is none."""
+        there = {each.id for each in self.messages} | {each.session for each in self.messages}
+        return len(evidence & there) / len(evidence) if evidence else None
+
+
+@dataclass
+class TalkArms:
+    """The arms over one talk."""
+
+    talk: AskedTalk
+    memory: Memory
+    tokens: int
+    whole_tokens: int
+
+    def __post_init__(self) -> None:
+        self._index = Lexical()
+        for each in self.talk.messages:
+            self._index.add(terms(f"{each.by}: {each.text}"))
+        self._by_id = {each.id: each for each in self.talk.messages}
+
+    async def show(self, question: TalkQuestion, arm: Arm) -> ShownLines:
+        """Return what an arm shows for a question."""
+        if arm == "whole":
+            return self._fit(self._newest(), self.whole_tokens)
+        ranked = await self._recalled(question) if arm == "memory" else self._by_words(question)
+        return self._fit(ranked, self.tokens)
+
+    def _newest(self) -> list[TalkMessage]:
+        """Return the newest messages, as many as fit without a gap."""
+        kept, tokens = list[TalkMessage](), 0
+        for each in reversed(self.talk.messages):
+            tokens += estimate_tokens(line_of(each))
+            if tokens > self.whole_tokens:
+                break
+            kept.append(each)
+        return kept
+
+    async def _recalled(self, question: TalkQuestion) -> list[TalkMessage]:
+        found = await self.memory.recall(question.text, BEST, kinds=["chat"], touch=False)
+        return [self._by_id[str(each.record.data["message"])] for each in found]
+
+    def _by_words(self, question: TalkQuestion) -> list[TalkMessage]:
+        scores = self._index.scores(terms(question.text))
+        best = np.argsort(-scores, kind="stable")[:BEST]
+        return [self.talk.messages[at] for at in best if scores[at] > 0]
+
+    def _fit(self, ranked: Sequence[TalkMessage], most: int) -> ShownLines:
+        """Take as many as fit, the best first, and put them into the order of the talk."""
+        kept, tokens = list[TalkMessage](), 0
+        for each in ranked:
+            size = estimate_tokens(line_of(each))
+            if tokens + size <= most:
+                kept.append(each)
+                tokens += size
+        place = {each.id: at for at, each in enumerate(self.talk.messages)}
+        ordered = tuple(sorted(kept, key=lambda each: place[each.id]))
+        return ShownLines(ordered, tokens, len(self.talk.messages) - len(ordered))
+
+
+@asynccontextmanager
+async def open_arms(
+    talk: AskedTalk, embedder: Embedder, tokens: int, whole_tokens: int, second: SecondStage | None = None
+) -> AsyncIterator[TalkArms]:
+    """Write a talk into a memory of its own, which goes with the block; no model is asked for that."""
+    asked = [question.at for question in talk.questions if question.at is not None]
+    clock = ManualClock(max([talk.ends, *asked]) + 60)
+    with tempfile.TemporaryDirectory() as folder:
+        async with Memory.open(Path(folder), "talk", embed=embedder, clock=clock, seed=1) as memory:
+            memory.second = second
+            await memory.retain_all([_draft(each) for each in talk.messages if each.text.strip()])
+            yield TalkArms(talk, memory, tokens, whole_tokens)
+
+
+def _draft(said: TalkMessage) -> RecordDraft:
+    by_user = {} if said.by_user is None else {"by_user": said.by_user}
+    return RecordDraft(
+        text=fitted_text(said.text),
+        kind="chat",
+        by=said.by,
+        episode=said.session,
+        created=said.at,
+        data={"message": said.id, **by_user},
+    )
+
+
+def line_of(said: TalkMessage) -> str:
+    """Write a message as it is read."""
+    day = datetime.fromtimestamp(said.at, UTC).strftime("%Y-%m-%d (%a)")
+    return f"{day} {said.by}: {' '.join(said.text.split())}"

@@ -1,0 +1,259 @@
+"""Have questions answered from memory alone, and from what controls show; each answer is kept, and asked for once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, ClassVar, TypeVar
+
+from mindstream import chance
+from mindstream.clock import SystemClock
+from mindstream.errors import ReplyInvalid
+from mindstream.ledger import Ledger
+from mindstream.models.ask import ask
+from mindstream.models.judge_answer import JudgeAnswer
+from mindstream.models.model import Model, Request
+from mindstream.models.prompt import Prompt, rule
+from mindstream.models.recording import fingerprint
+from mindstream.models.shorten import estimate_tokens
+from mindstream.text.words import terms
+from mindstream_evals.memory.arms import ARMS, Arm, TalkArms
+from mindstream_evals.memory.forms import AskedTalk, TalkQuestion
+
+
+class AnswerFromMemory(Prompt[str]):
+    """What is the answer, by these lines alone?
+
+    Attributes:
+        recalled: lines of the talk, in the order in which they were said.
+        asked: the day on which it is asked.
+    """
+
+    role: ClassVar[str] = "reader"
+    reply_tokens: ClassVar[int] = 300
+
+    recalled: tuple[str, ...]
+    question: str
+    asked: str = ""
+
+
+@rule(AnswerFromMemory)
+def answer_nothing(ask: AnswerFromMemory) -> str:
+    """Say that nobody can: to read wants a model."""
+    return f"No model reads here; {len(ask.recalled)} lines were recalled."
+
+
+AT_ONCE = 8
+R = TypeVar("R")
+STATIC, REPLY = 170, 40
+"""About so many tokens of words stand around what is shown, and so many are replied."""
+
+
+@dataclass(frozen=True)
+class GivenAnswer:
+    """A question as one arm had it answered.
+
+    Attributes:
+        tokens: of what was shown; left: messages of the talk that were not.
+        evidence: which share of the evidence was shown; None: the data names none.
+        overlap: how well the words of answer and expectation agree (F1); None: nothing is expected.
+        right: by the judge; None: nobody judged.
+    """
+
+    talk: str
+    question: TalkQuestion
+    arm: Arm
+    answer: str
+    tokens: int
+    left: int
+    seconds: float
+    evidence: float | None
+    overlap: float | None
+    right: bool | None = None
+
+
+@dataclass
+class MemoryEvaluation:
+    """One evaluation.
+
+    Attributes:
+        judge: None: nobody judges; then there is no accuracy, only the words' overlap.
+        open_arms: opens what is shown of a talk.
+        told: takes how many are done, of how many, and what is done now.
+        unreadable: how many replies could not be read, even when they were asked for again.
+    """
+
+    talks: Sequence[AskedTalk]
+    reader: Model
+    judge: Model | None
+    kept: Ledger
+    open_arms: Callable[[AskedTalk], AbstractAsyncContextManager[TalkArms]]
+    arms: Sequence[Arm] = ARMS
+    told: Callable[[int, int, str], None] = lambda *_: None
+    unreadable: int = 0
+    _done: int = 0
+    _asked: dict[str, asyncio.Lock] = field(default_factory=dict)
+
+    async def run(self) -> list[GivenAnswer]:
+        """Answer and judge everything, talk by talk.
+
+        Raises:
+            ModelError: a model cannot be had; what was answered so far is kept.
+        """
+        found: list[GivenAnswer] = []
+        for talk in self.talks:
+            async with self.open_arms(talk) as arms:
+                cells = [(question, arm) for question in talk.questions for arm in self.arms]
+                found += await self._each(cells, arms)
+        return found
+
+    async def _each(self, cells: Sequence[tuple[TalkQuestion, Arm]], arms: TalkArms) -> list[GivenAnswer]:
+        turn, total = asyncio.Semaphore(AT_ONCE), len(self.arms) * sum(len(talk.questions) for talk in self.talks)
+
+        async def one(question: TalkQuestion, arm: Arm) -> GivenAnswer | None:
+            async with turn:
+                answered = await self._answer(arms, question, arm)
+            self._done += 1
+            self.told(self._done, total, "answering")
+            return answered
+
+        tasks = [asyncio.ensure_future(one(*cell)) for cell in cells]
+        try:
+            return [each for each in await asyncio.gather(*tasks) if each is not None]
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _answer(self, arms: TalkArms, question: TalkQuestion, arm: Arm) -> GivenAnswer | None:
+        shown, began = await arms.show(question, arm), SystemClock().elapsed()
+        asked = _day(arms.talk.ends if question.at is None else question.at)
+        prompt = AnswerFromMemory(recalled=shown.lines, question=question.text, asked=asked)
+        where = {"talk": arms.talk.id, "question": question.id, "type": question.type, "arm": arm}
+        evidence = shown.share_of(question.evidence)
+        told = {
+            "asked": question.text,
+            "expected": question.expected,
+            "shown": [each.id for each in shown.messages],
+            "tokens": shown.tokens,
+            "evidence": evidence,
+        }
+
+        async def answer() -> dict[str, Any]:
+            reply = await ask(self.reader, prompt)
+            return {
+                "row": "answer",
+                **where,
+                **told,
+                "seconds": round(SystemClock().elapsed() - began, 3),
+                "reply": reply,
+            }
+
+        row = await self._once(self.reader, prompt, answer)
+        if row is None:
+            return None
+        said = str(row["reply"])
+        return GivenAnswer(
+            arms.talk.id,
+            question,
+            arm,
+            said,
+            shown.tokens,
+            shown.left,
+            float(row["seconds"]),
+            evidence,
+            word_overlap(said, question.expected) if question.expected else None,
+            await self._judge(question, said, where),
+        )
+
+    async def _judge(self, question: TalkQuestion, said: str, where: dict[str, Any]) -> bool | None:
+        judge = self.judge
+        if judge is None:
+            return None
+        prompt = JudgeAnswer(
+            question=question.text,
+            answer=said,
+            expected=(question.expected,) if question.expected else (),
+            points=question.points,
+        )
+
+        async def grade() -> dict[str, Any]:
+            found = await ask(judge, prompt)
+            return {"row": "judgement", **where, **found.model_dump()}
+
+        row = await self._once(judge, prompt, grade)
+        return None if row is None else bool(row["right"])
+
+    async def _once(
+        self, model: Model, prompt: Prompt[Any], do: Callable[[], Awaitable[dict[str, Any]]]
+    ) -> dict[str, Any] | None:
+        key = fingerprint(Request(prompt, prompt.role), model.name)
+        async with self._asked.setdefault(key, asyncio.Lock()):  # two arms may show the very same
+            found = self.kept.find(key)
+            if found is None:
+                try:
+                    found = await do() | {"model": model.name}
+                except ReplyInvalid:
+                    self.unreadable += 1
+                    return None
+                self.kept.keep(key, found)
+        return found
+
+
+def word_overlap(said: str, expected: str) -> float:
+    """Return F1 of the words of an answer and of what is expected, as LoCoMo scores answers."""
+    one, other = terms(said), terms(expected)
+    common = sum(min(one.count(word), other.count(word)) for word in set(one))
+    return 2 * common / (len(one) + len(other)) if common else 0.0
+
+
+def draw_questions(talks: Sequence[AskedTalk], n: int, seed: int, types: Iterable[str] = ()) -> list[tuple[str, str]]:
+    """Return n questions, of all types alike, by keyed chance: talk and id; 0: all of them."""
+    wanted = set(types)
+    by_type: dict[str, list[tuple[str, str]]] = {}
+    for talk in talks:
+        for each in talk.questions:
+            if not wanted or each.type in wanted:
+                by_type.setdefault(each.type, []).append((talk.id, each.id))
+    if not n:
+        return [each for some in by_type.values() for each in some]
+    mixed = [chance.sample(some, len(some), seed, kind) for kind, some in sorted(by_type.items())]
+    return list(_in_turns(mixed))[:n]
+
+
+def _in_turns(rows: Sequence[Sequence[tuple[str, str]]]) -> Iterator[tuple[str, str]]:
+    for place in range(max(map(len, rows), default=0)):
+        yield from (row[place] for row in rows if place < len(row))
+
+
+@dataclass(frozen=True)
+class AtMost:
+    """What would be asked at most, if nothing is kept: of the reader and of the judge, calls and tokens."""
+
+    calls: int
+    tokens_in: int
+    tokens_out: int
+
+
+def count_at_most(
+    talks: Sequence[AskedTalk], arms: Sequence[Arm], tokens: int, whole_tokens: int
+) -> tuple[AtMost, AtMost]:
+    """Return what an evaluation asks of its reader, and what of its judge."""
+    questions = [(talk, question) for talk in talks for question in talk.questions]
+    whole = {
+        talk.id: min(whole_tokens, sum(20 + estimate_tokens(each.text) for each in talk.messages)) for talk in talks
+    }
+    shown = sum(whole[talk.id] if arm == "whole" else tokens for talk, _ in questions for arm in arms)
+    judged = sum(estimate_tokens(" ".join((each.text, each.expected, *each.points))) for _, each in questions)
+    calls = len(arms) * len(questions)
+    return (
+        AtMost(calls, shown + STATIC * calls, REPLY * calls),
+        AtMost(calls, len(arms) * judged + (STATIC + REPLY) * calls, REPLY * calls),
+    )
+
+
+def _day(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d (%a)")

@@ -1,0 +1,383 @@
+"""Solve questions by several ways, and have the answers judged; what was asked is kept, and it can be gone on with."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from mindstream import chance
+from mindstream.clock import SystemClock
+from mindstream.errors import BudgetSpent, ModelDenied, ModelError, ModelRefused, ModelUnavailable, ReplyInvalid
+from mindstream.ledger import Ledger
+from mindstream.models.asked_once import AskedOnce
+from mindstream.models.judge_answer import JudgeAnswer, Judgement
+from mindstream.models.model import Call, Model, Part, Piece, Request, ToolSpec, Usage
+from mindstream.models.recording import fingerprint
+from mindstream.models.shorten import estimate_tokens, request_tokens
+from mindstream.models.wrappers.meter import Metered
+from mindstream.planning.exemplars import SHIPPED_FILE, shipped_exemplars
+from mindstream.planning.planner import Planner
+from mindstream.planning.prompts import ActOnTask, AnswerAlone, AnswerFromEvidence, KnowInstead, MakePlan, MendPlan
+from mindstream.planning.solve import UNPLANNED, WITHOUT_TOOLS, Strategy
+from mindstream.tools.ask_model import model_tool
+from mindstream.tools.documents import open_documents
+from mindstream.tools.tool import Tool
+from mindstream_evals.planning.failing import with_failures
+from mindstream_evals.planning.questions import Question, score
+
+CLOCK = SystemClock()
+HALTING = (BudgetSpent, ModelDenied, ModelUnavailable)
+PARTS = TypeAdapter(list[Part])
+USED = TypeAdapter(list[Usage])
+
+
+@dataclass
+class RunCalls:
+    """What the calls of a run took.
+
+    Attributes:
+        usd: None once a price is not known.
+        before_s: seconds that calls took which were made before the run was killed.
+        halted: why the run says nothing: a model cannot be had, or nothing more may be spent.
+    """
+
+    ledger: Ledger
+    run: str
+    calls: int = 0
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = 0.0
+    before_s: float = 0.0
+    halted: ModelError | None = None
+    _asked: Counter[str] = field(default_factory=Counter)
+
+    def key(self, request: Request, name: str) -> str:
+        """Return what a call is kept under: what is asked, of whom, the how-manieth time in this run."""
+        asked = fingerprint(request, name, self.run)
+        self._asked[asked] += 1
+        return f"{asked}.{self._asked[asked]}"
+
+    def take(self, used: list[Usage]) -> None:
+        """Count what a call took, with all its attempts."""
+        self.calls += 1
+        for each in used:
+            self.input_tokens += each.input_tokens
+            self.cached_tokens += each.cached_tokens
+            self.output_tokens += each.output_tokens
+            self.usd = None if self.usd is None or each.cost_usd is None else self.usd + each.cost_usd
+
+
+class KeptModel:
+    """A model whose calls are those of a run; one that is kept is answered again from there."""
+
+    def __init__(self, model: Model, calls: RunCalls) -> None:
+        self.name = model.name
+        self._model, self._calls = model, calls
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        calls, key = self._calls, self._calls.key(request, self.name)
+        if (found := calls.ledger.find(key)) is not None:
+            calls.take(USED.validate_python(found["used"]))
+            calls.before_s += found["seconds"]
+            for part in PARTS.validate_python(found["parts"]):
+                yield part
+            return
+        began, heard, metered = CLOCK.elapsed(), list[Part](), list[Usage]()
+        try:
+            async with aclosing(self._model.reply(replace(request, on_call=_into(metered)))) as parts:
+                async for part in parts:
+                    heard.append(part)
+                    yield part
+        except HALTING as error:  # a tool that asks a model may live with it, and the run may not
+            calls.halted = error
+            raise
+        finally:
+            used = metered or [part for part in heard if isinstance(part, Usage)] or _estimated(request, heard)
+            calls.take(used)
+        row: dict[str, Any] = {
+            "row": "call",
+            "prompt": request.prompt.label(),
+            "parts": PARTS.dump_python(heard, mode="json"),
+            "used": [asdict(each) for each in used],
+            "seconds": CLOCK.elapsed() - began,
+        }
+        calls.ledger.keep(key, row)
+
+
+def _estimated(request: Request, heard: list[Part]) -> list[Usage]:
+    """Estimate what a call took that was broken off, or of which the endpoint told nothing."""
+    said = "".join(
+        part.text if isinstance(part, Piece) else part.arguments for part in heard if isinstance(part, Piece | Call)
+    )
+    return [Usage(request_tokens(request), estimate_tokens(said))] if said else []
+
+
+def _into(metered: list[Usage]) -> Any:
+    def tell(call: Metered) -> None:
+        if call.usage is not None:
+            metered.append(call.usage)
+
+    return tell
+
+
+PROMPTS = (MakePlan, MendPlan, KnowInstead, AnswerFromEvidence, ActOnTask, AnswerAlone)
+"""Whose words decide what a run comes to."""
+JUDGED, EXPECTED, NAME = 4_000, 20, 80
+"""So many characters of an answer, so many expected ones, are shown to a judge; so long is a document's name."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way of solving.
+
+    Attributes:
+        exemplars: what is shown to its planner; None: what ships, as far as the tools are there.
+    """
+
+    how: Strategy
+    label: str
+    exemplars: tuple[str, ...] | None = ()
+
+    def shots(self, specs: Sequence[ToolSpec]) -> tuple[str, ...]:
+        """Return the exemplars for these tools; a way without a plan has none."""
+        if self.how in UNPLANNED:
+            return ()
+        return shipped_exemplars(specs) if self.exemplars is None else self.exemplars
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a question came to by a way.
+
+    Attributes:
+        tool_calls: how many; failed: of them by injection.
+        input_tokens: those cached among them.
+    """
+
+    question: str
+    way: str
+    answer: str = ""
+    stopped: str = ""
+    unanswered: str = ""
+    calls: int = 0
+    tool_calls: int = 0
+    failed: int = 0
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = None
+    seconds: float = 0.0
+
+    @property
+    def tokens(self) -> int:
+        """All tokens, cached ones in full."""
+        return self.input_tokens + self.output_tokens
+
+    @property
+    def tokens_at_a_tenth(self) -> float:
+        """All tokens, cached ones at a tenth."""
+        return self.tokens - 0.9 * self.cached_tokens
+
+
+@dataclass
+class Evaluation:
+    """A set of questions, ways, and what they may use.
+
+    Attributes:
+        tools: for every question; those of its own documents come with it.
+        with_llm: the model is a tool, too. own_documents: a question's context is searched.
+        named: what else tells one evaluation from another: tools, folders, settings.
+        elsewhere: solves a question in another process; None: all are solved here.
+    """
+
+    asked: AskedOnce
+    ways: Sequence[Way]
+    tools: Sequence[Tool] = ()
+    with_llm: bool = False
+    own_documents: bool = True
+    failures: Mapping[str, float] = field(default_factory=dict)
+    seed: int = 0
+    replans: int = 1
+    own_knowledge: bool = False
+    embed: str = "wordllama"
+    named: str = ""
+    elsewhere: Callable[[Question], Awaitable[list[Outcome]]] | None = None
+
+    def __post_init__(self) -> None:
+        self._words = [prompt.words() for prompt in PROMPTS]
+
+    def key(self, question: Question, way: Way, specs: Sequence[ToolSpec]) -> str:
+        """Return what a run is kept under: all that its answer rests on."""
+        names = [(role, self._named(role).name) for role in self._roles(way)]
+        tools = () if way.how in WITHOUT_TOOLS else (*(spec.name for spec in specs), self.with_llm)
+        failures = (self.seed, sorted(self.failures.items())) if self.failures and tools else ()
+        context = question.context if tools and self.own_documents else ()
+        shown = () if way.how in UNPLANNED else way.exemplars
+        shown = (SHIPPED_FILE.read_text("utf-8"),) if shown is None else shown
+        terms = (self.replans, self.own_knowledge, self.embed, self.named) if tools else ()
+        return chance.keyed_token(
+            32, "run", question.text, context, way.how, shown, tools, failures, terms, names, self._words
+        )
+
+    async def solve(self, questions: Sequence[Question]) -> list[Outcome]:
+        """Solve each question by each way; what is kept is not solved again.
+
+        Raises:
+            ModelError: a model cannot be had, or nothing more may be spent; what was done is kept.
+        """
+        found = await self.asked.each("solving", questions, self.solve_one)
+        return [outcome for outcomes in found for outcome in outcomes]
+
+    def find(self, question: Question, way: Way, specs: Sequence[ToolSpec]) -> Outcome | None:
+        """Return what a question came to by a way, where that is kept."""
+        row = self.asked.ledger.find(self.key(question, way, specs))
+        names = Outcome.__dataclass_fields__
+        return (
+            Outcome(
+                **{name: value for name, value in row.items() if name in names}
+                | {"question": question.id, "way": way.label}
+            )
+            if row
+            else None
+        )
+
+    def llm(self, calls: RunCalls | None = None) -> tuple[Tool, ...]:
+        """Return the model as a tool, where it is one."""
+        calls = calls or RunCalls(self.asked.ledger, "")
+        return (model_tool(self._model(calls, "worker")),) if self.with_llm else ()
+
+    def specs(self, documents: Sequence[Tool] = ()) -> list[ToolSpec]:
+        """Return what can be called on a question."""
+        return [tool.spec for tool in (*self.tools, *documents)]
+
+    async def solve_one(self, question: Question) -> list[Outcome]:
+        """Solve a question by each way; what is kept is not solved again. Raises: see `solve`."""
+        own = self.own_documents and bool(question.context)
+        specs = self.specs()
+        found = {way.label: self.find(question, way, specs) for way in self.ways}
+        if not all(found.values()) and self.elsewhere is not None:
+            return await self.elsewhere(question)
+        if not all(found.values()):
+            async with self.documents(question) if own else _nothing() as documents:
+                for way in self.ways:
+                    found[way.label] = found[way.label] or await self._solve(question, way, documents)
+        return [outcome for outcome in found.values() if outcome]
+
+    async def _solve(self, question: Question, way: Way, documents: Sequence[Tool]) -> Outcome:
+        key = self.key(question, way, self.specs())
+        calls = RunCalls(self.asked.ledger, key)
+        models = {role: self._model(calls, role) for role in self._roles(way)}
+        all_tools = () if way.how in WITHOUT_TOOLS else (*self.tools, *documents, *self.llm(calls))
+        tools, failing = with_failures(all_tools, self.failures, self.seed, question.id)
+        planner = Planner(
+            models=models,
+            tools=tools,
+            how=way.how,
+            exemplars=way.shots([tool.spec for tool in tools]),
+            replans=self.replans,
+            own_knowledge=self.own_knowledge,
+        )
+        began, answer, stopped, unanswered, tool_calls = CLOCK.elapsed(), "", "", "", 0
+        try:
+            solution = await planner.solve(question.text)
+            answer, stopped, unanswered = solution.answer, solution.stopped, solution.unanswered
+            tool_calls = solution.spent.tool_calls
+        except (ReplyInvalid, ModelRefused) as error:  # it is an answer that is wrong, and what it took is counted
+            stopped = str(error)
+        if calls.halted:
+            raise calls.halted
+        outcome = Outcome(
+            question.id,
+            way.label,
+            answer,
+            stopped,
+            unanswered,
+            calls.calls,
+            tool_calls,
+            sum(each.failed for each in failing),
+            calls.input_tokens,
+            calls.cached_tokens,
+            calls.output_tokens,
+            calls.usd,
+            CLOCK.elapsed() - began + calls.before_s,
+        )
+        self.asked.ledger.keep(key, {"row": "run", **asdict(outcome)})
+        return outcome
+
+    def _roles(self, way: Way) -> tuple[str, ...]:
+        """Name who is asked; a judge is not one of them."""
+        if way.how in UNPLANNED:
+            return ("worker",)
+        return ("planner", "solver", "replanner", *(["worker"] if self.with_llm else []))
+
+    def _named(self, role: str) -> Model:
+        return self.asked.models.of(role, *(("planner",) if role == "replanner" else ()))
+
+    def _model(self, calls: RunCalls, role: str) -> Model:
+        return KeptModel(self._named(role), calls)
+
+    @asynccontextmanager
+    async def documents(self, question: Question) -> AsyncIterator[tuple[Tool, ...]]:
+        """Open the documents that come with a question."""
+        with tempfile.TemporaryDirectory(prefix="mindstream-") as folder:
+            _write_documents(Path(folder), question)
+            async with open_documents(folder, embed=self.embed) as documents:
+                await documents.refresh()  # else the first way's seconds hold it
+                yield documents.tools()
+
+    # Judging.
+
+    async def judge(self, questions: Sequence[Question], outcomes: Sequence[Outcome]) -> dict[tuple[str, str], bool]:
+        """Have a model say which answers are right, by question and way; what cannot be read is left out."""
+        by_id = {each.id: each for each in questions}
+
+        async def one(outcome: Outcome) -> tuple[tuple[str, str], bool | None]:
+            return (outcome.question, outcome.way), await self._judge(by_id[outcome.question], outcome.answer)
+
+        return {key: right for key, right in await self.asked.each("judging", outcomes, one) if right is not None}
+
+    async def _judge(self, question: Question, answer: str) -> bool | None:
+        if not answer.strip() or score(question.kind, question.answers, answer).exact:
+            return bool(answer.strip())  # nobody need be asked
+        prompt = judge_prompt(question, answer)
+        kept = await self.asked.kept(prompt, {"row": "verdict", "question": question.id}, Judgement.model_dump)
+        return None if kept is None else Judgement.model_validate(kept[1]).right
+
+
+def _write_documents(folder: Path, question: Question) -> None:
+    """Write the documents that come with a question, a sentence a line, each called by its title."""
+    for number, (title, lines) in enumerate(question.context, 1):
+        name = "".join(sign if sign.isalnum() or sign in " -_()," else "_" for sign in title)[:NAME].strip()
+        path = folder / f"{name or number}.txt"
+        path = path.with_name(f"{name} {number}.txt") if path.exists() else path
+        path.write_text("\n".join((title, "", *lines)), "utf-8", "replace")
+
+
+def judge_prompt(question: Question, answer: str) -> JudgeAnswer:
+    """Return what a judge is asked."""
+    return JudgeAnswer(question=question.text, expected=question.answers[:EXPECTED], answer=answer[-JUDGED:])
+
+
+def shuffled(questions: Sequence[Question], outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Return the control: to each question what was answered to the next one, by the same way."""
+    order = [each.id for each in questions]
+    following = dict(zip(order, [*order[1:], *order[:1]], strict=True))
+    said: dict[tuple[str, str], Any] = {(each.question, each.way): each.answer for each in outcomes}
+    return [
+        Outcome(each.question, each.way, said[following[each.question], each.way])
+        for each in outcomes
+        if len(order) > 1
+    ]
+
+
+@asynccontextmanager
+async def _nothing() -> AsyncIterator[tuple[Tool, ...]]:
+    yield ()

@@ -1,0 +1,266 @@
+"""An ensemble in a folder: a town for each run, a line for each that has ended, and what they came to together."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mindstream_town.ensemble import Difference, Failed, Lived, Run, Spread, differences, runs_of, spreads
+from mindstream_town.inspect.history import read_history
+from mindstream_town.metrics.measures import measure
+from mindstream_town.opened import begin, find_setting, open_town, read_profile
+from mindstream_town.profile import Profile
+from mindstream_town.setting import Setting
+from mindstream_town.source import dump_source, load_source
+
+from mindstream import chance
+from mindstream.clock import SystemClock
+from mindstream.engines.engine import Engine, open_engine
+from mindstream.errors import InputError
+from mindstream.ledger import Ledger
+from mindstream.location import Location
+from mindstream.models.asked_once import Told
+from mindstream.paths import write_text
+from mindstream.private_files import make_private_folder
+from mindstream.service.folders import holds_town
+from mindstream.settings import Settings
+from mindstream_evals.runs.town import Wish as EvaluationWish
+from mindstream_evals.runs.town import evaluate, open_evaluation
+from mindstream_evals.town.evaluate import Design
+
+CLOCK = SystemClock()
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is wanted of an ensemble.
+
+    Attributes:
+        town: a shipped one by name, or the path of a file. profile: constants, as `key=value`.
+        without: conditions beside the whole town: what is left out in each.
+        last: returns the last step of a run.
+        facts: whose spread is measured; design: how residents are asked and judged, None: they are not.
+        workers: so many runs at a time; 0: as many as there are processors. ray: they are Ray's.
+    """
+
+    town: str
+    seeds: tuple[int, ...]
+    last: Callable[[Setting], int]
+    into: Path
+    without: tuple[tuple[str, ...], ...] = ()
+    profile: tuple[str, ...] = ()
+    facts: tuple[str, ...] = ()
+    design: Design | None = None
+    workers: int = 0
+    ray: bool = False
+
+    @property
+    def kept(self) -> Path:
+        """The file with a line for each run that has ended."""
+        return self.into / "runs.jsonl"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run as a worker gets it: plain data, and no file but its own folder."""
+
+    run: Run
+    source: str
+    profile: Profile
+    start: float
+    last: int
+    folder: Path
+    settings: Settings
+    facts: tuple[str, ...]
+    design: Design | None
+
+    @property
+    def setting(self) -> Setting:
+        """The town that lives."""
+        return load_source(self.source, seed=self.run.seed, profile=self.profile, start=self.start)
+
+    @property
+    def key(self) -> str:
+        """What its outcome is kept under: all that it rests on."""
+        rests = (self.source, self.profile.model_dump_json(), self.start, self.last, self.facts, self.design)
+        return chance.keyed_token(32, "town run", self.run.seed, rests, sorted(self.settings.models.items()))
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """What came of it."""
+
+    town: str
+    steps: int
+    lived: tuple[Lived, ...]
+    failed: tuple[Failed, ...]
+    spreads: tuple[Spread, ...]
+    differences: tuple[Difference, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return asdict(self)
+
+
+def jobs_of(settings: Settings, wish: Wish) -> list[Job]:
+    """Return the runs as jobs, each town read once a condition.
+
+    Raises:
+        InputError: there is no such town, constant or part of a resident.
+    """
+    towns = {
+        without: find_setting(wish.town, 0, read_profile(wish.profile, without)) for without in {(), *wish.without}
+    }
+    sources = {without: dump_source(each) for without, each in towns.items()}
+    found = []
+    for run in runs_of(wish.seeds, wish.without):
+        town = towns[run.without]
+        folder = wish.into.resolve() / run.condition / f"seed-{run.seed}"
+        found.append(
+            Job(
+                run,
+                sources[run.without],
+                town.profile,
+                town.start,
+                wish.last(town),
+                folder,
+                settings.model_copy(update={"data": Location.of(folder)}),
+                wish.facts,
+                wish.design,
+            )
+        )
+    return found
+
+
+async def run_ensemble(settings: Settings, wish: Wish, told: Told = lambda *_: None) -> Ensemble:
+    """Let all runs live that have not ended yet, and put together what came of them, in `into` too.
+
+    A run that fails is told of, and the others go on.
+
+    Raises:
+        UserError: a town, a folder, an engine that cannot be used.
+    """
+    jobs = jobs_of(settings, wish)
+    try:
+        make_private_folder(wish.into)
+    except OSError as error:
+        raise InputError(f"{wish.into} cannot be made: {error.strerror}") from None
+    ledger = Ledger(wish.kept)
+    left = [job for job in jobs if ledger.find(job.key) is None]
+    failed: dict[str, Failed] = {}
+    if left:
+        async with open_engine(wish.ray, wish.workers) as engine:
+            await _Running(engine, ledger, failed, len(jobs), len(left), told).each(left)
+    rows = [(job, ledger.find(job.key)) for job in jobs]
+    lived = [_lived(row) for _, row in rows if row is not None]
+    town = jobs[0].setting
+    found = Ensemble(
+        town.name,
+        jobs[0].last + 1,
+        tuple(lived),
+        tuple(failed[job.key] for job, row in rows if row is None),
+        tuple(spreads(lived)),
+        tuple(differences(lived)),
+    )
+    write_text(wish.into / "report.json", json.dumps(found.as_json(), ensure_ascii=False, indent=1) + "\n")
+    write_text(wish.into / "runs.csv", _table(lived))
+    return found
+
+
+@dataclass
+class _Running:
+    """The runs that are under way."""
+
+    engine: Engine
+    ledger: Ledger
+    failed: dict[str, Failed]
+    all: int
+    left: int
+    told: Told
+
+    async def each(self, jobs: Sequence[Job]) -> None:
+        """Let each live, as many at a time as there are workers, in their order."""
+        self._began, self._done = CLOCK.elapsed(), 0
+        self._tell()
+        async with asyncio.TaskGroup() as group:
+            for job in jobs:
+                group.create_task(self._one(job))
+
+    async def _one(self, job: Job) -> None:
+        try:
+            lived = await self.engine.run(live_run, job)
+        except Exception as error:  # noqa: BLE001 (whatever ends a run ends that run alone)
+            self.failed[job.key] = Failed(job.run.condition, job.run.seed, str(error) or type(error).__name__)
+        else:
+            self.ledger.keep(job.key, asdict(lived))
+        self._done += 1
+        self._tell()
+
+    def _tell(self) -> None:
+        """Say how far it is, and how long the rest will take as the runs so far did."""
+        over = self.all - self.left + self._done
+        words = f"{over} of {self.all} towns"
+        if self._done:
+            seconds = (CLOCK.elapsed() - self._began) / self._done * (self.left - self._done)
+            words += f", about {seconds / 60:.0f} min left" if seconds >= 90 else f", about {seconds:.0f} s left"
+        words += f", {len(self.failed)} failed" if self.failed else ""
+        self.told(over, self.all, words)
+
+
+def _lived(row: Mapping[str, Any]) -> Lived:
+    return Lived(**{name: row[name] for name in Lived.__dataclass_fields__})
+
+
+async def live_run(job: Job) -> Lived:
+    """Let a run live, in a worker: from its beginning, or from where another one left it.
+
+    Raises:
+        InputError: another town is in its folder.
+        ModelError: a model failed; what is done is kept.
+    """
+    began, setting = CLOCK.elapsed(), job.setting
+    if not await holds_town(job.settings.data):
+        await begin(job.settings, setting)
+    async with open_town(job.settings) as town:
+        there = town.setting
+        same = (dump_source(there), there.profile, there.seed) == (job.source, job.profile, job.run.seed)
+        if not same or town.step > job.last:
+            lived = "has lived longer" if same else "is another one"
+            raise InputError(f"the town in {job.folder} {lived}: name another folder with --into")
+        await town.run(max(town.step, job.last))
+        digest = await town.digest()
+    measures = measure(await read_history(job.folder), job.facts)
+    if job.design is not None:
+        measures |= await _believed(job, job.design)
+    return Lived(job.run.condition, job.run.seed, job.last, digest, measures, CLOCK.elapsed() - began)
+
+
+async def _believed(job: Job, design: Design) -> dict[str, float]:
+    """Return how believable residents answer with each part of their memory, and how much of it they make up."""
+    wish = EvaluationWish(replace(design, seed=job.run.seed))
+    async with open_evaluation(job.settings, wish) as (evaluation, spent):
+        found = await evaluate(evaluation, wish, spent)
+    measures = dict[str, float]()
+    for each in sorted(found.findings.standings, key=lambda each: each.condition):
+        if each.rating is not None:
+            measures[f"TrueSkill, memory {each.condition}"] = each.rating.mu
+        if each.claims:
+            measures[f"claims made up, memory {each.condition}"] = each.unsupported / each.claims
+    return measures
+
+
+def _table(lived: Sequence[Lived]) -> str:
+    """Write a line for each run."""
+    names = list(dict.fromkeys(name for each in lived for name in each.measures))
+    out = io.StringIO()
+    table = csv.writer(out)
+    table.writerow(("condition", "seed", "step", "digest", *names))
+    for each in lived:
+        table.writerow((each.condition, each.seed, each.step, each.digest, *(each.measures.get(n, "") for n in names)))
+    return out.getvalue()

@@ -1,0 +1,177 @@
+"""The evaluation of a memory's answers, with the models of a person's settings, and a file beside the questions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from mindstream.errors import InputError
+from mindstream.ledger import Ledger
+from mindstream.memory.policy import read_policy
+from mindstream.memory.recall.rerank import second_stage
+from mindstream.models.embedders.named import embedder
+from mindstream.models.providers.address import Address
+from mindstream.models.providers.prices import price
+from mindstream.models.rules import Rules
+from mindstream.models.wrappers.meter import Metered
+from mindstream.service.memory import policy_given
+from mindstream.service.opening import answering
+from mindstream.settings import Settings
+from mindstream_evals.memory.arms import ARMS, Arm, open_arms
+from mindstream_evals.memory.evaluate import AtMost, MemoryEvaluation, count_at_most, draw_questions
+from mindstream_evals.memory.forms import AskedTalk, draw, read_talks
+from mindstream_evals.memory.report import ArmStanding, report
+
+
+@dataclass
+class Spent:
+    """What models were asked, as they are metered."""
+
+    calls: int = 0
+    tokens: int = 0
+    usd: float | None = 0.0
+
+    def add(self, other: Spent) -> None:
+        """Count what others counted."""
+        self.calls, self.tokens = self.calls + other.calls, self.tokens + other.tokens
+        self.usd = None if self.usd is None or other.usd is None else self.usd + other.usd
+
+    def rest(self, settings: Settings) -> Settings:
+        """Return settings that allow what is left of what they allow."""
+        calls, tokens, usd = settings.budget_calls, settings.budget_tokens, settings.budget_usd
+        return settings.model_copy(
+            update={
+                "budget_calls": calls and max(0, calls - self.calls),
+                "budget_tokens": tokens and max(0, tokens - self.tokens),
+                "budget_usd": usd and max(0.0, usd - (self.usd or 0.0)),
+            }
+        )
+
+    def take(self, call: Metered) -> None:
+        """Count a call."""
+        self.calls += 1
+        if call.usage is not None:
+            self.tokens += call.usage.input_tokens + call.usage.output_tokens
+            cost = call.usage.cost_usd
+            self.usd = None if self.usd is None or cost is None else self.usd + cost
+
+
+READER, JUDGE = "reader", "judge"
+OWN = ("gguf", "local", "ollama")
+"""Models on one's own machine cost nothing."""
+
+
+@dataclass(frozen=True)
+class MemoryWish:
+    """What is wanted of an evaluation.
+
+    Attributes:
+        file: talks and questions. out: where answers are kept; None: beside it.
+        tokens: so many are shown of what memory, or BM25, found; whole_tokens: of the whole talk.
+        questions: so many, drawn of all types alike; 0: all. types: only these; empty: all.
+    """
+
+    file: Path
+    tokens: int
+    whole_tokens: int
+    arms: tuple[Arm, ...] = ARMS
+    questions: int = 0
+    types: tuple[str, ...] = ()
+    seed: int = 0
+    out: Path | None = None
+
+    @property
+    def kept_in(self) -> Path:
+        """The file in which answers and judgements are kept."""
+        return self.out or self.file.resolve().with_suffix(".answers.jsonl")
+
+
+@dataclass(frozen=True)
+class MemoryEvaluated:
+    """What came of it; unreadable: replies that were no use."""
+
+    form: str
+    talks: int
+    questions: int
+    reader: str
+    judge: str
+    standings: Sequence[ArmStanding]
+    unreadable: int
+    spent: Spent
+
+
+def with_reader(settings: Settings, reader: str, judge: str) -> Settings:
+    """Return settings in which these read and judge; "": as the settings say."""
+    roles = {**settings.roles, **({READER: reader} if reader else {}), **({JUDGE: judge} if judge else {})}
+    return settings.model_copy(update={"model": settings.model or reader or Rules.name, "roles": roles})
+
+
+def read_wish(wish: MemoryWish) -> tuple[str, list[AskedTalk]]:
+    """Return the form of the file, and its talks with the questions that are drawn.
+
+    Raises:
+        InputError: the file cannot be used, or there is no such question.
+    """
+    form, talks = read_talks(wish.file)
+    drawn = draw(talks, draw_questions(talks, wish.questions, wish.seed, wish.types))
+    if not drawn:
+        types = ", ".join(sorted({each.type for talk in talks for each in talk.questions}))
+        raise InputError(f"{wish.file} has no such questions; their types are {types}")
+    return form, drawn
+
+
+def estimate(settings: Settings, wish: MemoryWish, talks: Sequence[AskedTalk]) -> tuple[AtMost, float | None]:
+    """Return what it asks of models at most, and for how many US dollars; None where a price is not known."""
+    asked = count_at_most(talks, wish.arms, wish.tokens, wish.whole_tokens)
+    named = [settings.models.get(READER, settings.model), settings.models.get(JUDGE)]
+    bills = [(name, each) for name, each in zip(named, asked, strict=True) if name and name != Rules.name]
+    total = AtMost(*(sum(getattr(each, name) for _, each in bills) for name in ("calls", "tokens_in", "tokens_out")))
+    costs = [_cost(name, each) for name, each in bills]
+    known = [cost for cost in costs if cost is not None]
+    return total, sum(known) if len(known) == len(costs) else None
+
+
+def _cost(name: str, asked: AtMost) -> float | None:
+    vendor, _, model = name.partition(":")
+    if vendor in OWN:
+        return 0.0
+    return price(model, Address(name, vendor, model, None, ""), asked.tokens_in, asked.tokens_out)
+
+
+async def evaluate(
+    settings: Settings, wish: MemoryWish, told: Callable[[int, int, str], None] = lambda *_: None
+) -> MemoryEvaluated:
+    """Ask, judge, and say what was found; what is kept from before is not asked again.
+
+    Raises:
+        InputError: a file cannot be used.
+        ModelError: a model cannot be had; what was answered so far is kept.
+    """
+    form, talks = read_wish(wish)
+    spent, ledger = Spent(), Ledger(wish.kept_in)
+    policy = read_policy(policy_given(settings))
+    async with answering(settings, on_call=spent.take) as models:
+        second = second_stage(policy.reranker, policy.reranked, models)
+        evaluation = MemoryEvaluation(
+            talks,
+            models.of(READER),
+            models.of(JUDGE) if JUDGE in settings.roles else None,
+            ledger,
+            partial(
+                open_arms,
+                embedder=embedder(settings.embedder),
+                tokens=wish.tokens,
+                whole_tokens=wish.whole_tokens,
+                second=second,
+            ),
+            wish.arms,
+            told,
+        )
+        answers = await evaluation.run()
+    judge = evaluation.judge.name if evaluation.judge else ""
+    asked = sum(len(talk.questions) for talk in talks)
+    return MemoryEvaluated(
+        form, len(talks), asked, evaluation.reader.name, judge, report(answers), evaluation.unreadable, spent
+    )

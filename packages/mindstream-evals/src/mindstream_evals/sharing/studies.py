@@ -1,0 +1,338 @@
+"""Which answers each study compares, and the means of their scores (Gao 2024, 4.2 to 4.4).
+
+`token_match` is no BERTScore: it matches greedily like it, but over the default embedder's token vectors, which know no
+context. BERTScore itself (Zhang 2020) is asked for by the name of a model.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from mindstream import chance, ledger
+from mindstream.errors import InputError, SettingsError
+from mindstream.models.embedders.embedder import unit
+from mindstream.models.embedders.wordllama import table, token_ids
+from mindstream.private_files import make_private_folder, write_private
+from mindstream.sharing.events import Form
+from mindstream_evals.sharing.agents import Agent, Cast
+
+LONGEST = 4_000
+"""So many characters of an answer are compared."""
+Pairs = Sequence[tuple[str, str]]
+"""Each an answer, and the one that was written for the test."""
+
+
+def score_answers(pairs: Pairs, bert_model: str = "") -> list[dict[str, float]]:
+    """Score answers; each score is an F between 0 and 1 (BERTScore's may fall below).
+
+    Words are those of Unicode (UAX 29); each Chinese character is one.
+
+    Raises:
+        SettingsError: a package is not installed, or the model cannot be loaded.
+    """
+    short = [(one[:LONGEST], other[:LONGEST]) for one, other in pairs]
+    rouge = _rouge()
+    found = [{**rouge(said, wanted), "token_match": token_match(said, wanted)} for said, wanted in short]
+    if bert_model:
+        for each, score in zip(found, _bert_scores(short, bert_model), strict=True):
+            each["bert_score"] = score
+    return found
+
+
+def token_match(said: str, wanted: str) -> float:
+    """Match each token of one text with the nearest of the other, both ways; return the F of both means."""
+    one, other = token_ids(said), token_ids(wanted)
+    if not one or not other:
+        return 0.0
+    near = unit(table()[one].copy()) @ unit(table()[other].copy()).T
+    precision, recall = float(np.mean(near.max(axis=1))), float(np.mean(near.max(axis=0)))
+    return 2 * precision * recall / (precision + recall) if min(precision, recall) > 0 else 0.0
+
+
+def _rouge() -> Callable[[str, str], Mapping[str, float]]:
+    try:
+        from rouge_score_rs import rouge_scorer, tokenizers
+    except ImportError:
+        raise SettingsError(
+            "ROUGE needs a package that is not installed: pip install 'mindstream[experiment]'"
+        ) from None
+    scorer: Any = rouge_scorer.RougeScorer(  # type: ignore[no-untyped-call]
+        ["rouge2", "rougeL"], tokenizer=tokenizers.UnicodeTokenizer()
+    )
+
+    def score(said: str, wanted: str) -> Mapping[str, float]:
+        found = scorer.score(wanted, said)
+        return {"rouge_2": found["rouge2"].fmeasure, "rouge_l": found["rougeL"].fmeasure}
+
+    return score
+
+
+def _bert_scores(pairs: Pairs, model: str) -> list[float]:
+    try:
+        import bert_score
+        from transformers import AutoConfig
+    except ImportError:
+        raise SettingsError(
+            "BERTScore needs packages that are not installed: pip install 'mindstream[bertscore]'"
+        ) from None
+    try:
+        known = model in bert_score.utils.model2layers
+        layers = None if known else AutoConfig.from_pretrained(model).num_hidden_layers
+        scorer: Any = bert_score.BERTScorer(model_type=model, num_layers=layers)
+        spoken = [at for at, pair in enumerate(pairs) if all(text.strip() for text in pair)]  # it fails on blank ones
+        if not spoken:
+            return [0.0] * len(pairs)
+        _, _, found = scorer.score([pairs[at][0] for at in spoken], [pairs[at][1] for at in spoken])
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"BERTScore cannot be had from {model!r}: {error}") from None
+    scores = dict(zip(spoken, map(float, found), strict=True))
+    return [scores.get(at, 0.0) for at in range(len(pairs))]
+
+
+STAGES = 5
+HEADER = "experiment"
+"""The first row of a file: what its answers depend on."""
+PoolKind = Literal["none", "domain", "single"]
+Control = Literal["", "random", "shuffled"]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One test, answered by one agent.
+
+    Attributes:
+        pool: whose exemplars are recalled: those of its domain, of all agents, or nobody's (zero-shot).
+        form: what of them was embedded.
+        stage: how many fifths of the stream have come in.
+        control: exemplars are drawn at random, or have the answers of others.
+    """
+
+    agent: str
+    test: int
+    shots: int
+    pool: PoolKind = "domain"
+    form: Form = "composed"
+    stage: int = STAGES
+    control: Control = ""
+
+    @property
+    def key(self) -> str:
+        """What it is called in a file."""
+        return "/".join(map(str, astuple(self)))
+
+
+def zero_shot(agent: str, test: int) -> Cell:
+    """Return the cell without exemplars: no pool, and so no form and no stage."""
+    return Cell(agent, test, 0, "none", "bare", 0)
+
+
+@dataclass(frozen=True)
+class CellAnswer:
+    """What was answered.
+
+    Attributes:
+        model: who answered.
+        shown: whose exemplars stood before the question, the nearest first.
+    """
+
+    text: str
+    model: str
+    shown: tuple[str, ...] = ()
+
+
+class Ledger:
+    """Answers by cell; with a file each is written as it comes, a line of JSON.
+
+    Args:
+        header: what the answers depend on: a file of another experiment is refused.
+        part: see `mindstream.ledger.Ledger`.
+
+    Raises:
+        InputError: the file cannot be used, or is another experiment's.
+    """
+
+    def __init__(self, file: Path | None, header: Mapping[str, Any], part: str = "") -> None:
+        self._kept = ledger.Ledger(file, part=part)
+        header, there = json.loads(json.dumps(header)), self._kept.find(HEADER)
+        if there is None and self._kept.rows:
+            raise InputError(f"{file} is no experiment's file; name another one with --out")
+        if there is None:
+            self._kept.keep(HEADER, dict(header))
+        elif there != header:
+            raise InputError(f"{file}: {_difference(there, header)}; name another file with --out")
+        self.answers = dict[str, CellAnswer]()
+        self._read()
+
+    def keep(self, key: str, answer: CellAnswer) -> None:
+        """Keep an answer: a cell's, or what an agent gave to what streamed in."""
+        self.answers[key] = answer
+        self._kept.keep(key, asdict(answer))
+
+    def take_in(self) -> None:
+        """Take in what workers kept beside the file, when none of them is at it any more."""
+        self._kept.take_in()
+        self._read()
+
+    def _read(self) -> None:
+        for key, row in self._kept.rows.items():
+            if key != HEADER:
+                self.answers[key] = CellAnswer(row["text"], row["model"], tuple(row["shown"]))
+
+
+def _difference(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    name = next((name for name in wanted if there.get(name) != wanted[name]), "")
+    return f"its {name} is {there.get(name)!r}, and now it is {wanted.get(name)!r}"
+
+
+Study = Literal["shots", "pools", "growth", "controls"]
+STUDIES: tuple[Study, ...] = get_args(Study)
+MOST_SHOTS = 10
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class Design:
+    """What is compared.
+
+    Attributes:
+        shots: how many exemplars; all studies but the first take the most of these.
+        tests: how many tests an agent is asked at most; 0: all.
+        own_answers: agents answer what streams in themselves, as in the paper; else it has answers.
+    """
+
+    studies: tuple[Study, ...] = STUDIES
+    shots: tuple[int, ...] = (0, 1, 2, 3)
+    forms: tuple[Form, ...] = ("composed", "bare")
+    tests: int = 0
+    seed: int = 0
+    own_answers: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.shots or not all(0 <= k <= MOST_SHOTS for k in self.shots):
+            raise InputError(f"shots go from 0 to {MOST_SHOTS}, as 0,1,2,3")
+        if self.most == 0 and set(self.studies) - {"shots"}:
+            raise InputError("zero-shot is compared by the study `shots` alone: the others need --shots of 1 or more")
+
+    @property
+    def most(self) -> int:
+        """How many exemplars all studies but the first take."""
+        return max(self.shots)
+
+    def tests_of(self, agent: Agent) -> int:
+        """Return how many tests an agent is asked."""
+        return min(self.tests or len(agent.tests), len(agent.tests))
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One arm of a study: all agents' tests under one condition."""
+
+    study: Study
+    shots: int
+    pool: PoolKind
+    form: Form
+    stage: int
+    control: Control = ""
+
+    def cell(self, agent: str, test: int) -> Cell:
+        """Return the cell of a test; arms of several studies share it."""
+        if not self.shots:
+            return zero_shot(agent, test)
+        return Cell(agent, test, self.shots, self.pool, self.form, self.stage, self.control)
+
+
+def named_studies(names: Sequence[str]) -> tuple[Study, ...]:
+    """Return the studies of these names.
+
+    Raises:
+        InputError: there is none of a name, or none is named.
+    """
+    known = {str(study): study for study in STUDIES}
+    if not names or (set(names) - set(known)):
+        raise InputError(f"the studies are {', '.join(STUDIES)}, and not {','.join(names)!r}")
+    return tuple(known[name] for name in names)
+
+
+def arms(design: Design) -> Iterator[Arm]:
+    """Yield the arms of all studies that are wanted."""
+    for study in (each for each in STUDIES if each in design.studies):
+        for form in design.forms[:1] if study == "controls" else design.forms:
+            whole = Arm(study, design.most, "domain", form, STAGES)
+            if study == "shots":
+                yield from (replace(whole, shots=k) for k in design.shots)
+            elif study == "pools":
+                yield from (whole, replace(whole, pool="single"))
+            elif study == "growth":
+                yield from (replace(whole, stage=stage) for stage in range(1, STAGES + 1))
+            else:
+                yield from (whole, replace(whole, control="random"), replace(whole, control="shuffled"))
+
+
+def cells(design: Design, agents: Sequence[Agent]) -> list[Cell]:
+    """Return the cells of all arms, each once."""
+    wanted = (
+        arm.cell(agent.name, at) for arm in arms(design) for agent in agents for at in range(design.tests_of(agent))
+    )
+    return list(dict.fromkeys(wanted))
+
+
+def rows(
+    design: Design, agents: Sequence[Agent], scored: Mapping[Cell, Mapping[str, float]]
+) -> Iterator[dict[str, Any]]:
+    """Yield a row for each arm and agent, and one for all: the mean of the agents' means."""
+    for arm in arms(design):
+        head: dict[str, Any] = {
+            "study": arm.study,
+            "form": arm.form,
+            "pool": arm.pool,
+            "stage": arm.stage,
+            "shots": arm.shots,
+        }
+        head |= {"control": arm.control or "none"} if arm.study == "controls" else {}
+        found = list[dict[str, float]]()
+        for agent in agents:
+            asked = [scored[arm.cell(agent.name, at)] for at in range(design.tests_of(agent))]
+            if asked:
+                found.append(_means(asked))
+                yield {**head, "agent": agent.name, "tests": len(asked), **found[-1]}
+        if found:
+            yield {**head, "agent": ALL, "tests": sum(map(design.tests_of, agents)), **_means(found)}
+
+
+def _means(found: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    return {name: round(sum(each[name] for each in found) / len(found), 4) for name in found[0]}
+
+
+PAIRS, KEY = "pairs.jsonl", "key.json"
+
+
+def write_blind(folder: Path, cast: Cast, design: Design, answers: Mapping[str, CellAnswer]) -> int:
+    """Write the pairs and their key into a folder; return how many there are.
+
+    Raises:
+        InputError: answers without exemplars, or with them, are missing.
+    """
+    rows, key = list[dict[str, str]](), dict[str, str]()
+    tests = [(agent, at) for agent in cast.agents for at in range(design.tests_of(agent))]
+    for agent, at in chance.sample(tests, len(tests), design.seed, "blind"):
+        with_them = Cell(agent.name, at, design.most, form=design.forms[0])
+        found = [answers.get(each.key) for each in (with_them, zero_shot(agent.name, at))]
+        if None in found:
+            raise InputError("--blind compares answers with exemplars and without: --studies shots --shots 0,3")
+        first = chance.fraction(design.seed, "blind", with_them.key) < 0.5
+        texts = [each.text for each in found if each]
+        number = str(len(rows) + 1)
+        rows.append({"n": number, "question": agent.tests[at].query, "a": texts[not first], "b": texts[first]})
+        key[number] = "a" if first else "b"
+    make_private_folder(folder)
+    for name in (PAIRS, KEY):  # of the same experiment, before more was answered
+        (folder / name).unlink(missing_ok=True)
+    write_private(folder / PAIRS, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode())
+    write_private(folder / KEY, json.dumps({"with exemplars": key}, indent=1).encode())
+    return len(rows)

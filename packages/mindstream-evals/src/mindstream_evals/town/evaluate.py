@@ -1,0 +1,235 @@
+"""Ask residents in each condition, have answers compared blind, and check what they claim; it can be gone on with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mindstream_town.inspect.history import History
+from mindstream_town.residents.interview import CONDITIONS, Condition, Interviewer
+
+from mindstream import chance
+from mindstream.errors import InputError
+from mindstream.ledger import Ledger
+from mindstream.models.asked_once import AskedOnce, Told
+from mindstream.models.prompt import Prompt
+from mindstream.models.roles import Models
+from mindstream.models.rules import Rules
+from mindstream_evals.town.pairs import (
+    PERSON,
+    SHUFFLED,
+    Comparison,
+    Pair,
+    draw_comparisons,
+    other_resident,
+)
+from mindstream_evals.town.prompts import CheckClaims, Claims, JudgePair, Verdict
+from mindstream_evals.town.questions import (
+    Answer,
+    Item,
+    Question,
+    draw_questions,
+    find_event,
+    gaps_of,
+    gather_facts,
+)
+
+JUDGE = "judge"
+MOST = "six"
+"""So many sentences an answer has at most."""
+FIRST = {"first": 1.0, "second": 0.0, "equal": 0.5}
+"""What a verdict is worth for the answer that is shown first."""
+
+
+@dataclass(frozen=True)
+class Design:
+    """What is compared.
+
+    Attributes:
+        residents: who is asked; empty: everybody.
+        questions: so many to each, drawn from all categories alike; 0: all. pairs: so many comparisons; 0: all.
+        shuffled: a control: answers of other residents, which must lose.
+        claims: what answers claim is checked, too.
+    """
+
+    residents: tuple[str, ...] = ()
+    conditions: tuple[Condition, ...] = CONDITIONS
+    questions: int = 0
+    pairs: int = 0
+    shuffled: bool = False
+    claims: bool = True
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A pair that was judged.
+
+    Attributes:
+        won: 1 the first, 0 the second, 0.5 neither.
+        verdicts: of a model, worth for the pair's first answer: in this order, and turned round; empty: by a person.
+    """
+
+    pair: Pair
+    won: float
+    verdicts: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Checked:
+    """An answer's claims; and which fact bears each out, 0 for none."""
+
+    answer: Answer
+    claims: tuple[tuple[str, int], ...]
+
+
+@dataclass
+class Evaluation:
+    """One evaluation of a town at a step.
+
+    Attributes:
+        person: what a person answered, by resident and question id.
+        asked: who asks each of its questions once.
+    """
+
+    interviewer: Interviewer
+    history: History
+    models: Models
+    design: Design
+    questions: Sequence[Question]
+    ledger: Ledger
+    person: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    told: Told = lambda *_: None
+
+    def __post_init__(self) -> None:
+        unknown = [each for each in self.design.conditions if each not in CONDITIONS]
+        if unknown:
+            raise InputError(f"{unknown[0]!r} is no condition: known are {', '.join(CONDITIONS)}")
+        self.names = self.design.residents or self.history.names
+        self._event = find_event(self.history)
+        self.asked = AskedOnce(self.models, self.ledger, self.told)
+        if self.design.shuffled and len(self.history.names) < 2:
+            raise InputError("nobody else lives there whose answers could be shuffled in")
+
+    @property
+    def has_judge(self) -> bool:
+        """A model judges; rules cannot."""
+        return self.models.of(JUDGE).name != Rules.name
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """All that is compared."""
+        more = [PERSON] * bool(self.person) + [SHUFFLED] * self.design.shuffled
+        return (*self.design.conditions, *more)
+
+    def items(self) -> list[Item]:
+        """Return who is asked what."""
+        return [
+            self._item(name, question)
+            for name in self.names
+            for question in draw_questions(self.questions, self.design.questions, self.design.seed, name)
+        ]
+
+    def comparisons(self) -> list[Comparison]:
+        """Return what is compared."""
+        return draw_comparisons(self.items(), self.conditions, set(self.person), self.design.pairs, self.design.seed)
+
+    def _item(self, name: str, question: Question) -> Item:
+        return Item(name, question.fill(gaps_of(self.history, name, self._event)))
+
+    async def answer(self, comparisons: Sequence[Comparison]) -> dict[tuple[str, str, str], Answer]:
+        """Return the answers that are compared, by resident, question and condition; what is not there is asked."""
+        cells = list(dict.fromkeys((each.item, name) for each in comparisons for name in (each.first, each.second)))
+        done = await self.asked.each("answering", cells, lambda cell: self._answer(*cell))
+        return {(*each.item.key, each.condition): each for each in done if each is not None}
+
+    async def _answer(self, item: Item, condition: str) -> Answer | None:
+        if condition == PERSON:
+            said = self.person[item.key]
+            return Answer(item, PERSON, said, chance.keyed_token(20, "person", *item.key, said))
+        if condition == SHUFFLED:
+            other = await self._answer(self.shuffled_item(item), "full")
+            return other and Answer(item, SHUFFLED, other.text, other.key)
+        prompt = await self.prompt(item, condition)
+        kept = await self.asked.kept(
+            prompt,
+            {"row": "answer", "resident": item.resident, "question": item.question.id, "condition": condition},
+            lambda text: text,
+        )
+        return kept and Answer(item, condition, kept[1], kept[0])
+
+    def shuffled_item(self, item: Item) -> Item:
+        """Return the same question as it is put to another resident, whose answer stands in."""
+        name = other_resident(self.history.names, item.resident, item.question.id, self.design.seed)
+        return self._item(name, next(each for each in self.questions if each.id == item.question.id))
+
+    async def prompt(self, item: Item, condition: str) -> Prompt[str]:
+        """Return what is asked of whoever answers for a resident."""
+        prompt, _ = await self.interviewer.prepare(item.resident, item.question.text, condition)  # type: ignore[arg-type]
+        return prompt.model_copy(update={"most": MOST})
+
+    async def judge(self, pairs: Sequence[Pair]) -> list[Judged]:
+        """Have a model judge pairs, each in both orders; of the same words nobody is asked."""
+        done = await self.asked.each("judging", pairs, self._judge)
+        return [each for each in done if each is not None]
+
+    async def _judge(self, pair: Pair) -> Judged | None:
+        if pair.is_same:
+            return Judged(pair, 0.5)
+        verdicts = []
+        for turned, prompt in enumerate(await self.judge_prompts(pair)):
+            kept = await self.asked.kept(
+                prompt, {"row": "verdict", "resident": pair.item.resident, "question": pair.item.question.id}, _dumped
+            )
+            if kept is None:
+                return None
+            worth = FIRST[Verdict.model_validate(kept[1]).better]
+            verdicts.append(1 - worth if turned else worth)
+        mean = sum(verdicts) / 2
+        return Judged(pair, 0.5 if mean == 0.5 else float(mean > 0.5), tuple(verdicts))
+
+    async def judge_prompts(self, pair: Pair) -> tuple[JudgePair, JudgePair]:
+        """Return what a judge is asked: the pair as it is, and turned round; no condition is named."""
+        texts = pair.first.text, pair.second.text
+        facts = await gather_facts(self.interviewer, pair.item, sorted(texts))
+        asked = {"who": pair.item.resident, "when": facts.when, "question": pair.item.question.text}
+        one, two = (
+            JudgePair(**asked, facts=facts.lines, first=first, second=second) for first, second in (texts, texts[::-1])
+        )
+        return one, two
+
+    async def check(self, answers: Iterable[Answer]) -> list[Checked]:
+        """Have a model find what answers claim, and the fact that bears each claim out."""
+        done = await self.asked.each("checking claims", list(answers), self._check)
+        return [each for each in done if each is not None]
+
+    async def _check(self, answer: Answer) -> Checked | None:
+        prompt = await self.check_prompt(answer)
+        kept = await self.asked.kept(
+            prompt, {"row": "claims", "resident": answer.item.resident, "question": answer.item.question.id}, _dumped
+        )
+        if kept is None:
+            return None
+        claims = prompt.ground(Claims.model_validate(kept[1]), ())[0].claims
+        return Checked(answer, tuple((each.claim, each.fact) for each in claims))
+
+    async def check_prompt(self, answer: Answer) -> CheckClaims:
+        """Return what is asked of whoever checks an answer."""
+        item = answer.item
+        facts = await gather_facts(self.interviewer, item, [answer.text])
+        return CheckClaims(
+            who=item.resident, when=facts.when, facts=facts.lines, question=item.question.text, answer=answer.text
+        )
+
+
+def _dumped(reply: Verdict | Claims) -> dict[str, Any]:
+    return reply.model_dump()
+
+
+def judged_by_people(pairs: Sequence[Pair], verdicts: Sequence[tuple[str, float]]) -> tuple[list[Judged], int]:
+    """Return what people judged on a page of pairs, and how many of their rows are of other pairs than these."""
+    by_id = {each.id: each for each in pairs}
+    found = [Judged(by_id[id_], won) for id_, won in verdicts if id_ in by_id]
+    found += [Judged(each, 0.5) for each in pairs if each.is_same]
+    return found, sum(id_ not in by_id for id_, _ in verdicts)

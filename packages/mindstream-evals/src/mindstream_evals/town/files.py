@@ -1,0 +1,110 @@
+"""Files of an evaluation that people read and write: questions, answers, what was judged on a page."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from mindstream_town.formats.files import write_text
+
+from mindstream.encodings import decode_clear
+from mindstream.errors import InputError
+from mindstream.paths import read_bytes
+from mindstream.text.csv_rows import read_csv
+from mindstream_evals.town.questions import LARGEST, Answer, Item
+
+WORTH = {"1": 1.0, "2": 0.0, "=": 0.5}
+"""What is typed on the page, for the answer that is shown first."""
+
+
+def read_person(file: Path, names: Iterable[str], ids: Iterable[str]) -> dict[tuple[str, str], str]:
+    """Return what a person answered, by resident and question id: CSV with a head line, or a JSON list of objects.
+
+    Answers that are left empty are none.
+
+    Raises:
+        InputError: it cannot be read, a row names nobody or no question, or says nothing at all.
+    """
+    people, questions = {each.casefold(): each for each in names}, set(ids)
+    found: dict[tuple[str, str], str] = {}
+    for at, row in enumerate(_rows(file, ("resident", "question", "answer")), 1):
+        name, question = people.get(row["resident"].strip().casefold()), row["question"].strip()
+        if name is None:
+            raise InputError(
+                f"{file}, row {at}: nobody is called {row['resident']!r:.99}: {', '.join(people.values())}"
+            )
+        if question not in questions:
+            raise InputError(f"{file}, row {at}: there is no question {question!r:.99}: {', '.join(sorted(questions))}")
+        if row["answer"].strip():
+            found[name, question] = row["answer"].strip()
+    if not found:
+        raise InputError(f"{file}: nothing is answered in it")
+    return found
+
+
+def read_verdicts(files: Iterable[Path]) -> list[tuple[str, float]]:
+    """Return what people judged: the name of each pair, and what its first answer got.
+
+    Raises:
+        InputError: a file cannot be read, or a verdict is none of 1, 2, =.
+    """
+    found = []
+    for file in files:
+        for at, row in enumerate(_rows(file, ("pair", "verdict")), 1):
+            verdict = row["verdict"].strip().lstrip("'")
+            if verdict not in WORTH:
+                raise InputError(f"{file}, row {at}: a verdict is one of {', '.join(WORTH)}, not {verdict!r:.20}")
+            found.append((row["pair"].strip(), WORTH[verdict]))
+    return found
+
+
+def write_questions(file: Path, items: Iterable[Item]) -> None:
+    """Write the questions for a person, who fills the last column in."""
+    rows = ((each.resident, each.question.id, each.question.text, "") for each in items)
+    _write(file, ("resident", "question", "text", "answer"), rows)
+
+
+def write_answers(file: Path, answers: Iterable[Answer]) -> None:
+    """Write who answered what in which condition."""
+    rows = (
+        (
+            each.item.resident,
+            each.item.question.id,
+            each.item.question.category,
+            each.condition,
+            each.item.question.text,
+            each.text,
+        )
+        for each in answers
+    )
+    _write(file, ("resident", "question", "category", "condition", "text", "answer"), rows)
+
+
+def _rows(file: Path, wanted: tuple[str, ...]) -> list[Mapping[str, str]]:
+    try:
+        text = decode_clear(read_bytes(file, LARGEST))
+    except InputError as error:
+        raise InputError(f"{file} {error}") from None
+    try:
+        rows: Any = json.loads(text) if file.suffix.casefold() == ".json" else read_csv(text)
+    except (ValueError, csv.Error) as error:
+        raise InputError(f"{file} cannot be read: {error}") from None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise InputError(f"{file}: a list of objects is wanted")
+    for at, row in enumerate(rows, 1):
+        missing = [name for name in wanted if not isinstance(row.get(name), str)]
+        if missing:
+            raise InputError(f"{file}, row {at}: {missing[0]} is missing; wanted are {', '.join(wanted)}")
+    return list(rows)
+
+
+def _write(file: Path, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    write_text(file, out.getvalue())

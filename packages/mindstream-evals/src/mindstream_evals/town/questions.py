@@ -1,0 +1,191 @@
+"""What residents are asked: 25 questions in five categories, filled with what is so in their town."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mindstream_town.inspect.history import History
+from mindstream_town.prompts.conduct import AnswerInterview
+from mindstream_town.residents.interview import Interviewer
+from mindstream_town.residents.person import Appointment, appointment_of
+from mindstream_town.residents.places import with_article, words_of
+
+from mindstream import chance
+from mindstream.errors import InputError
+from mindstream.paths import read_text
+
+LARGEST = 16 << 20
+"""Maximum size of a file of questions or answers, in bytes."""
+
+FILE = Path(__file__).with_name("questions.toml")
+NO_EVENT = "anything that people here come together for"
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question with gaps: {other}, {event}, {time}."""
+
+    id: str
+    category: str
+    text: str
+
+    def fill(self, gaps: dict[str, str]) -> Question:
+        """Return it with the gaps filled.
+
+        Raises:
+            InputError: it has another gap.
+        """
+        try:
+            return Question(self.id, self.category, self.text.format_map(gaps))
+        except (LookupError, ValueError, AttributeError):
+            raise InputError(f"the question {self.id} has a gap that is none of {', '.join(gaps)}") from None
+
+
+def load_questions(file: Path | None = None) -> tuple[Question, ...]:
+    """Return the questions of a file, or ours: a table for each category, `id = "question"`.
+
+    Raises:
+        InputError: there is no such file, or it holds something else.
+    """
+    try:
+        tables = tomllib.loads(read_text(file or FILE, LARGEST))
+    except InputError as error:
+        raise InputError(f"{file} {error}") from None
+    except ValueError as error:
+        raise InputError(f"{file} is no TOML: {error}") from None
+    found = [
+        Question(id_, category, text)
+        for category, table in tables.items()
+        if isinstance(table, dict)
+        for id_, text in table.items()
+        if isinstance(text, str)
+    ]
+    if not found or len(found) != len({each.id for each in found}):
+        raise InputError(f'{file}: wanted are tables of questions, [category] and id = "question", each id once')
+    return tuple(found)
+
+
+def draw_questions(questions: Sequence[Question], n: int, seed: int, name: str) -> list[Question]:
+    """Draw n questions for somebody, from all categories alike; 0: all."""
+    categories = dict.fromkeys(each.category for each in questions)
+    drawn = {
+        category: chance.sample([each for each in questions if each.category == category], len(questions), seed, name)
+        for category in categories
+    }
+    order = chance.sample(list(categories), len(categories), seed, name, "categories")
+    rounds = [drawn[category][at] for at in range(len(questions)) for category in order if at < len(drawn[category])]
+    kept = set(rounds[: n or len(rounds)])
+    return [each for each in questions if each in kept]
+
+
+def gaps_of(history: History, name: str, event: str) -> dict[str, str]:
+    """Return what fills the gaps for somebody: whom it talked with last, or knows; an event; what time it is."""
+    setting, step = history.setting, history.step
+    when = setting.when(max(step, 0))
+    return {"other": _other(history, name), "event": event, "time": f"{when:%A}, {when:%H:%M}"}
+
+
+def _other(history: History, name: str) -> str:
+    state, people = history.state(name, history.step), history.setting.people
+    met = sorted(state.met, key=lambda other: (-state.met[other], other))
+    related = [each.name for each in people[name].relations]
+    near = [*met, *related, *(other for other in sorted(people) if other != name)]
+    return next((other for other in near if other in people and other != name), name)
+
+
+def find_event(history: History) -> str:
+    """Name the appointment that is in most minds; of equals the one that is told of first."""
+    found: list[Appointment] = []
+    known: Counter[int] = Counter()
+    for name in history.names:
+        told = [each for record in history.records[name] if (each := appointment_of(record.data))]
+        for at in {_place_in(found, each) for each in told}:
+            known[at] += 1
+    if not known:
+        return NO_EVENT
+    event = found[max(known, key=lambda at: (known[at], -at))]
+    where = f" at {with_article(words_of(event.place))}" if event.place in history.setting.addresses else ""
+    return f"“{event.what}”{where}"
+
+
+def _place_in(found: list[Appointment], one: Appointment) -> int:
+    """Return which of them it is; a new one is added."""
+    at = next((at for at, each in enumerate(found) if each.is_same(one)), len(found))
+    if at == len(found):
+        found.append(one)
+    return at
+
+
+OF_ANSWER = 8
+"""So many memories that an answer itself brings up are shown, beside those that the question does."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """A question to somebody, filled for it."""
+
+    resident: str
+    question: Question
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Who is asked what."""
+        return self.resident, self.question.id
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What was answered to an item.
+
+    Attributes:
+        condition: of the memory; `person`: by a person; `shuffled`: by another resident.
+        key: stands for all that was asked.
+    """
+
+    item: Item
+    condition: str
+    text: str
+    key: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of somebody at that moment, a line each."""
+
+    when: str
+    lines: tuple[str, ...]
+
+
+async def gather_facts(interviewer: Interviewer, item: Item, answers: Iterable[str]) -> Facts:
+    """Return the facts for judging answers: all that the whole memory gives on the question, and on what they say.
+
+    They do not depend on the order of the answers.
+    """
+    prompt, found = await interviewer.prepare(item.resident, item.question.text)
+    shown = {each.record.id for each in found}
+    more: dict[str, str] = {}
+    for said in answers:
+        if not said.strip():
+            continue
+        asked, records = await interviewer.prepare(item.resident, said)
+        new = [each for each in zip(records, asked.memories, strict=True) if each[0].record.id not in shown]
+        more |= {each.record.id: words for each, words in new[:OF_ANSWER]}
+    return Facts(prompt.when, (*_lines(prompt), *(f"Remembers: {more[id_]}" for id_ in sorted(more))))
+
+
+def _lines(prompt: AnswerInterview) -> tuple[str, ...]:
+    now = f"Now: {prompt.doing}" + (f", in {prompt.place}" if prompt.place else "") if prompt.doing else ""
+    return (
+        *prompt.identity.splitlines(),
+        *([f"Lives in {prompt.home}."] if prompt.home else []),
+        *([now] if now else []),
+        *([f"In sight: {', '.join(prompt.near)}"] if prompt.near else []),
+        *(f"Was planned for today: {each}" for each in prompt.day[: prompt.begun]),
+        *(f"Planned for later today: {each}" for each in prompt.day[prompt.begun :]),
+        *([f"Knows these places: {', '.join(prompt.places)}"] if prompt.places else []),
+        *(f"Remembers: {each}" for each in prompt.memories if each not in prompt.identity),
+    )

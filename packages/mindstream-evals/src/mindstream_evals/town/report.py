@@ -1,0 +1,149 @@
+"""What an evaluation found: a rating for each condition, tests of the differences, claims that nothing bears out."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from pathlib import Path
+from statistics import fmean
+
+from mindstream_evals.town.evaluate import Checked, Judged
+from mindstream_evals.town.pairs import SHUFFLED, Pair
+from mindstream_evals.town.questions import Facts
+from mindstream_evals.town.ranks import Dunn, Game, KruskalWallis, Rating, dunn, kruskal_wallis, rate
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a condition stands.
+
+    Attributes:
+        won, drawn, lost: how many comparisons; rating: None where nothing was judged.
+        claims: how many were found in its answers; None where nobody checked. unsupported: no fact bears them out.
+    """
+
+    condition: str
+    won: int = 0
+    drawn: int = 0
+    lost: int = 0
+    rating: Rating | None = None
+    claims: int | None = None
+    unsupported: int = 0
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was found.
+
+    Attributes:
+        standings: the most believable first.
+        items: how many questions to somebody were judged.
+        agreed: the share of a model's pairs that it judged the same way in both orders; None: none was judged so.
+        first: the share of its verdicts that were for whichever answer came first, of those that were for one.
+    """
+
+    standings: tuple[Standing, ...]
+    kruskal: KruskalWallis | None
+    dunn: tuple[Dunn, ...]
+    items: int
+    agreed: float | None
+    first: float | None
+
+    @property
+    def control_lost(self) -> bool | None:
+        """Whether answers of others came last, as they must; None: they were not among these."""
+        rated = [each.condition for each in self.standings if each.rating]
+        return rated[-1] == SHUFFLED if SHUFFLED in rated else None
+
+
+def report(conditions: Sequence[str], judged: Sequence[Judged], checked: Sequence[Checked], seed: int) -> Findings:
+    """Put together what judges and checkers said.
+
+    A condition's values for the tests are its shares of won comparisons, one for each question to somebody (a draw is
+    half): with all pairs judged they rank the conditions as a person does who orders the answers.
+    """
+    games = [Game(each.pair.first.condition, each.pair.second.condition, each.won) for each in judged]
+    ratings = rate(games, seed) if games else {}
+    shares = _shares(judged)
+    groups = {name: list(shares[name].values()) for name in conditions if name in shares}
+    standings = [_standing(name, games, checked, ratings.get(name)) for name in conditions]
+    standings.sort(key=lambda each: -each.rating.mu if each.rating else 0.0)
+    items = {each.pair.item.key for each in judged}
+    return Findings(tuple(standings), kruskal_wallis(groups), dunn(groups), len(items), _agreed(judged), _first(judged))
+
+
+def _shares(judged: Sequence[Judged]) -> dict[str, dict[tuple[str, str], float]]:
+    """Return by condition and item the share of comparisons that were won."""
+    points: defaultdict[str, defaultdict[tuple[str, str], list[float]]] = defaultdict(lambda: defaultdict(list))
+    for each in judged:
+        points[each.pair.first.condition][each.pair.item.key].append(each.won)
+        points[each.pair.second.condition][each.pair.item.key].append(1 - each.won)
+    return {name: {key: fmean(won) for key, won in items.items()} for name, items in points.items()}
+
+
+def _standing(name: str, games: Sequence[Game], checked: Sequence[Checked], rating: Rating | None) -> Standing:
+    points = [game.won if game.first == name else 1 - game.won for game in games if name in (game.first, game.second)]
+    facts = [fact for each in checked if each.answer.condition == name for _, fact in each.claims]
+    claims = len(facts) if checked else None
+    return Standing(
+        name, points.count(1), points.count(0.5), points.count(0), rating, claims, sum(fact == 0 for fact in facts)
+    )
+
+
+def _agreed(judged: Sequence[Judged]) -> float | None:
+    both = [each.verdicts for each in judged if each.verdicts]
+    return fmean(float(one == two) for one, two in both) if both else None
+
+
+def _first(judged: Sequence[Judged]) -> float | None:
+    """Return how often what came first was better: half, where the order does not count."""
+    shown = [worth for each in judged if each.verdicts for worth in (each.verdicts[0], 1 - each.verdicts[1])]
+    clear = [worth for worth in shown if worth != 0.5]
+    return fmean(clear) if clear else None
+
+
+FOLDER = Path(__file__).parent
+
+
+def build_page(town: str, pairs: Iterable[tuple[Pair, Facts]]) -> str:
+    """Return the page; no condition stands in it, and what was written by others cannot be markup."""
+    shown = [
+        {
+            "id": pair.id,
+            "resident": pair.item.resident,
+            "question": pair.item.question.id,
+            "text": pair.item.question.text,
+            "when": facts.when,
+            "facts": facts.lines,
+            "answers": [pair.first.text, pair.second.text],
+        }
+        for pair, facts in pairs
+    ]
+    said = json.dumps({"town": town, "pairs": shown}, ensure_ascii=False).encode("utf-8", "replace").decode()
+    style, script = _read("pairs.css"), f'"use strict";\n(() => {{\n{_read("pairs.js")}\n}})();\n'
+    parts = {
+        "title": escape(town),
+        "style": style,
+        "script": script,
+        "style_source": _source(style),
+        "script_source": _source(script),
+        "pairs": said.replace("<", "\\u003c"),
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda gap: parts[gap[1]], _read("pairs.html"))
+
+
+def _source(text: str) -> str:
+    """Name a script or style as a Content-Security-Policy does."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+@cache
+def _read(name: str) -> str:
+    return (FOLDER / name).read_text("utf-8")

@@ -1,0 +1,1 @@
+"""`mindstream studio` and `mindstream demo`."""

@@ -1,0 +1,94 @@
+"""Serve the studio's pages: files that ship with the package, below /studio/. They hold nothing of anybody's.
+
+So the entrance lets whoever asks have them without a token: it is on them that one is typed in.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+
+from mindstream_studio.joining import join_pages
+
+STATIC = Path(__file__).parent / "static"
+PREFIX = "/studio/"
+RECORDED = "/recorded"
+"""Where recordings that ship are read, if they are added (see studio/recorded)."""
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+ALWAYS = {"content-security-policy": POLICY, "cache-control": "no-cache", "vary": "accept-encoding"}
+KINDS = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".json": "application/json",
+    ".png": "image/png",
+}
+"""What is served, by the end of its name; whatever else lies there (types, licences) is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageFile:
+    """A file of the studio as it is sent, and packed by gzip as browsers take it."""
+
+    body: bytes
+    packed: bytes
+    kind: str
+    etag: str
+
+
+def read_pages(folder: Path = STATIC) -> dict[str, PageFile]:
+    """Read all files that are served, by their path below /studio/; modules as they are joined."""
+    folder = folder.resolve()
+    made = join_pages(folder / "app.js")
+    return {
+        path.relative_to(folder).as_posix(): read_page(path, made.get(path))
+        for path in sorted(folder.rglob("*"))
+        if path.suffix in KINDS and path.name != "jsconfig.json" and (path in made or path.suffix != ".js")
+    }
+
+
+def read_page(path: Path, text: str | None = None) -> PageFile:
+    """Read one of them; `text`: what is served in its place."""
+    body = path.read_bytes() if text is None else text.encode()
+    etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    return PageFile(body, gzip.compress(body, mtime=0), KINDS[path.suffix], etag)
+
+
+def add_studio(api: Starlette, folder: Path = STATIC) -> None:
+    """Add the pages to an application; a browser asks each time whether one has changed."""
+    pages = read_pages(folder)
+
+    async def page(request: Request) -> Response:
+        found = pages.get(request.path_params["path"] or "index.html")
+        if found is None:
+            return Response("there is no such page", 404, media_type="text/plain")
+        headers = ALWAYS | {"etag": found.etag}
+        if request.headers.get("if-none-match") == found.etag:
+            return Response(None, 304, headers)
+        headers["content-type"] = found.kind
+        if "gzip" in request.headers.get("accept-encoding", ""):
+            return Response(found.packed, 200, headers | {"content-encoding": "gzip"})
+        return Response(found.body, 200, headers)
+
+    async def about(_: Request) -> Response:
+        inner = next(
+            (getattr(route, "app", None) for route in api.routes if getattr(route, "path", "") == RECORDED), None
+        )
+        return JSONResponse({"recordings": list(getattr(inner, "listed", ()))}, headers={"cache-control": "no-store"})
+
+    async def front(_: Request) -> Response:
+        return RedirectResponse(PREFIX)
+
+    api.add_route(PREFIX.rstrip("/"), front, include_in_schema=False)
+    api.add_route(PREFIX + "about.json", about, include_in_schema=False)
+    api.add_route(PREFIX + "{path:path}", page, include_in_schema=False)

@@ -1,0 +1,155 @@
+"""The screen of a person who lives in a town: what is typed is done, and what comes of it is shown."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from mindstream.cli.shell.output import complain, print_json, progress_lines, say_lines, short
+from mindstream.errors import InputError
+from mindstream_town.commands.embodied import lines_of, look_lines, place_lines, plan_lines, waiting_lines, who_lines
+from mindstream_town.commands.typed_deeds import HELP, Typed, addressee, read_typed
+from mindstream_town.embody.embodied import Embodied
+from mindstream_town.inspect.lookup import find_object, find_resident, find_step
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Somebody has spoken to one: what was typed has ended before it was done, or (`begun` false) was not begun."""
+
+    who: str
+    begun: bool = True
+
+
+class Screen:
+    """What a person types, done; and what comes of it, shown.
+
+    Attributes:
+        left: the person has left.
+    """
+
+    def __init__(self, me: Embodied, json: bool) -> None:
+        self.me, self.json, self.left = me, json, False
+        self._told = me.town.step
+
+    def prompt(self) -> None:
+        """Ask for a command, where somebody sits there."""
+        if sys.stdin.isatty() and not self.json:
+            when = self.me.town.setting.when(max(self.me.town.step, 0))
+            print(f"{when:%H:%M} > ", end="", file=sys.stderr, flush=True)
+
+    async def try_to(self, line: str) -> Cut | None:
+        """Do what a line says, or say what is wrong with it."""
+        try:
+            return await self.obey(line)
+        except InputError as error:
+            complain(str(error))
+            return None
+
+    async def obey(self, line: str) -> Cut | None:
+        """Do what a line says, and show what came of it.
+
+        Returns:
+            By whom it was cut short.
+
+        Raises:
+            InputError: it is no command, or cannot be done.
+        """
+        typed = read_typed(line)
+        if typed.at and (who := await self._wait_until(typed.at)):
+            await self.tell("wait", f"{who} has spoken to you: {short(line)!r} is not done", who)
+            return Cut(who, begun=False)
+        if typed.verb == "help":
+            say_lines(HELP.splitlines())
+        elif typed.verb in ("look", "who", "places", "plan"):
+            await self.look(typed.verb)
+        else:
+            return await self._do(typed, line)
+        return None
+
+    async def look(self, what: str = "look") -> None:
+        """Show what is around."""
+        seen = await self.me.look()
+        lines = {"look": look_lines, "who": who_lines, "places": place_lines, "plan": plan_lines}[what](seen)
+        self._show(seen.model_dump(mode="json") | {"command": what}, list(lines))
+
+    async def tell(self, verb: str = "", more: str = "", cut_by: str = "") -> None:
+        """Show what happened since it was shown last, and after a command where one is.
+
+        Args:
+            more: what is to be said behind it. cut_by: who has cut it short; "" nobody.
+        """
+        seen = await self.me.look(self._told)
+        self._told = self.me.town.step
+        lines = list(lines_of(seen.happened, self.me.name))
+        if verb in ("go", "do", "wait"):
+            lines += list(look_lines(seen))[:1]
+        if more:
+            lines.append(f"{seen.time[11:16]}  {more}")
+        if lines:
+            row = seen.model_dump(mode="json") | {"command": verb} | ({"cut_short_by": cut_by} if cut_by else {})
+            self._show(row, lines)
+
+    async def let_pass(self, steps: int) -> None:
+        """Let so many steps go by, and show what happened."""
+        with self._shown_to_go_on():
+            await self.me.wait(until=self.me.town.step + steps)
+        await self.tell()
+
+    def _show(self, row: dict[str, object], lines: Sequence[str]) -> None:
+        if self.json:
+            print_json(row)
+        else:
+            say_lines(lines)
+
+    @contextmanager
+    def _shown_to_go_on(self) -> Iterator[None]:
+        """Say now and then where the town is, while residents think for long."""
+        setting = self.me.town.setting
+        with progress_lines(f"{setting.when(max(self.me.town.step, 0)):%H:%M} in {setting.name}") as told:
+            self.me.on_step = lambda step: told(step, doing=f"{setting.when(step):%H:%M} in {setting.name}")
+            yield
+
+    async def _wait_until(self, time: str) -> str:
+        """Wait until a time of the day; return who has spoken to one meanwhile, so that it ended there."""
+        until = find_step(self.me.town.setting, time, self.me.town.step)
+        if until < self.me.town.step:
+            raise InputError(f"{time} is over")
+        with self._shown_to_go_on():
+            return await self.me.wait(until=until) if until > self.me.town.step else ""
+
+    async def _do(self, typed: Typed, line: str) -> Cut | None:
+        if typed.verb == "wait" and self.me.talks_with and not self.json:
+            say_lines(waiting_lines(await self.me.look()))
+        with self._shown_to_go_on():
+            who = await self._act(typed)
+        await self.tell(typed.verb, f"{who} has spoken to you: {short(line)!r} is cut short" if who else "", who)
+        return Cut(who) if who else None
+
+    async def _act(self, typed: Typed) -> str:
+        """Do what is typed; return who has spoken to one, so that it was cut short."""
+        me, town, words = self.me, self.me.town, typed.words
+        match typed.verb:
+            case "go":
+                return await me.go(words[0])
+            case "do":
+                return await me.do(words[0], typed.minutes or 1, typed.place)
+            case "say":
+                text, to = addressee(words[0], [each.name for each in (await me.look()).people])
+                await me.say(text, to)
+            case "decline":
+                await me.decline()
+            case "wait" if typed.until:
+                return await me.wait(until=find_step(town.setting, typed.until, town.step))
+            case "wait":
+                return await me.wait(typed.minutes)
+            case "whisper":
+                await town.whisper(find_resident(town.setting, words[0]), words[1])
+            case "set":
+                await town.set_object(find_object(town.setting, words[0]), words[1].strip(), by=me.name)
+            case "leave":
+                await me.leave()
+                self.left = True
+        return ""

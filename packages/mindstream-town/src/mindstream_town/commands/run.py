@@ -1,0 +1,416 @@
+"""`mindstream town`: begin one, have its file prepared, let it live, say what that would cost."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mindstream.cli.shell import output
+from mindstream.cli.shell.files import write_text
+from mindstream.cli.shell.flags import AsJson, Yes, command, flag, group, split_names, switch, word
+from mindstream.cli.shell.output import Progress, complain, print_json, print_table, progress, say, tell
+from mindstream.cli.shell.stopping import run_until_stopped
+from mindstream.errors import InputError, ModelError
+from mindstream.log.names import shown_name
+from mindstream.memory.store.store import Commit
+from mindstream.paths import read_text
+from mindstream.service.opening import answering, unpriced
+from mindstream.settings import Settings
+from mindstream.text.words import count_of
+from mindstream_town import opened as towns
+from mindstream_town.commands.group import MODEL, ROLE, ProfileOf, Seed
+from mindstream_town.commands.screen import describe, event_row
+from mindstream_town.events import Talked, TownEvent
+from mindstream_town.inspect.lookup import find_step
+from mindstream_town.inspect.time_words import format_time
+from mindstream_town.missing_keys import missing_keys
+from mindstream_town.opened import is_free
+from mindstream_town.preparing import Preparing
+from mindstream_town.setting import Setting
+
+app = group()
+RESTED = 1
+"""The exit code where a model failed, or nothing more may be spent."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """How long a town is to live: one of these; none of them: a day, or `to_midnight` the rest of one."""
+
+    days: float | None = None
+    hours: float | None = None
+    until: str = ""
+    steps: int | None = None
+    to_midnight: bool = False
+
+    def target(self, setting: Setting, now: int) -> int:
+        """Return the last step that it is to live, after the step `now`.
+
+        Raises:
+            InputError: two of them are given, or a time that is over.
+        """
+        if [self.days, self.hours, self.steps].count(None) + (not self.until) < 3:
+            raise InputError("say one of --days, --hours, --until and --steps")
+        profile = setting.profile
+        if self.until:
+            step = find_step(setting, self.until, now)
+            if step <= now:
+                time = format_time(setting, now)
+                raise InputError(f"--until {self.until!r:.99}: the town has lived so far already; it is {time} there")
+            return step
+        if self.steps is not None:
+            return now + self.steps
+        if self.hours is not None:
+            return now + round(self.hours * 3_600 / profile.step_s)
+        if self.days is None and self.to_midnight:
+            return setting.step_at(setting.day(now + 1) + 1, 0) - 1
+        return now + round((1.0 if self.days is None else self.days) * profile.a_day)
+
+
+@dataclass(frozen=True)
+class TownOptions:
+    """How a town is run: whether its price is asked about, what is shown, whether residents think as Ray's tasks."""
+
+    yes: bool = False
+    verbose: bool = False
+    json: bool = False
+    ray: bool = False
+
+
+LIMITS = """With a model, the cost is estimated first, and you are asked (--yes: you are
+not). After Ctrl-C, a model that fails or a limit, all steps that are done are
+kept; the one that was broken off is lived again next time.
+
+Exit code: 0; 1 where a model failed or nothing more may be spent; 2 a mistake;
+130 after Ctrl-C."""
+Days = Annotated[float | None, flag("D", "Live so many days of the town's time.", min=0, max=36_500)]
+Hours = Annotated[float | None, flag("H", "Live so many hours.", min=0, max=876_000)]
+Until = Annotated[str, flag("TIME", 'Up to a time of the town: "Feb 14 19:00", "tomorrow noon".')]
+STEPS = "Live so many steps (10 seconds each, where the town does not say otherwise)."
+Steps = Annotated[int | None, flag("N", STEPS, min=0, max=2**40)]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Tell what happens, a line each.")]
+MODELS = "model roles fallback patience_s budget_calls budget_tokens budget_usd town embedder"
+
+
+@command(
+    app,
+    "town embedder",
+    "mindstream town new --data ./ville",
+    "mindstream town new ./mine.toml --data ./mine --seed 7 --profile vision=4",
+    "mindstream town new --data ./blind --without observation,reflection",
+)
+def new(
+    settings: Settings,
+    source: Annotated[str, word("TOWN", "A shipped town, or FILE.toml.")] = "smallville",
+    seed: Seed = 0,
+    profile: ProfileOf = None,
+    without: Annotated[
+        list[str] | None, flag("A,B", "Switch off: observation, reflection, planning, recall, talk.")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Begin a town in a data folder."""
+    begin(settings, source, seed, profile or (), split_names(without) or (), json=json)
+
+
+def begin(
+    settings: Settings,
+    source: str,
+    seed: int,
+    profile: Sequence[str] = (),
+    without: Sequence[str] = (),
+    *,
+    json: bool = False,
+) -> None:
+    """Begin a town."""
+    setting = towns.find_setting(source, seed, towns.read_profile(profile, without))
+    asyncio.run(towns.begin(settings, setting))
+    if not json:
+        _complain_of_keys(setting)
+    objects = sum(each.level == 4 for each in setting.addresses.values())
+    row = {"town": setting.name, "data": str(settings.data), "residents": sorted(setting.people), "seed": seed}
+    tell(
+        json,
+        {**row, "lacks": list(missing_keys(setting))},
+        f"{setting.name} lives in {settings.data}: {count_of(len(setting.people), 'resident')}, {objects} objects",
+        f"it is {format_time(setting, -1)} there; let it live:\n  {_command('run', settings, '--days', '1')}",
+    )
+
+
+def _complain_of_keys(setting: Setting) -> None:
+    """Say which keys a town lacks where it is to live without a model."""
+    if lacks := missing_keys(setting):
+        complain(
+            f"without a model nobody lives by prose: keys are missing for {'; '.join(lacks)}"
+            " (mindstream town prepare FILE lets a model write them)"
+        )
+
+
+class Watcher:
+    """Tells of a town while it lives: a bar with its clock, and with -v what happens."""
+
+    def __init__(self, options: TownOptions, told: Progress, setting: Setting, first: int, last: int) -> None:
+        self.options, self._told, self._setting = options, told, setting
+        self.first, self.step, self._last, self.talks = first, first, last, 0
+
+    def on_step(self, step: int) -> None:
+        self.step = step
+        if step % 30 == 0 or step >= self._last:
+            doing = f"{format_time(self._setting, step)}, {count_of(self.talks, 'talk')}"
+            self._told(step - self.first, self._last - self.first, doing)
+
+    def on_commits(self, commits: Sequence[Commit]) -> None:
+        for commit in commits:
+            mind = shown_name(commit.mind)
+            for entry in commit.entries:
+                event = entry.event
+                self.talks += isinstance(event, Talked) and event.lines[:1] != () and event.lines[0].by == mind
+                if self.options.verbose and (line := describe(mind, event, [each.text for each in entry.records])):
+                    at = event.step if isinstance(event, TownEvent) else self.step + 1
+                    row = event_row(self._setting, mind, event, line) if self.options.json else {}
+                    tell(self.options.json, row, f"{self._setting.when(at):%b %d %H:%M}  {line}")
+
+
+@command(
+    app,
+    MODELS,
+    "mindstream town run --data ./ville --days 2",
+    'mindstream town run --data ./ville --until "Feb 14 19:00" -v',
+    "mindstream town run --data ./ville --hours 3 --model openai:gpt-5-mini --max-usd 2",
+    name="run",
+    summary="Let the town live: one day, or as long as you say.",
+    notes=LIMITS,
+    model=MODEL,
+    roles=ROLE,
+)
+@command(
+    app,
+    MODELS,
+    "mindstream town resume --data ./ville",
+    name="resume",
+    summary="Go on to the end of that day, or as long as you say.",
+    notes=LIMITS,
+    model=MODEL,
+    roles=ROLE,
+)
+def let_live(
+    context: typer.Context,
+    settings: Settings,
+    days: Days = None,
+    hours: Hours = None,
+    until: Until = "",
+    steps: Steps = None,
+    yes: Yes = False,
+    verbose: Verbose = False,
+    ray: Annotated[
+        bool, switch("--ray", "Residents think as tasks of Ray beside the town's clock (docs/ray.md).")
+    ] = False,
+    json: AsJson = False,
+) -> int:
+    """Let the town live, from where it stands."""
+    span = Span(days, hours, until, steps, to_midnight=context.info_name == "resume")
+    return live(settings, span, TownOptions(yes, verbose, json, ray))
+
+
+def live(settings: Settings, span: Span, options: TownOptions) -> int:
+    """Let it live; return the exit code.
+
+    Raises:
+        InputError: no town lives there, or the time that is named is over: nothing has changed.
+    """
+    setting, now, last = asyncio.run(_plan(settings, span))
+    if towns.is_free(settings) and not any(person.day for person in setting.people.values()):
+        _complain_of_keys(setting)
+    for fault in towns.describe_bedless(setting):
+        complain(f"{fault}; until then they sleep at home, wherever they stand")
+    if not towns.is_free(settings) and not options.yes and not _has_leave(settings, setting, last - now):
+        return 0
+    with progress(setting.name, max(1, last - now)) as told:
+        watcher = Watcher(options, told, setting, now, last)
+
+        async def living() -> int:
+            watcher.step = await towns.live(settings, last, watcher.on_step, watcher.on_commits, options.ray)
+            return 0
+
+        def goes_on(why: str) -> str:
+            again = _command("resume", settings, "--steps", str(last - watcher.step), *["--ray"] * options.ray)
+            return f"{why}; what is done is kept, and this goes on with it:\n  {again}"
+
+        try:
+            code = run_until_stopped(living(), lambda: goes_on("stopped"))
+        except ModelError as error:
+            complain(goes_on(str(error)))
+            code = RESTED
+    if code == 0:
+        reached, steps = watcher.step, watcher.step - now
+        row = {"step": reached, "steps": steps, "time": setting.when(reached).isoformat(), "talks": watcher.talks}
+        lived = f"{count_of(steps, 'step')}, {count_of(watcher.talks, 'talk')}"
+        told_at_end = f"it is {format_time(setting, reached)} in {setting.name}: {lived}"
+        tell(options.json, {"event": "ended", **row}, told_at_end, f"look in:\n  {_command('status', settings)}")
+    return code
+
+
+async def _plan(settings: Settings, span: Span) -> tuple[Setting, int, int]:
+    async with towns.look_in(settings) as look:
+        if not towns.is_free(settings):
+            async with answering(settings):  # a model that cannot be is told now
+                pass
+            if settings.budget_usd is not None and (why := unpriced(settings)):
+                complain(why)
+        return look.setting, look.now, span.target(look.setting, look.now)
+
+
+def _has_leave(settings: Settings, setting: Setting, steps: int) -> bool:
+    """Say what it may cost, and ask."""
+    if not output.is_answerable():
+        raise InputError("models are asked, and nobody is there to be asked whether they may be: say --yes")
+    found = _estimate(settings, setting, steps)
+    calls, tokens = _totals(found)
+    usd = "its price is not known" if found.usd is None else f"about {found.usd:,.2f} US dollars"
+    most = "" if settings.budget_usd is None else f", never more than {settings.budget_usd:g}"
+    say(f"{count_of(steps, 'step')}: about {calls:,} calls and {tokens:,} tokens; {usd}{most}", sys.stderr)
+    return output.confirm("Let it live?")
+
+
+def _estimate(settings: Settings, setting: Setting, steps: int) -> towns.Estimate:
+    with progress("counting", min(steps, setting.profile.a_day)) as told:
+        return asyncio.run(towns.estimate(settings, setting, steps, lambda step: told(step)))
+
+
+def _totals(found: towns.Estimate) -> tuple[int, int]:
+    kinds = found.counted.by_kind.values()
+    calls = sum(kind.calls for kind in kinds)
+    tokens = sum(kind.tokens_in + kind.tokens_out for kind in kinds)
+    return round(calls * found.scale), round(tokens * found.scale)
+
+
+@command(
+    app,
+    "model roles town",
+    "mindstream town estimate --data ./ville --days 2 --model openai:gpt-5-mini",
+    "mindstream town estimate --data ./ville --hours 6 --json",
+    model=MODEL,
+    roles=ROLE,
+)
+def estimate(settings: Settings, days: Days = None, hours: Hours = None, json: AsJson = False) -> None:
+    """Say what a model would cost: calls, tokens, US dollars.
+
+    A first day (or less, if you ask for less) is simulated with stand-ins, nothing of it is kept, and what a model
+    would be asked is counted; a reply counts as long as such replies are on average.
+    """
+
+    async def read() -> Setting:
+        async with towns.look_in(settings) as look:
+            return look.setting
+
+    setting = asyncio.run(read())
+    steps = Span(days, hours).target(setting, -1) + 1
+    whole = {"steps": steps, "residents": len(setting.people)}
+    if towns.is_free(settings):
+        row = {"prompt": "all", "calls": 0, "tokens": 0, "usd": 0.0, **whole}
+        free = "rules answer everything, and cost nothing; what a model would cost:"
+        tell(json, row, free, "  mindstream town estimate --model openai:gpt-5-mini")
+        return
+    found = _estimate(settings, setting, steps)
+    calls, tokens = _totals(found)
+    kinds = sorted(found.counted.by_kind.items(), key=lambda each: -each[1].tokens_in)
+    rows = [
+        {"prompt": label, "role": found.counted.role_of[label]}
+        | {key: round(n * found.scale) for key, n in asdict(kind).items()}
+        for label, kind in kinds
+    ]
+    if json:
+        print_json(*rows, {"prompt": "all", "calls": calls, "tokens": tokens, "usd": found.usd, **whole})
+        return
+    numbers = ("calls", "tokens_in", "tokens_out")
+    lines = [(str(row["prompt"]), str(row["role"]), *(f"{row[name]:,}" for name in numbers)) for row in rows]
+    everything = ("all", "", f"{calls:,}", f"{tokens:,}", "in and out")
+    print_table(("prompt", "role", "calls", "tokens in", "tokens out"), [*lines, everything], words=2)
+    usd = "not known" if found.usd is None else f"{found.usd:,.2f}"
+    say(f"US dollars: {usd}; {count_of(steps, 'step')} of {count_of(len(setting.people), 'resident')}")
+
+
+def _command(name: str, settings: Settings, *more: str) -> str:
+    return shlex.join(["mindstream", "town", name, "--data", str(settings.data), *more, *_models(settings, name)])
+
+
+def _models(settings: Settings, name: str) -> list[str]:
+    """Return the flags that name the same models again."""
+    if name not in ("run", "resume") or towns.is_free(settings):
+        return []
+    roles = [word for role, model in settings.roles.items() for word in ("--role", f"{role}={model}")]
+    more = {"--model": settings.model, "--fallback": settings.fallback}
+    return [*(word for flag, name in more.items() if name for word in (flag, name)), *roles]
+
+
+LARGEST = 16 << 20
+
+
+@command(
+    app,
+    "model roles",
+    "mindstream town prepare ./mine.toml --model openai:gpt-5-mini",
+    "mindstream town prepare ./mine.toml --model openai:gpt-5-mini --out ./prepared.toml",
+    notes="Exit code: 0; 1 where a model failed, and nothing has changed; 2 a mistake.",
+    model=MODEL,
+    roles=ROLE,
+)
+def prepare(
+    settings: Settings,
+    file: Annotated[Path, word("FILE.toml", "A town file.")],
+    out: Annotated[Path | None, flag("NEW.toml", "Write it there, and leave FILE as it is.")] = None,
+    yes: Yes = False,
+    json: AsJson = False,
+) -> int:
+    """Let a model write the keys of a town file that is told in prose.
+
+    Days, beds, appointments and acquaintances of residents, purposes of places, dangers: asked once for each resident
+    and once for the places, shown as a difference, then kept in the file. Comments and keys that are there stay.
+    """
+    if out is not None and out.exists():
+        raise InputError(f"{out} is there already: name a new file, or leave --out away")
+    text = read_text(file, LARGEST)
+    try:
+        preparing = Preparing(text, file.parent)
+    except InputError as error:
+        raise InputError(f"{file}: {error}") from None
+    if not preparing.left:
+        row = {"file": str(file), "prepared": [], "written": "", "difference": ""}
+        tell(json, row, f"{file} is prepared: everybody has a day, and places have their purpose")
+        return 0
+    if is_free(settings):
+        raise InputError("only a model can read prose: name one by --model, as in --model openai:gpt-5-mini")
+    try:
+        with progress(f"preparing {file.name}", len(preparing.left)) as told:
+
+            async def ask() -> str:
+                async with answering(settings) as models:
+                    return await preparing.run(models, lambda number, name: told(number, None, f"reading {name}"))
+
+            new = asyncio.run(ask())
+    except ModelError as error:
+        complain(f"{error}; nothing was changed")
+        return RESTED
+    before, after = text.splitlines(keepends=True), new.splitlines(keepends=True)
+    difference = "".join(difflib.unified_diff(before, after, str(file), str(out or file)))
+    if not json:
+        say(difference)
+    is_wanted = yes or out is not None or (output.is_answerable() and output.confirm(f"Write it to {file}?"))
+    if is_wanted:
+        write_text(out or file, new)
+    if json:
+        target = str(out or file) if is_wanted else ""
+        print_json({"file": str(file), "prepared": preparing.prepared, "written": target, "difference": difference})
+    elif is_wanted:
+        say(f"{out or file} has the keys of {count_of(len(preparing.prepared), 'description')}", sys.stderr)
+    else:
+        complain("nothing was written: say --yes, or --out NEW.toml")
+    return 0

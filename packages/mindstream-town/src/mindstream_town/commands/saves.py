@@ -1,0 +1,232 @@
+"""`mindstream town open`, `import` and `export`: recorded worlds, saved simulations of Park 2023, and journals."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+from mindstream.cli.shell import files
+from mindstream.cli.shell.flags import AsJson, command, flag, group, word
+from mindstream.cli.shell.output import complain, progress, tell
+from mindstream.errors import InputError
+from mindstream.location import Location
+from mindstream.models.embedders.named import embedder
+from mindstream.service.folders import require_room_for_town
+from mindstream.settings import Settings
+from mindstream.text.words import count_of
+from mindstream_town import forking
+from mindstream_town import opened as towns
+from mindstream_town.commands.group import ProfileOf, Seed
+from mindstream_town.formats.files import whole_folder
+from mindstream_town.formats.maps import find_map, load_map, save_map
+from mindstream_town.formats.saves import read_save, settle_clock, write_save
+from mindstream_town.formats.whispers import read_whispers
+from mindstream_town.inspect.lookup import find_span
+from mindstream_town.inspect.time_words import format_time
+from mindstream_town.journal import write_journal
+from mindstream_town.saves.exporting import save_of_town
+from mindstream_town.saves.importing import WORLDS, begin_from_save, unpack_world
+from mindstream_town.world.tiles import TileWorld
+
+app = group()
+
+
+@command(app, "town", "mindstream town open recorded --data ./hamlet", name="open")
+def open_(
+    settings: Settings,
+    name: Annotated[str, word("WORLD", "A recorded world.")] = "recorded",
+    json: AsJson = False,
+) -> None:
+    """Open a world that ships: days lived with a language mind behind each resident, to look at without a model."""
+    unpack_world(name, settings.data.as_folder())
+    data = shlex.quote(str(settings.data))
+    tell(
+        json,
+        {"world": name, "about": WORLDS[name], "data": str(settings.data)},
+        f"{WORLDS[name]}; it lies in {settings.data}. Look:",
+        f"  mindstream town replay --out {name}.html --data {data}     watch it in a browser",
+        f"  mindstream town status --data {data}                     who is where",
+        f"  mindstream town timeline NAME --data {data}              somebody's day",
+        f"  mindstream town why NAME --at TIME --data {data}         why somebody did what",
+    )
+
+
+@command(app, "town", 'mindstream town fork ./other --at "Feb 13 10:00" --data ./ville')
+def fork(
+    settings: Settings,
+    folder: Annotated[Path, word("DIR", "A folder for the town that is made.")],
+    at: Annotated[str, flag("TIME", "A time of the town's own that has been [now].")] = "",
+    json: AsJson = False,
+) -> None:
+    """Make a town beside another, as that was at a time: with its past and its seed, and a future of its own."""
+
+    async def make() -> tuple[int, str]:
+        async with towns.look_in(settings) as look:
+            step = towns.find_past_step(look.setting, at, look.now) if at else look.now
+            setting = look.setting
+        await require_room_for_town(Location(folder))
+        await forking.fork(settings.data, folder, max(step, 0))
+        return (
+            step,
+            f"{setting.name} lives on in {folder} from {format_time(setting, step)} on; the other stays as it is",
+        )
+
+    step, said = asyncio.run(make())
+    tell(json, {"folder": str(folder), "step": step}, said)
+
+
+@command(
+    app, "town embedder", "mindstream town import ./base_the_ville_n25 --data ./theirs --map ./the_ville", name="import"
+)
+def import_(
+    settings: Settings,
+    folder: Annotated[Path, word("DIR", "The folder of a saved simulation (Park 2023).")],
+    map_: Annotated[
+        Path | None, flag("DIR", "Its map, a matrix folder or a Tiled file [beside DIR, by its name].", "--map")
+    ] = None,
+    whispers: Annotated[Path | None, flag("FILE", "First memories of the residents (agent_history….csv).")] = None,
+    seed: Seed = 0,
+    profile: ProfileOf = None,
+    json: AsJson = False,
+) -> None:
+    """Begin a town from a saved simulation."""
+    notes: dict[str, None] = {}
+    save = settle_clock(read_save(folder), notes.setdefault)
+    world = load_map(map_ or find_map(folder, save.meta.maze_name))
+    constants = towns.read_profile(profile, ()) if profile else None
+    hints = read_whispers(whispers) if whispers else None
+
+    async def begin() -> None:
+        await require_room_for_town(settings.data)
+        await begin_from_save(
+            settings.data,
+            save,
+            world,
+            seed=seed,
+            profile=constants,
+            whispers=hints,
+            embed=settings.embedder,
+            tell=notes.setdefault,
+        )
+
+    asyncio.run(begin())
+    for note in notes:
+        complain(note)
+    memories = sum(len(each.memory.nodes) for each in save.personas.values())
+    who = {"residents": sorted(save.personas), "memories": memories, "step": save.meta.step - 1}
+    held = "1 memory" if memories == 1 else f"{memories:,} memories"
+    told = f"{count_of(len(save.personas), 'resident')}, {held}; it has lived {count_of(save.meta.step, 'step')}"
+    row = {"town": world.name, "data": str(settings.data), **who, "notes": list(notes)}
+    tell(json, row, f"{world.name} lives in {settings.data}: {told}")
+
+
+@command(
+    app,
+    "town embedder",
+    'mindstream town export --data ./ville --out ./saved --at "Feb 14 12:00"',
+    "mindstream town export --data ./ville --journal journal.jsonl",
+)
+def export(
+    settings: Settings,
+    out: Annotated[Path | None, flag("FOLDER", "As a saved simulation, into a new folder.")] = None,
+    save: Annotated[
+        Path | None,
+        flag("DIR", "With --out: the save it was imported from; what a town does not keep is copied from it."),
+    ] = None,
+    journal: Annotated[
+        Path | None, flag("FILE", "All that happened, a line of JSON each, always in the same order.")
+    ] = None,
+    at: Annotated[str, flag("TIME", "As it was then [now].")] = "",
+    json: AsJson = False,
+) -> None:
+    """Write a town into files: a saved simulation, or its journal.
+
+    The published code (Park 2023) takes the saved simulation, and so does import; its map is in it.
+    """
+    if out is None and journal is None:
+        raise InputError("say what is written: --out FOLDER, a saved simulation, or --journal FILE")
+    if out is None and (at or save):
+        raise InputError("a journal is written whole: --at and --save are for --out")
+    with progress(f"writing {out or journal}"):
+        row, told = asyncio.run(_export(settings, out, save, journal, at))
+    tell(json, row, *told)
+
+
+async def _export(
+    settings: Settings, out: Path | None, saved: Path | None, journal: Path | None, at: str
+) -> tuple[dict[str, object], list[str]]:
+    """Write it; return what was written, for programs and for people."""
+    began = settle_clock(read_save(saved), complain) if saved else None
+    row, told = dict[str, object](), list[str]()
+    async with towns.look_in(settings) as look:
+        if journal is not None:
+            lines = await _write_journal(look, journal)
+            row |= {"journal": str(journal), "lines": lines}
+            told.append(f"{lines} lines are in {journal}")
+        if out is not None:
+            step = towns.find_past_step(look.setting, at, look.now) if at else None
+            save = await save_of_town(look.store, look.setting, embedder(settings.embedder), upto=step, saved=began)
+            with whole_folder(out) as beside:
+                write_save(save, beside)
+                if isinstance(look.setting.world, TileWorld):
+                    save_map(look.setting.world, beside / save.meta.maze_name)
+            who, time = len(save.personas), format_time(look.setting, save.meta.step - 1)
+            row |= {"out": str(out), "residents": who, "step": save.meta.step - 1, "time": time}
+            told.append(f"{who} residents as of {time}, and their map, are in {out}")
+    return row, told
+
+
+async def _write_journal(look: towns.Look, file: Path) -> int:
+    """Write a journal, to a file that holds no other; return how many lines it has."""
+    if files.real_file(file) is None:
+        return await files.write_lines(None, look.write_journal())
+    return await write_journal(look.store, look.setting, file)
+
+
+@command(
+    app,
+    "town",
+    "mindstream town replay --data ./ville",
+    'mindstream town replay --data ./ville --from "Feb 14 16:00" --to "Feb 14 20:00" --out party.html',
+)
+def replay(
+    settings: Settings,
+    out: Annotated[Path, flag("FILE", "The page that is written, in the place of an older one.")] = Path("replay.html"),
+    since: Annotated[str, flag("TIME", "Where it begins.", "--from")] = "",
+    until: Annotated[str, flag("TIME", "Where it ends.", "--to")] = "",
+    json: AsJson = False,
+) -> None:
+    """Write a web page that plays what happened.
+
+    One HTML file: the map, the residents, their minds; it needs no network and no key.
+    """
+    write_page(settings, out, since, until, json)
+
+
+def write_page(settings: Settings, out: Path, since: str = "", until: str = "", json: bool = False) -> None:
+    """Write a page that plays what happened.
+
+    Raises:
+        InputError: mindstream-studio, which draws it, is not installed.
+    """
+    try:
+        from mindstream_studio.recorded import write_replay
+    except ModuleNotFoundError:
+        raise InputError("pages are in another distribution: pip install mindstream-studio") from None
+
+    async def run() -> None:
+        async with towns.look_in(settings) as look:
+            first, last = find_span(look.setting, since, until, look.now)
+            if since:
+                towns.find_past_step(look.setting, since, look.now)
+            await write_replay(
+                look.store, look.setting, out, since=first if since else None, until=last if until else None
+            )
+
+    with progress(f"writing {out}"):
+        asyncio.run(run())
+    size = out.stat().st_size
+    told = f"{out} plays it: open it in a browser ({size} bytes; it needs no network)"
+    tell(json, {"out": str(out), "bytes": size}, told)

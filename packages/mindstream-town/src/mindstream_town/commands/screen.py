@@ -1,0 +1,52 @@
+"""A town's events as lines and JSON rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mindstream.cli.shell.output import short
+from mindstream.log.events import Event, Reflected, Remembered
+from mindstream_town.events import Acted, DayPlanned, ObjectChanged, StoodIn, Talked, TownEvent
+from mindstream_town.residents.places import words_of
+from mindstream_town.setting import Setting
+
+OPENINGS = 2
+"""So many lines of a conversation are shown."""
+
+
+def describe(mind: str, event: Event, texts: Sequence[str] = ()) -> str | None:
+    """Say in a line what happened; None where it is the usual run of things.
+
+    Args:
+        texts: of the records that came with it.
+    """
+    match event:
+        case Talked() if event.lines and event.lines[0].by == mind:
+            said = " / ".join(f"{line.by.split()[0]}: {short(line.text, 90)}" for line in event.lines[:OPENINGS])
+            more = f" (and {len(event.lines) - OPENINGS} more)" if len(event.lines) > OPENINGS else ""
+            return f"{mind} talks with {event.partner}: {said}{more}"
+        case Acted() if event.act.why in ("react", "wait"):
+            because = f", since {short(event.because, 90)}" if event.because else ""
+            return f"{mind}: {event.act.what}{because}"
+        case Acted() if event.act.why == "plan":
+            return f"{mind}: {event.act.what}"
+        case DayPlanned():
+            return f"{mind} plans the day: {short('; '.join(event.broad), 140)}"
+        case Reflected():
+            return f"{mind} reflects: {short('; '.join(texts), 140)}"
+        case ObjectChanged():
+            by = f", by {event.by}" if event.by else ""
+            return f"{words_of(event.place)} is {event.condition or 'as it should be'}{by}"
+        case Remembered() if mind:
+            return None
+        case StoodIn():
+            return f"{mind}: a rule stood in for {event.prompt}: {short(event.reason, 90)}"
+    return None
+
+
+def event_row(setting: Setting, mind: str, event: Event, line: str) -> dict[str, Any]:
+    """Return it as a row for a program."""
+    step = event.step if isinstance(event, TownEvent) else None
+    time = setting.when(step).isoformat() if step is not None else None
+    return {"event": event.kind, "resident": mind, "step": step, "time": time, "line": line}

@@ -1,0 +1,80 @@
+"""Where a person who lives in a town may go now, and where a visitor comes in."""
+
+from __future__ import annotations
+
+from mindstream.errors import InputError
+from mindstream_town.embody.happened import OpenTown
+from mindstream_town.embody.living import WAYS, Way
+from mindstream_town.inspect.lookup import find_place
+from mindstream_town.residents.person import Person
+from mindstream_town.residents.places import may_use, words_of
+from mindstream_town.world.tiles import TileWorld
+from mindstream_town.world.tree import ARENA, WORLD
+from mindstream_town.world.world import Spot
+
+
+def find_entrance(town: OpenTown, person: Person, typed: str) -> str:
+    """Return where a visitor comes in: what is typed, or a place that is open to all.
+
+    Raises:
+        InputError: there is no such place, or it is somebody's.
+    """
+    setting = town.setting
+    if typed:
+        return find_open_place(town, person, typed)
+    when = setting.when(max(town.step, 0))
+    open_to_all = [
+        str(each)
+        for each in setting.world.places
+        if each.level == ARENA and may_use(setting, person, str(each)) and setting.rules.is_open(each, when)
+    ]
+    if not open_to_all:
+        raise InputError(f"no place in {setting.name} is open now that anybody may go to: name one")
+    return open_to_all[0]
+
+
+def find_open_place(town: OpenTown, person: Person, typed: str) -> str:
+    """Return a place by what is typed of it, where one may go there now.
+
+    Raises:
+        InputError: there is none, it is closed, or somebody's who is not there.
+    """
+    setting, place = town.setting, find_place(town.setting, typed)
+    address = setting.addresses[place]
+    if not may_use(setting, person, place) and not _is_let_in(town, person, place):
+        raise InputError(f"{words_of(place)} is not open to you, and nobody is there who could let you in")
+    when = setting.when(max(town.step, 0))
+    if person.name not in setting.rules.owners(address) and not setting.rules.is_open(address, when):
+        raise InputError(f"{words_of(place)} is closed now")
+    return place
+
+
+def find_beside(town: OpenTown, person: Person, spot: Spot, way: Way) -> Spot:
+    """Return the spot that is a step away, where one may stand there now.
+
+    Raises:
+        InputError: a wall is there, a place that is closed or somebody's who is not there; or the town has no tiles.
+    """
+    world = town.setting.world
+    if not isinstance(world, TileWorld):
+        raise InputError(f"{town.setting.name} has no tiles to step on: go to a place")
+    there = (spot[0] + WAYS[way][0], spot[1] + WAYS[way][1])
+    if not world.walkable(there):
+        raise InputError("a wall is there")
+    place = world.address_at(there)
+    if place.level > WORLD and world.arena_of(there) != world.arena_of(spot):
+        find_open_place(town, person, str(place.upto(ARENA)))
+    return there
+
+
+def _is_let_in(town: OpenTown, person: Person, place: str) -> bool:
+    """Tell whether somebody is in a house, awake, who may be at a place of it."""
+    setting, step = town.setting, max(town.step, 0)
+    house = setting.addresses[place].upto(2)
+    return any(
+        name != person.name
+        and not other.state.asleep
+        and may_use(setting, other.person, place)
+        and setting.world.address_at(other.state.spot(step)).is_within(house)
+        for name, other in town.residents.items()
+    )

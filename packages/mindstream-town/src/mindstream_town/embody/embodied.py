@@ -1,0 +1,201 @@
+"""A person lives as a resident, or as a visitor, while the town goes on.
+
+me = await town.embody("Maya", as_visitor=True, at="the Ville:Hobbs Cafe:cafe")
+await me.say("Good morning!", "Isabella Rodriguez")
+print((await me.look()).people)
+await me.leave()
+
+What it does is what any resident's acts are: it takes its step, is seen, and is remembered. Time goes on only while
+something is awaited: `go` and `do` until it is done, `wait` as long as it says, and all of them end sooner where
+somebody speaks to it, whose name they return. With `waits=False` they take one step, and `wait` is called at a pace of
+one's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mindstream import intake
+from mindstream.errors import InputError
+from mindstream_town.embody.access import find_beside, find_open_place
+from mindstream_town.embody.happened import OpenTown
+from mindstream_town.embody.living import LONGEST_DONE, LONGEST_SAID, Deed, Do, End, Go, Leave, Say, Step, Way
+from mindstream_town.embody.outlook import Surroundings, people_around, survey
+from mindstream_town.events import SpokenLine
+from mindstream_town.inspect.lookup import find_resident
+from mindstream_town.residents.person import Person
+from mindstream_town.residents.places import may_use
+from mindstream_town.residents.turn import Resident
+from mindstream_town.setting import Setting
+
+MINUTES = 15
+"""So long something is done of which nobody says how long."""
+ALL = "all"
+"""What is said to all is said to this."""
+
+
+class Embodied:
+    """A person as somebody in a town. Made by `Town.embody`.
+
+    Attributes:
+        waits: what is done is waited for.
+        on_step: is told of each step.
+    """
+
+    def __init__(self, town: OpenTown, resident: Resident, *, waits: bool = True) -> None:
+        self.town, self.resident, self.waits = town, resident, waits
+        self.on_step: Callable[[int], None] = lambda _: None
+
+    @property
+    def name(self) -> str:
+        """As whom the person lives."""
+        return self.resident.name
+
+    @property
+    def talks_with(self) -> str:
+        """Who waits for what the person says; "" nobody."""
+        state = self.resident.state
+        return state.talks_with if state.talk else ""
+
+    async def go(self, place: str) -> str:
+        """Walk to a place, by its address, the end of it, or its name in words.
+
+        Returns:
+            Who has spoken to one, so that it was broken off; "" nobody.
+
+        Raises:
+            InputError: there is no such place, it is closed, or nobody lets one in.
+            ModelError, StorageError: see `Town.run`; the step has not happened.
+        """
+        return await self._do(Go(place=find_open_place(self.town, self.resident.person, place)))
+
+    async def step(self, way: Way) -> str:
+        """Take one step over the map, which is nothing that anybody remembers; the town lives as long as it takes.
+
+        Returns:
+            Who has spoken to one; "" nobody.
+
+        Raises:
+            InputError: a wall is there, or a place that is not open to one; the town has no tiles.
+            ModelError, StorageError: see `Town.run`; the step has not happened.
+        """
+        heard, here = self.resident.state.talk, self.resident.state.spot(max(self.town.step, 0))
+        await self.perform(Step(spot=find_beside(self.town, self.resident.person, here, way)))
+        return self._speaks_since(heard) or await self._live(self.town.step + 1)
+
+    async def do(self, what: str, minutes: int = MINUTES, place: str = "") -> str:
+        """Do something, here or elsewhere. Returns and raises: as `go`."""
+        there = find_open_place(self.town, self.resident.person, place) if place else ""
+        return await self._do(Do(what=_told(what, LONGEST_DONE), minutes=minutes, place=there))
+
+    async def say(self, text: str, to: str = "") -> None:
+        """Say something; the answer is heard when this returns.
+
+        Args:
+            to: a name; ALL: all who are near; "": whom one talks with, and all who are near where that is nobody. Of
+                all the nearest who is free is the one who answers, and the others remember it.
+
+        Raises:
+            InputError: nobody is called so, or is in sight.
+        """
+        told = _told(text, LONGEST_SAID)
+        awake = [each for each in self._people() if not each.state.asleep]
+        near, step = [each.name for each in awake], max(self.town.step, 0)
+        to_all = to.casefold() == ALL or not (to or self.talks_with)
+        free = [each.name for each in awake if not each.state.is_talking(step)]
+        whom = self.talks_with or next(iter((*free, *near)), "") if to_all or not to else self._name(to)
+        if not whom:
+            raise InputError("nobody is in sight who could hear it")
+        if whom not in near:
+            raise InputError(f"{whom} is not in sight, or asleep" if whom != self.name else "that is you")
+        await self.perform(Say(text=told, to=whom, to_all=to_all))
+
+    async def decline(self) -> None:
+        """Talk no more; where one has not said anything yet, do not answer.
+
+        Raises:
+            InputError: nobody talks with one.
+        """
+        if not self.talks_with:
+            raise InputError("nobody talks with you")
+        await self.perform(End())
+
+    async def wait(self, minutes: float | None = None, *, until: int | None = None) -> str:
+        """Let time go by: so many minutes, up to a step, or until what one does is done, in a talk until that is over.
+
+        Returns:
+            Who has spoken to one, so that it ended before; "" nobody.
+        """
+        now, profile = self.town.step, self.town.setting.profile
+        if until is None and minutes is not None:
+            until = now + max(1, round(minutes * 60 / profile.step_s))
+        return await self._live(until)
+
+    async def look(self, since: int | None = None) -> Surroundings:
+        """Return what is around, and what happened since a step; None: without what happened. Nothing is changed."""
+        return await survey(self.town, self.resident, since)
+
+    async def leave(self) -> None:
+        """Live as it no longer: a resident plans the rest of its day, a visitor is gone."""
+        if self.resident.state.embodied:
+            await self.perform(Leave())
+            await self.town.save()
+
+    async def perform(self, deed: Deed) -> None:
+        """Do something in the next step, and live no further."""
+        await self.town.live_with({self.name: deed}, self.town.step + 1, lambda: False, self.on_step)
+
+    async def _do(self, deed: Deed) -> str:
+        heard = self.resident.state.talk
+        await self.perform(deed)
+        return self._speaks_since(heard) or (await self._live(None) if self.waits else "")
+
+    async def _live(self, until: int | None) -> str:
+        """Live up to a step, or until what one does has come to its end; at most until somebody speaks to one: who."""
+        doing, heard = self.resident.state.act, self.resident.state.talk
+
+        def stop() -> bool:
+            is_done = until is None and self.resident.state.act is not doing
+            return is_done or bool(self._speaks_since(heard))
+
+        end = doing.until if until is None and doing is not None else until or self.town.step + 1
+        if end > self.town.step:
+            await self.town.live_with({}, end, stop, self.on_step)
+        return self._speaks_since(heard)
+
+    def _speaks_since(self, heard: tuple[SpokenLine, ...]) -> str:
+        """Return who has said something to one since this was what was said; "" nobody."""
+        talk = self.resident.state.talk
+        return talk[-1].by if talk and talk != heard and talk[-1].by != self.name else ""
+
+    def _name(self, typed: str) -> str:
+        return find_resident(self.town.setting, typed)
+
+    def _people(self) -> list[Resident]:
+        return people_around(self.town, self.resident)
+
+
+def _told(text: str, most: int) -> str:
+    """Return a text as it may be taken in, on one line.
+
+    Raises:
+        InputError: it is empty, or too long.
+    """
+    told = " ".join(intake.clean(text).text.split())
+    if not 0 < len(told) <= most:
+        raise InputError(f"say it in 1 to {most} characters")
+    return told
+
+
+def visitor(setting: Setting, name: str) -> Person:
+    """Return somebody who comes from elsewhere and knows the places that are anybody's."""
+    town = setting.world.name
+    nobody = Person(name=name, home=town, visits=True)
+    known = {
+        str(each.upto(level))
+        for each in setting.world.places
+        if each.level >= 2
+        for level in (2, each.level)
+        if may_use(setting, nobody, str(each))
+    }
+    return nobody.model_copy(update={"knows": tuple(sorted(known))})

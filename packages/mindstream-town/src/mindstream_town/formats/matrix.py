@@ -1,0 +1,258 @@
+"""The matrix folder of Park 2023: five mazes of ids, and five tables that say what the ids mean.
+
+`maze_meta_info.json`, `maze/*_maze.csv` of MAZES (one line each, row-major), `special_blocks/*_blocks.csv` of TABLES.
+Read and written again, the CSV files are the same byte for byte.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from pydantic import JsonValue
+
+from mindstream.errors import InputError
+from mindstream_town.formats.files import load_object, load_text, make_new_folder, write_text
+from mindstream_town.world.tiles import TileWorld, build_tiles, check_size
+from mindstream_town.world.tree import ALL, ARENA, OBJECT, SECTOR, Address
+from mindstream_town.world.world import Spot
+
+MAZES = ("collision", "sector", "arena", "game_object", "spawning_location")
+TABLES = ("world", "sector", "arena", "game_object", "spawning_location")
+COLUMNS = MappingProxyType({"world": 2, "sector": 3, "arena": 4, "game_object": 4, "spawning_location": 5})
+"""How many cells a row of each table has, the id included."""
+WALL_ID, WORLD_ID = 32125, 32134
+"""What the ids of walls and of the world are in the authors' files; their code asks for the first by number."""
+TILE_PIXELS = 32
+MOST_ID = (1 << 29) - 1
+Rows = tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A map as ids. A row of a table is its cells as they stand in the file, the blank before each included.
+
+    Attributes:
+        meta: what `maze_meta_info.json` holds, unknown keys too.
+        mazes: the ids of MAZES, row-major; 0 is nothing.
+        tables: the rows of TABLES.
+    """
+
+    meta: Mapping[str, JsonValue]
+    mazes: Mapping[str, array[int]]
+    tables: Mapping[str, Rows]
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height in tiles."""
+        return size_of(self.meta, "maze_meta_info.json")
+
+
+def size_of(meta: Mapping[str, JsonValue], where: str) -> tuple[int, int]:
+    """Return the width and height that a meta file names.
+
+    Raises:
+        InputError: they are missing, no numbers, or too large.
+    """
+    width, height = meta.get("maze_width"), meta.get("maze_height")
+    if type(width) is not int or type(height) is not int:
+        raise InputError(
+            f"{where}: maze_width and maze_height should be whole numbers, not {width!r:.40} and {height!r:.40}"
+        )
+    try:
+        check_size(width, height)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+    return width, height
+
+
+def read_matrix(folder: Path) -> Matrix:
+    """Read a matrix folder.
+
+    Raises:
+        InputError: a file is missing, or holds too few, too many or wrong cells; with file, row and column.
+    """
+    meta = load_object(folder / "maze_meta_info.json")
+    width, height = size_of(meta, str(folder / "maze_meta_info.json"))
+    mazes = {name: _read_maze(folder / "maze" / f"{name}_maze.csv", width, height) for name in MAZES}
+    return Matrix(meta, mazes, read_tables(folder / "special_blocks"))
+
+
+def read_tables(folder: Path) -> dict[str, Rows]:
+    """Read the tables of a `special_blocks` folder.
+
+    Raises:
+        InputError: a file is missing, or a row has a wrong number of cells.
+    """
+    return {name: _read_table(folder / f"{name}_blocks.csv", COLUMNS[name]) for name in TABLES}
+
+
+def write_matrix(matrix: Matrix, folder: Path) -> None:
+    """Write a matrix folder, which must be new or empty.
+
+    Raises:
+        InputError: it is not, or cannot be written.
+    """
+    folder = make_new_folder(folder)
+    write_text(folder / "maze_meta_info.json", json.dumps(dict(matrix.meta), indent=1))
+    for name, ids in matrix.mazes.items():
+        write_text(folder / "maze" / f"{name}_maze.csv", ", ".join(map(str, ids)))
+    for name, rows in matrix.tables.items():
+        write_text(folder / "special_blocks" / f"{name}_blocks.csv", "\n".join(",".join(row) for row in rows))
+
+
+def world_of_matrix(matrix: Matrix, skip: frozenset[int] = frozenset()) -> TileWorld:
+    """Make a world of a matrix.
+
+    Args:
+        matrix: a map as ids.
+        skip: ids that mean nothing though no table has them.
+
+    Raises:
+        InputError: an id that no table has, a duplicate, an arena that is not in its sector, an object that is in none;
+            with table or maze, row and column.
+    """
+    names = {name: _names(matrix.tables[name], name) for name in TABLES}
+    if len(names["world"]) != 1:
+        raise InputError(f"world_blocks.csv: one row is wanted, not {len(names['world'])}")
+    world = next(iter(names["world"].values()))
+    size = matrix.size
+    layers = [matrix.mazes[name] for name in MAZES[1:]]
+    found: dict[tuple[int, ...], Address | None] = {}
+    narrowest: list[Address | None] = []
+    spawns: dict[Spot, str] = {}
+    for cell, (sector, arena, thing, spawn) in enumerate(zip(*layers, strict=True)):
+        key = (sector, arena, thing, spawn)
+        if key not in found:
+            try:
+                found[key] = _narrowest(world, dict(zip(MAZES[1:], key, strict=True)), names, skip)
+            except InputError as error:
+                raise InputError(f"row {cell // size[0] + 1}, column {cell % size[0] + 1}: {error}") from None
+        narrowest.append(found[key])
+        if spawn and spawn not in skip:
+            spawns[(cell % size[0], cell // size[0])] = names["spawning_location"][spawn].last
+    walls = bytes(1 if id else 0 for id in matrix.mazes["collision"])
+    return build_tiles(world, size, walls, narrowest, spawns)
+
+
+def matrix_of_world(world: TileWorld) -> Matrix:
+    """Make a matrix of a world, with ids that the authors' code takes.
+
+    Raises:
+        InputError: a name holds a comma or a quotation mark, which their tables cannot.
+    """
+    rows: dict[str, list[tuple[str, ...]]] = {name: [] for name in TABLES}
+    ids: dict[tuple[str, ...], int] = {}
+
+    def number(table: str, *names: str) -> int:
+        if (table, *names) not in ids:
+            if bad := [name for name in names if "," in name or '"' in name]:
+                raise InputError(
+                    f"{bad[0]!r} cannot be written to {table}_blocks.csv: it holds a comma or a quotation mark"
+                )
+            ids[table, *names] = WORLD_ID + len(ids)
+            rows[table].append((str(ids[table, *names]), *(f" {name}" for name in names)))
+        return ids[table, *names]
+
+    number("world", world.name)
+    per_place = []
+    for place in world.places:
+        names = place.names
+        per_place.append(
+            (
+                number("sector", *names[:SECTOR]) if len(names) >= SECTOR else 0,
+                number("arena", *names[:ARENA]) if len(names) >= ARENA else 0,
+                number("game_object", world.name, ALL, place.last) if len(names) == OBJECT else 0,
+            )
+        )
+    mazes = {"collision": array("i", [WALL_ID if wall else 0 for wall in world.walls])}
+    for level, name in enumerate(MAZES[1:4]):
+        mazes[name] = array("i", [per_place[place][level] for place in world.here])
+    mazes["spawning_location"] = spawns = array("i", bytes(4 * len(world.walls)))
+    for (x, y), name in world.spawns.items():
+        sector, arena = (*world.address_at((x, y)).upto(ARENA).names[1:], ALL, ALL)[:2]
+        spawns[y * world.width + x] = number("spawning_location", world.name, sector, arena, name)
+    meta: dict[str, JsonValue] = {
+        "world_name": world.name,
+        "maze_width": world.width,
+        "maze_height": world.height,
+        "sq_tile_size": TILE_PIXELS,
+        "special_constraint": "",
+    }
+    return Matrix(meta, mazes, {name: tuple(lines) for name, lines in rows.items()})
+
+
+def _narrowest(
+    world: Address, ids: Mapping[str, int], names: Mapping[str, Mapping[int, Address]], skip: frozenset[int]
+) -> Address | None:
+    """Return the narrowest place that a tile's ids mean together."""
+    meant: dict[str, Address | None] = {}
+    for name, id in ids.items():
+        if id and id not in skip and id not in names[name]:
+            raise InputError(
+                f"the id {id} of {name}_maze.csv has no row in {name}_blocks.csv: add it, or make the cell 0"
+            )
+        meant[name] = names[name].get(id) if id not in skip else None
+    sector, arena, thing = meant["sector"], meant["arena"], meant["game_object"]
+    if arena is not None and sector != arena.parent:
+        raise InputError(f"the arena {str(arena)!r} lies in {str(sector or world)!r} there")
+    if thing is not None and arena is None:
+        raise InputError(f"the object {thing.last!r} is in no arena")
+    return arena.child(thing.last) if arena is not None and thing is not None else arena or sector
+
+
+def _names(rows: Rows, table: str) -> dict[int, Address]:
+    """Return what the ids of a table mean."""
+    names: dict[int, Address] = {}
+    known: set[Address] = set()
+    for number, row in enumerate(rows, start=1):
+        where = f"{table}_blocks.csv: row {number}"
+        try:
+            id = _id(row[0])
+            address = Address(tuple(cell.strip() for cell in row[1:]))
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from None
+        if id in names:
+            raise InputError(f"{where}: the id {id} stands there twice")
+        if address in known:
+            raise InputError(f"{where}: {str(address)!r} stands there twice")
+        known.add(address)
+        names[id] = address
+    return names
+
+
+def _read_maze(path: Path, width: int, height: int) -> array[int]:
+    cells = load_text(path).rstrip().split(",")
+    if len(cells) != width * height:
+        raise InputError(f"{path}: {len(cells):,} cells, where {width} x {height} = {width * height:,} are wanted")
+    ids = array("i")
+    for cell, text in enumerate(cells):
+        try:
+            ids.append(_id(text))
+        except InputError as error:
+            raise InputError(f"{path}: row {cell // width + 1}, column {cell % width + 1}: {error}") from None
+    return ids
+
+
+def _read_table(path: Path, columns: int) -> Rows:
+    rows = []
+    text = load_text(path, 4_000_000).rstrip("\n")
+    for number, line in enumerate(text.split("\n") if text.strip() else (), start=1):
+        row = tuple(line.rstrip("\r").split(","))
+        if len(row) != columns or '"' in line:
+            raise InputError(
+                f"{path}: row {number}: {columns} cells without quotation marks are wanted, not {line!r:.99}"
+            )
+        rows.append(row)
+    return tuple(rows)
+
+
+def _id(text: str) -> int:
+    text = text.strip()
+    if not (text.isascii() and text.isdigit() and len(text) <= 10 and int(text) <= MOST_ID):
+        raise InputError(f"{text!r:.40} is no id: a whole number up to {MOST_ID} is wanted")
+    return int(text)

@@ -1,0 +1,440 @@
+"""Saved simulations of Park 2023, read and written: `reverie/meta.json`, steps, and a folder for each resident.
+
+They stand in folders with a file a step, in `movement+environment.tar.gz` with those folders in it, or in the short
+form that the authors' demo plays: `master_movement.json` has of each step only whom it changes, and no `environment`.
+
+Read and written again, every JSON file holds the same; keys that are not known are kept. The short form that the
+authors' demo plays has its `meta.json` beside the residents' folders; it is read, too.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tarfile
+import zlib
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from difflib import get_close_matches
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from mindstream.errors import InputError
+from mindstream_town.formats.files import expect_object, load_json, load_object, make_new_folder, parse_json, write_text
+from mindstream_town.formats.nodes import AssociativeMemory, plain_memory, read_memory
+from mindstream_town.formats.town_file import DATE, ClockText, DateText, Number, Whole, parse_as, parse_clock, to_plain
+from mindstream_town.world.tree import PlaceTree, parse_tree
+from mindstream_town.world.world import Spot
+
+Tile = tuple[Whole, Whole]
+Triple = tuple[str | None, str | None, str | None]
+Chat = tuple[tuple[str, str], ...]
+Schedule = tuple[tuple[str, Number], ...]
+"""What is done, and for how many minutes."""
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """The 47 keys, named and ordered as in the file; times are texts (`parse_clock`), tiles are (x, y)."""
+
+    vision_r: Whole
+    att_bandwidth: Whole
+    retention: Whole
+    curr_time: ClockText | None
+    curr_tile: Tile | None
+    daily_plan_req: str
+    name: str
+    first_name: str
+    last_name: str
+    age: Whole
+    innate: str
+    learned: str
+    currently: str
+    lifestyle: str
+    living_area: str
+    concept_forget: Number
+    daily_reflection_time: Number
+    daily_reflection_size: Number
+    overlap_reflect_th: Number
+    kw_strg_event_reflect_th: Number
+    kw_strg_thought_reflect_th: Number
+    recency_w: Number
+    relevance_w: Number
+    importance_w: Number
+    recency_decay: Number
+    importance_trigger_max: Number
+    importance_trigger_curr: Number
+    importance_ele_n: Whole
+    thought_count: Whole
+    daily_req: tuple[str, ...]
+    f_daily_schedule: Schedule
+    f_daily_schedule_hourly_org: Schedule
+    act_address: str | None
+    act_start_time: ClockText | None
+    act_duration: Number | None
+    act_description: str | None
+    act_pronunciatio: str | None
+    act_event: Triple
+    act_obj_description: str | None
+    act_obj_pronunciatio: str | None
+    act_obj_event: Triple
+    chatting_with: str | None
+    chat: Chat | None
+    chatting_with_buffer: Mapping[str, Whole]
+    chatting_end_time: ClockText | None
+    act_path_set: bool
+    planned_path: tuple[Tile, ...]
+    extra: Mapping[str, JsonValue]
+
+
+ENVIRONMENT, MOVEMENT = "environment", "movement"
+ARCHIVE = "movement+environment.tar.gz"
+PLAYED = "master_movement.json"
+STEP = re.compile(r"(environment|movement)/(\d{1,9})\.json")
+MOST_STEP_BYTES, MOST_ARCHIVE_BYTES, MOST_STEPS = 10_000_000, 512_000_000, 2_000_000
+NUMBER = re.compile(r"\d{1,9}")
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where a resident stands at the beginning of a step."""
+
+    maze: str
+    x: Whole
+    y: Whole
+    extra: Mapping[str, JsonValue]
+
+    @property
+    def spot(self) -> Spot:
+        """The tile."""
+        return self.x, self.y
+
+
+@dataclass(frozen=True)
+class Move:
+    """Where a resident goes in a step, and what they do: "reading @ the Ville:…"."""
+
+    movement: Tile
+    pronunciatio: str | None
+    description: str | None
+    chat: Chat | None
+    extra: Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True)
+class MovementMeta:
+    """When a step was."""
+
+    curr_time: ClockText
+    extra: Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True)
+class Movement:
+    """What a step came to; the short form does not say when it was."""
+
+    persona: Mapping[str, Move]
+    meta: MovementMeta | None
+    extra: Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The steps of a simulation, read when they are asked for.
+
+    Attributes:
+        environments: the file, or its content, of each recorded step.
+        movements: the same.
+    """
+
+    environments: Mapping[int, Path | bytes] = field(default_factory=dict)
+    movements: Mapping[int, Path | bytes] = field(default_factory=dict)
+
+    def environment(self, step: int) -> dict[str, Position]:
+        """Return where everybody stands at the beginning of a step.
+
+        Raises:
+            InputError: the step is not recorded, or its file is wrong.
+        """
+        where, data = _load(self.environments, ENVIRONMENT, step)
+        return {name: parse_as(Position, each, f"{where}: {name!r:.60}") for name, each in data.items()}
+
+    def movement(self, step: int) -> Movement:
+        """Return what a step came to.
+
+        Raises:
+            InputError: the step is not recorded, or its file is wrong.
+        """
+        where, data = _load(self.movements, MOVEMENT, step)
+        people = expect_object(data.get("persona", {}), f"{where}: persona")
+        moves = {name: parse_as(Move, each, f"{where}: {name!r:.60}") for name, each in people.items()}
+        meta = parse_as(MovementMeta, data["meta"], f"{where}: meta") if data.get("meta") else None
+        return Movement(moves, meta, {key: each for key, each in data.items() if key not in ("persona", "meta")})
+
+
+def read_recording(folder: Path) -> Recording:
+    """Find the recorded steps of a saved simulation; none is no fault.
+
+    Raises:
+        InputError: the archive or the short form cannot be read, or there are too many steps.
+    """
+    if (played := folder / PLAYED).is_file() and not (folder / MOVEMENT).is_dir():
+        return Recording({}, _read_played(played))
+    found: dict[str, dict[int, Path | bytes]] = {ENVIRONMENT: {}, MOVEMENT: {}}
+    if (archive := folder / ARCHIVE).is_file():
+        _read_archive(archive, found)
+    for kind, steps in found.items():
+        for path in (folder / kind).glob("*.json"):
+            if match := STEP.fullmatch(f"{kind}/{path.name}"):
+                steps[int(match[2])] = path
+        if len(steps) > MOST_STEPS:
+            raise InputError(f"{folder / kind}: more than {MOST_STEPS:,} steps")
+    return Recording(*(dict(sorted(found[kind].items())) for kind in (ENVIRONMENT, MOVEMENT)))
+
+
+class _Played(Mapping[int, bytes]):
+    """The steps of the short form, each made when it is asked for: what was last said of everybody."""
+
+    def __init__(self, last: int, changes: Mapping[str, tuple[list[int], list[JsonValue]]]) -> None:
+        self._steps, self._changes = range(last + 1), changes
+
+    def __getitem__(self, step: int) -> bytes:
+        if step not in self._steps:
+            raise KeyError(step)
+        people = {
+            name: moves[at - 1] for name, (steps, moves) in self._changes.items() if (at := bisect_right(steps, step))
+        }
+        return json.dumps({"persona": people}).encode()
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._steps)
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+
+def _read_played(path: Path) -> _Played:
+    data = load_object(path, MOST_ARCHIVE_BYTES)
+    if wrong := [key for key in data if not NUMBER.fullmatch(key)]:
+        raise InputError(f"{path}: {wrong[0]!r:.60} is no step: whole numbers are wanted as keys")
+    steps = {int(key): expect_object(moves, f"{path}: {key}") for key, moves in data.items()}
+    if (last := max(steps, default=-1)) >= MOST_STEPS:
+        raise InputError(f"{path}: more than {MOST_STEPS:,} steps")
+    changes: dict[str, tuple[list[int], list[JsonValue]]] = {}
+    for step in sorted(steps):
+        for name, move in steps[step].items():
+            parse_as(Move, move, f"{path}: {step}: {name!r:.60}")
+            at, moves = changes.setdefault(name, ([], []))
+            at.append(step)
+            moves.append(move)
+    return _Played(last, changes)
+
+
+def _load(files: Mapping[int, Path | bytes], kind: str, step: int) -> tuple[str, dict[str, JsonValue]]:
+    source = files.get(step)
+    if source is None:
+        raise InputError(f"{kind}/{step}.json: the step is not recorded")
+    if isinstance(source, Path):
+        return str(source), expect_object(load_json(source, MOST_STEP_BYTES), str(source))
+    where = f"{ARCHIVE}: {kind}/{step}.json"
+    try:
+        return where, expect_object(parse_json(source.decode("utf-8"), where), where)
+    except UnicodeDecodeError:
+        raise InputError(f"{where}: is not UTF-8 text") from None
+
+
+def _read_archive(path: Path, found: Mapping[str, dict[int, Path | bytes]]) -> None:
+    try:
+        with tarfile.open(path, "r:gz") as archive:
+            for member in archive:
+                if member.size > MOST_STEP_BYTES or member.offset_data > MOST_ARCHIVE_BYTES:
+                    raise InputError(f"{path}: {member.name!r:.99} is too large, or all together are")
+                match = STEP.fullmatch("/".join(member.name.split("/")[-2:]))
+                if not match or not member.isreg():
+                    continue
+                file = archive.extractfile(member)
+                found[match[1]][int(match[2])] = file.read() if file else b""
+    except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
+
+
+MOST_RESIDENTS = 100_000
+LONGEST_STEP_S, LAST_STEP = 86_400, 1_000_000_000
+
+
+@dataclass(frozen=True)
+class SaveMeta:
+    """What `reverie/meta.json` holds."""
+
+    fork_sim_code: str | None
+    start_date: DateText
+    curr_time: ClockText
+    sec_per_step: Whole
+    maze_name: str
+    persona_names: tuple[str, ...]
+    step: Whole
+    extra: Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True)
+class PersonaSave:
+    """What is saved of a resident."""
+
+    scratch: Scratch
+    places: PlaceTree
+    memory: AssociativeMemory
+
+    @property
+    def name(self) -> str:
+        """Who it is."""
+        return self.scratch.name
+
+
+@dataclass(frozen=True)
+class Save:
+    """A saved simulation; residents in the order of the meta file."""
+
+    meta: SaveMeta
+    personas: Mapping[str, PersonaSave]
+    recording: Recording
+
+
+def read_save(folder: Path) -> Save:
+    """Read a saved simulation.
+
+    Raises:
+        InputError: a file is missing or wrong, a resident twice or without a folder; with the file and what is in it.
+    """
+    path = find_meta(folder)
+    meta = _read_meta(path, folder)
+    names = meta.persona_names
+    if len(set(names)) != len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"{path}: persona_names: {twice!r:.60} stands there twice")
+    if not names:
+        raise InputError(f"{path}: persona_names: nobody is named: name at least one resident, as its folder is called")
+    if len(names) > MOST_RESIDENTS:
+        raise InputError(f"{path}: persona_names: more than {MOST_RESIDENTS:,}")
+    for name in names:
+        if not is_folder_name(name):
+            raise InputError(f"{path}: persona_names: {name!r:.60} cannot be the name of a folder")
+        if not (folder / "personas" / name).is_dir():
+            raise InputError(f"{path}: persona_names: {_missing_folder(name, folder / 'personas')}")
+    personas = {name: _read_persona(folder / "personas" / name / "bootstrap_memory", name) for name in names}
+    return Save(meta, personas, read_recording(folder))
+
+
+def find_meta(folder: Path) -> Path:
+    """Return where a saved simulation says what it is.
+
+    Raises:
+        InputError: nothing there does.
+    """
+    for path in (folder / "reverie" / "meta.json", folder / "meta.json"):
+        if path.exists():
+            return path
+    raise InputError(
+        f"{folder}: no saved simulation is there: reverie/meta.json is missing (in the short form: meta.json); "
+        "name the folder that holds 'personas'"
+    )
+
+
+def write_save(save: Save, folder: Path) -> None:
+    """Write a saved simulation into a folder, which must be new or empty; the authors' code can go on from it.
+
+    Raises:
+        InputError: it is not, or cannot be written.
+    """
+    folder = make_new_folder(folder)
+    _write(folder / "reverie" / "meta.json", to_plain(save.meta), indent=2)
+    write_personas(save, folder)
+    for step in save.recording.environments:
+        _write(folder / ENVIRONMENT / f"{step}.json", to_plain(save.recording.environment(step)))
+    for step in save.recording.movements:
+        _write(folder / MOVEMENT / f"{step}.json", to_plain(save.recording.movement(step)))
+
+
+def write_personas(save: Save, folder: Path) -> None:
+    """Write the folder of each resident into a folder.
+
+    Raises:
+        InputError: they are there, or cannot be written.
+    """
+    for name, persona in save.personas.items():
+        if not is_folder_name(name):
+            raise InputError(f"{name!r:.60} cannot be the name of a folder")
+        place = folder / "personas" / name / "bootstrap_memory"
+        _write(place / "scratch.json", to_plain(persona.scratch), indent=2)
+        _write(place / "spatial_memory.json", to_plain(persona.places.to_json()))
+        for file, data in plain_memory(persona.memory).items():
+            _write(place / "associative_memory" / file, data)
+
+
+def is_folder_name(name: str) -> bool:
+    """Tell whether a resident's name can be the name of their folder, and of nothing above it."""
+    return (
+        0 < len(name.encode()) <= 200
+        and name.isprintable()
+        and not set(name) & set("/\\:")
+        and name.strip(". ") == name
+    )
+
+
+def _read_meta(path: Path, folder: Path) -> SaveMeta:
+    """Read a meta file; what is known without it (its first day, who is there, the map's usual name) may be missing."""
+    data = load_object(path)
+    if isinstance(now := data.get("curr_time"), str):
+        data.setdefault("start_date", now.rpartition(", ")[0])
+    people = sorted(each.name for each in (folder / "personas").glob("*") if each.is_dir())
+    known: dict[str, JsonValue] = {"fork_sim_code": None, "maze_name": "the_ville", "persona_names": [*people]}
+    meta = parse_as(SaveMeta, {**known, **data}, str(path))
+    if not 1 <= meta.sec_per_step <= LONGEST_STEP_S:
+        raise InputError(f"{path}: sec_per_step: 1 to {LONGEST_STEP_S:,} seconds are wanted, not {meta.sec_per_step}")
+    if not 0 <= meta.step <= LAST_STEP:
+        raise InputError(f"{path}: step: a number from 0 on is wanted, not {meta.step}")
+    return meta
+
+
+def _missing_folder(name: str, people: Path) -> str:
+    there = sorted(each.name for each in people.glob("*") if each.is_dir())
+    near = get_close_matches(name, there, 1)
+    advice = f"; {near[0]!r} is there" if near else ""
+    return f"{name!r:.60} has no folder in {people}{advice}: add it, or take the name out"
+
+
+def _read_persona(folder: Path, name: str) -> PersonaSave:
+    scratch = parse_as(Scratch, load_json(folder / "scratch.json"), str(folder / "scratch.json"))
+    if scratch.name != name:
+        raise InputError(f"{folder / 'scratch.json'}: name: {scratch.name!r:.60} is in the folder of {name!r}")
+    path = folder / "spatial_memory.json"
+    return PersonaSave(scratch, parse_tree(load_json(path), str(path)), read_memory(folder / "associative_memory"))
+
+
+def _write(path: Path, data: JsonValue, indent: int | None = None) -> None:
+    write_text(path, json.dumps(data, indent=indent))
+
+
+def settle_clock(save: Save, tell: Callable[[str], None]) -> Save:
+    """Return a save whose step and length of a step fit the times in it; what the meta file had else is told.
+
+    Residents keep the time of their last step: where that is another length before the save's own time, and the steps
+    of the meta file do not fill the time since its first day began, the residents are believed.
+    """
+    meta = save.meta
+    now = parse_clock(meta.curr_time)
+    lived = (now - datetime.strptime(meta.start_date, DATE)).total_seconds()
+    last = {persona.scratch.curr_time for persona in save.personas.values()} - {None}
+    if len(last) != 1 or meta.step * meta.sec_per_step == lived:
+        return save
+    step_s = int((now - parse_clock(str(last.pop()))) / timedelta(seconds=1))
+    if step_s == meta.sec_per_step or step_s < 1 or lived <= 0 or lived % step_s:
+        return save
+    step = int(lived) // step_s
+    tell(
+        f"meta.json: step {meta.step} and {meta.sec_per_step} seconds a step do not fit its times: "
+        f"taken for step {step} and {step_s} seconds"
+    )
+    return replace(save, meta=replace(meta, step=step, sec_per_step=step_s))

@@ -1,0 +1,770 @@
+"""A town of one's own in one file: its map, what holds at its places, who lives there (docs/own-town.md)."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias, TypeVar, get_args
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    Strict,
+    TypeAdapter,
+    ValidationError,
+    field_validator,
+)
+
+from mindstream.errors import InputError
+from mindstream_town.formats.files import expect_object, load_text
+from mindstream_town.formats.maps import Drawing, load_map, world_of_drawing
+from mindstream_town.residents.person import Appointment, DayItem, FirstMemory, Person, Relation
+from mindstream_town.world.graph import PlaceWorld, Road, build_places
+from mindstream_town.world.hours import DAY_MINUTES, minute_of
+from mindstream_town.world.rules import PlaceRule, PlaceRules, parse_days, parse_hours
+from mindstream_town.world.tiles import TileWorld
+from mindstream_town.world.tree import OBJECT, SECTOR, Address, parse_address
+from mindstream_town.world.world import Conditions, Spot, Weather
+
+MOST_RESIDENTS, MOST_LINES = 10_000, 1_000
+ShortText = Annotated[str, Field(min_length=1, max_length=1_000)]
+Paragraph = Annotated[str, Field(max_length=20_000)]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Clock = Annotated[str, Field(pattern=r"^([01]?\d|2[0-4]):[0-5]\d$")]
+Mark = Annotated[str, Field(min_length=1, max_length=1)]
+Marks = Annotated[str, Field(min_length=1, max_length=20)]
+
+
+class Table(BaseModel):
+    """A table of which every key is known."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class TownTable(Table):
+    """`[town]`: what it is called, when its story begins, and its weather, by day or by date."""
+
+    name: Name
+    start: datetime | None = None
+    weather: list[Name] | dict[str, Name] = Field(default_factory=list, max_length=MOST_LINES)
+
+
+class MapTable(Table):
+    """`[map]`: a drawing, or a file beside the town file."""
+
+    rows: str = ""
+    things: str = ""
+    wall: Marks = "#"
+    ground: Mark = "."
+    places: dict[str, ShortText] = Field(default_factory=dict)
+    objects: dict[str, Name] = Field(default_factory=dict)
+    spawns: dict[str, Name] = Field(default_factory=dict)
+    file: str = ""
+    tables: str = ""
+    skip: list[int] = Field(default_factory=list)
+
+
+class RoadTable(Table):
+    """`[[roads]]`: a way between two places, for a town without tiles."""
+
+    start: ShortText = Field(alias="from")
+    end: ShortText = Field(alias="to")
+    steps: int = Field(ge=1)
+
+
+class PlaceTable(Table):
+    """`[[places]]`: what holds at a place, and, without tiles, what is in it."""
+
+    address: ShortText
+    hours: str | None = None
+    days: list[str] | None = None
+    capacity: int | None = Field(default=None, ge=1)
+    owners: list[Name] | None = None
+    public: bool | None = None
+    purpose: list[Name] | None = None
+    objects: list[Name] = Field(default_factory=list)
+
+
+class ConditionsTable(Table):
+    """`[conditions]`: what the conditions of objects mean."""
+
+    danger: list[Name] = Field(default_factory=list, max_length=MOST_LINES)
+    fine: list[Name] = Field(default_factory=list, max_length=MOST_LINES)
+
+
+class DayTable(Table):
+    """A part of a resident's usual day."""
+
+    start: Clock = Field(alias="from")
+    end: Clock = Field(alias="to")
+    what: Name
+    where: str = ""
+    on: list[str] = Field(default_factory=list)
+    duty: bool = False
+
+
+class SeedTable(Table):
+    """What a resident remembers from before; with `what`, `from` and `to` an appointment."""
+
+    text: ShortText
+    weight: int = Field(0, ge=0, le=10)
+    secret: bool = False
+    what: str = ""
+    where: str = ""
+    start: datetime | None = Field(None, alias="from")
+    end: datetime | None = Field(None, alias="to")
+    host: str = ""
+    who: list[Name] = Field(default_factory=list)
+
+
+class RelationTable(Table):
+    """Who somebody is to a resident."""
+
+    who: Name
+    kind: Name = Field(alias="as")
+
+
+class ResidentTable(Table):
+    """`[[residents]]`: who lives in the town."""
+
+    name: Name
+    age: int = Field(ge=0, le=200)
+    innate: Paragraph = ""
+    learned: Paragraph = ""
+    currently: Paragraph = ""
+    lifestyle: Paragraph = ""
+    routine: Paragraph = ""
+    about: Paragraph = ""
+    home: ShortText
+    bed: str = ""
+    start: str = ""
+    day: list[DayTable] = Field(default_factory=list, max_length=MOST_LINES)
+    knows: list[ShortText] = Field(default_factory=list, max_length=MOST_LINES)
+    household: list[Name] = Field(default_factory=list, max_length=MOST_LINES)
+    relations: list[RelationTable] = Field(default_factory=list, max_length=MOST_LINES)
+    seeds: list[SeedTable] = Field(default_factory=list, max_length=MOST_LINES)
+
+    @field_validator("seeds", mode="before")
+    @classmethod
+    def _of_texts(cls, seeds: Any) -> Any:
+        """Take a text for a memory with no other key."""
+        every = seeds if isinstance(seeds, list) else []
+        return [{"text": each} if isinstance(each, str) else each for each in every] or seeds
+
+
+class TownTables(Table):
+    """A whole town file."""
+
+    town: TownTable
+    map: MapTable | None = None
+    roads: list[RoadTable] = Field(default_factory=list)
+    places: list[PlaceTable] = Field(default_factory=list)
+    conditions: ConditionsTable = Field(default_factory=ConditionsTable)
+    residents: list[ResidentTable] = Field(default_factory=list, max_length=MOST_RESIDENTS)
+
+
+T = TypeVar("T")
+_ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {}
+EXTRA = "extra"
+FIRST_YEAR, LAST_YEAR = 1970, 9000
+LARGEST = 1e9
+CLOCK = "%B %d, %Y, %H:%M:%S"
+"""How the authors write a moment of the game ("February 13, 2023, 11:21:30")."""
+DATE = "%B %d, %Y"
+STAMP = "%Y-%m-%d %H:%M:%S"
+"""How they write it in nodes ("2023-02-13 11:21:30")."""
+
+
+def parse_clock(text: str) -> datetime:
+    """Read a moment of the game as the authors write it.
+
+    Raises:
+        ValueError: it is none.
+    """
+    return datetime.strptime(text, CLOCK)
+
+
+def parse_stamp(text: str) -> datetime:
+    """Read a moment of the game as nodes have it.
+
+    Raises:
+        ValueError: it is none.
+    """
+    return datetime.strptime(text, STAMP)
+
+
+def _checked(form: str) -> AfterValidator:
+    def check(text: str) -> str:
+        if not FIRST_YEAR <= datetime.strptime(text, form).year <= LAST_YEAR:
+            raise ValueError(f"a year from {FIRST_YEAR} to {LAST_YEAR} is wanted")
+        return text
+
+    return AfterValidator(check)
+
+
+Whole = Annotated[int, Strict()]
+
+
+def _is_sane(number: float) -> float:
+    if not -LARGEST <= number <= LARGEST:
+        raise ValueError(f"a number up to {LARGEST:.0e} is wanted")
+    return number
+
+
+Number = Annotated[Annotated[int, Strict()] | Annotated[float, Strict()], AfterValidator(_is_sane)]
+ClockText = Annotated[str, _checked(CLOCK)]
+DateText = Annotated[str, _checked(DATE)]
+StampText = Annotated[str, _checked(STAMP)]
+
+
+def parse_as(kind: type[T], data: JsonValue, where: str, **more: object) -> T:
+    """Read an object as a frozen dataclass with a field `extra`, which takes the keys it does not know.
+
+    Raises:
+        InputError: a key is missing or holds something else; the message begins with `where` and names the key.
+    """
+    known = {field.name for field in fields(kind)} - {EXTRA}  # type: ignore[arg-type]
+    given = expect_object(data, where)
+    held = {key: value for key, value in given.items() if key in known}
+    rest = {key: value for key, value in given.items() if key not in known}
+    try:
+        read: T = _adapter(kind).validate_python({**held, **more, EXTRA: rest})
+        return read
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise InputError(f"{where}: {place}: {first['msg']} (it is {first['input']!r:.60})") from None
+
+
+def to_plain(value: object, without: frozenset[str] = frozenset()) -> JsonValue:
+    """Return frozen data as plain data, what was in `extra` beside the rest."""
+    if is_dataclass(value) and not isinstance(value, type):
+        names = [field.name for field in fields(value) if field.name not in without | {EXTRA}]
+        plain = {name: to_plain(getattr(value, name)) for name in names}
+        extra: dict[str, JsonValue] = dict(getattr(value, EXTRA, {}))
+        return {**plain, **extra}
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(each) for key, each in value.items()}
+    if isinstance(value, tuple | list):
+        return [to_plain(each) for each in value]
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise TypeError(f"{type(value).__name__} is no plain data")
+
+
+def _adapter(kind: type[T]) -> TypeAdapter[T]:
+    if kind not in _ADAPTERS:
+        _ADAPTERS[kind] = TypeAdapter(kind)
+    return _ADAPTERS[kind]
+
+
+WANTED = {
+    "missing": "is missing",
+    "string_type": "text in quotes is wanted",
+    "int_type": "a whole number is wanted",
+    "int_parsing": "a whole number is wanted",
+    "int_from_float": "a whole number is wanted",
+    "float_type": "a number is wanted",
+    "float_parsing": "a number is wanted",
+    "bool_type": "true or false is wanted",
+    "bool_parsing": "true or false is wanted",
+    "list_type": "a list in [ ] is wanted",
+    "dict_type": "a table of keys is wanted",
+    "model_type": "a table of keys is wanted",
+    "model_attributes_type": "a table of keys is wanted",
+    "datetime_type": "a moment is wanted, as in 2023-02-13T00:00:00",
+    "string_too_short": "at least {min_length} characters are wanted",
+    "string_too_long": "at most {max_length} characters are wanted",
+    "too_long": "at most {max_length} are wanted",
+    "greater_than": "more than {gt} is wanted",
+    "greater_than_equal": "at least {ge} is wanted",
+    "less_than": "less than {lt} is wanted",
+    "less_than_equal": "at most {le} is wanted",
+}
+"""By the kind of a mistake."""
+
+
+Place: TypeAlias = tuple[int | str, ...]
+"""Where a key is: names of tables and keys, and numbers in lists, from 0."""
+
+
+def describe_mistake(model: type[BaseModel], error: ValidationError) -> str:
+    """Say the first mistake in a sentence that begins with the place of its key: `residents.2.age: …`."""
+    return describe_mistakes(model, error)[0][1]
+
+
+def describe_mistakes(model: type[BaseModel], error: ValidationError) -> list[tuple[Place, str]]:
+    """Say each mistake, with its place."""
+    return [(tuple(each["loc"]), _describe(model, each)) for each in error.errors(include_url=False)]
+
+
+def find_line(text: str, place: Place) -> int:
+    """Return the line of the deepest part of a place that a TOML text has as a table or a key; 0: of none."""
+    header, count, quoted, section, found = "", dict[str, int](), False, "", 0
+    names = [part for part in place if isinstance(part, str)]
+    number = next((part for part in place[1:2] if isinstance(part, int)), 0)
+    for at, line in enumerate(text.splitlines(), 1):
+        bare, is_inside = line.strip(), quoted
+        quoted ^= (line.count('"""') + line.count("'''")) % 2 == 1
+        if is_inside:
+            continue
+        if bare.startswith("["):
+            section = bare.partition("#")[0].strip().strip("[]").strip()
+            top = section.partition(".")[0]
+            if bare.startswith("[[") and section == top:
+                count[top] = count.get(top, -1) + 1
+            header = top if names[:1] == [top] and count.get(top, 0) == number else ""
+            if header and (section == top or names[:2] == section.split(".")):
+                found = at
+        elif header and "=" in bare:
+            key = bare.partition("=")[0].strip().strip("\"'")
+            inner = names[1:] if section == header else names[2:]
+            if inner and key == inner[0]:
+                return at
+    return found
+
+
+def _describe(model: type[BaseModel], first: Any) -> str:
+    place = ".".join(str(part + 1) if isinstance(part, int) else part for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        return f"{place}: there is no such key{_keys(model, first['loc'])}"
+    wanted = WANTED.get(first["type"])
+    if wanted is None:
+        return f"{place}: {first['msg'].lower()}, not {first['input']!r:.60}"
+    said = wanted.format(**first.get("ctx", {}))
+    return f"{place}: {said}" if first["type"] == "missing" else f"{place}: {said}, not {first['input']!r:.60}"
+
+
+def _keys(model: type[BaseModel], place: Place) -> str:
+    """Say which key was meant, and which there are."""
+    holder: type[BaseModel] | None = model
+    for part in place[:-1]:
+        if isinstance(part, str) and holder is not None:
+            holder = _table_of(holder, part)
+    if holder is None:
+        return ""
+    known = [field.alias or name for name, field in holder.model_fields.items()]
+    near = difflib.get_close_matches(str(place[-1]), known, 1)
+    meant = f", did you mean {near[0]!r}?" if near else ";"
+    return f"{meant} there are {', '.join(known)}"
+
+
+def _table_of(model: type[BaseModel], key: str) -> type[BaseModel] | None:
+    """Return the table that stands under a key, also in a list or where it may be missing."""
+    field = next((each for name, each in model.model_fields.items() if (each.alias or name) == key), None)
+    found: Any = field.annotation if field is not None else None
+    kinds = [found, *get_args(found)]
+    return next((each for each in kinds if isinstance(each, type) and issubclass(each, BaseModel)), None)
+
+
+MOST_BYTES = 32_000_000
+BED = "bed"
+"""The object at home in which a resident sleeps whose key `bed` says nothing."""
+
+
+@dataclass(frozen=True)
+class TownFile:
+    """A town as its file describes it; residents in the order of the file.
+
+    Attributes:
+        start: when the story begins, if the file says so.
+    """
+
+    name: str
+    start: datetime | None
+    world: TileWorld | PlaceWorld
+    rules: PlaceRules
+    residents: tuple[Person, ...]
+    conditions: Conditions
+    weather: Weather
+
+
+class Faults:
+    """Collects what is wrong with a town file, so that all of it is reported at once.
+
+    Args:
+        text: the file's, in which the lines of faults are found.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self.found: list[tuple[int, str]] = []
+        self.numbers: dict[str, int] = {}
+        """Which of the residents in the file has which name."""
+
+    def add(self, place: Place, said: str) -> None:
+        """Note a fault; one that has several lines is as many."""
+        line = find_line(self._text, place)
+        self.found += [(line, each) for each in said.split("\n") if (line, each) not in self.found]
+
+    def check(self, place: Place, read: Callable[[], T]) -> T | None:
+        """Return what is read, or None where it is faulty."""
+        try:
+            return read()
+        except InputError as error:
+            self.add(place, str(error))
+            return None
+
+    def require_none(self, file: str = "") -> None:
+        """Raise InputError with all faults, a line each, as `file:line: what`, if there are any."""
+        if self.found:
+            at = [f"{file}:{line}: " if line and file else f"line {line}: " if line else "" for line, _ in self.found]
+            raise InputError("\n".join(f"{where}{said}" for where, (_, said) in zip(at, self.found, strict=True)))
+
+
+def load_town(path: Path) -> TownFile:
+    """Read a town file.
+
+    Raises:
+        InputError: it cannot be read, or something in it cannot be: all faults, with the file and the place in it.
+    """
+    try:
+        return parse_town(load_text(path, MOST_BYTES), path.parent, str(path))
+    except InputError as error:
+        text = str(error)
+        raise InputError(text if text.startswith(str(path)) else f"{path}: {text}") from None
+
+
+def parse_town(text: str, folder: Path, file: str = "") -> TownFile:
+    """Read the text of a town file; maps that it names are beside it, in `folder`.
+
+    Raises:
+        InputError: something in it is wrong: all faults, a line each, with the place in it.
+    """
+    faults = Faults(text)
+    tables, names = _parse_tables(text, faults)
+    if tables is None:
+        faults.require_none(file)
+        raise InputError("it cannot be read")
+    name = Address((tables.town.name,))
+    for each in [each for each, count in names.items() if count > 1]:
+        faults.add(("residents",), f"residents: {each!r} stands there twice")
+    world = faults.check(("map",), lambda: _build_world(name, tables, folder, faults))
+    weather = faults.check(("town", "weather"), lambda: _weather(tables.town.weather))
+    if world is None or weather is None:
+        faults.require_none(file)
+        raise InputError("it cannot be read")
+    rules = PlaceRules(_rules(name, tables.places, world, names, faults))
+    described = [_town_file_describe(each, name, world, names, faults) for each in tables.residents]
+    residents = tuple(each for each in described if each is not None)
+    faults.check(("map",), lambda: _check_ways(world, residents))
+    faults.require_none(file)
+    conditions = Conditions(danger=tuple(tables.conditions.danger), fine=tuple(tables.conditions.fine))
+    return TownFile(tables.town.name, tables.town.start, world, rules, residents, conditions, weather)
+
+
+def _weather(said: list[str] | dict[str, str]) -> Weather:
+    try:
+        return Weather(dates=said) if isinstance(said, dict) else Weather(days=tuple(said))
+    except ValidationError:
+        raise InputError("town: weather: a date is written as 2024-09-03, with no time") from None
+
+
+def _parse_tables(text: str, faults: Faults) -> tuple[TownTables | None, Counter[str]]:
+    """Return the tables without what is faulty in them, None where too little is left; and all residents' names."""
+    try:
+        given = tomllib.loads(unicodedata.normalize("NFC", text))
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"is no TOML: {error}") from None
+    except RecursionError:
+        raise InputError("is nested too deeply") from None
+    people = given.get("residents")
+    named = [
+        (each["name"], number)
+        for number, each in enumerate(people if isinstance(people, list) else [])
+        if isinstance(each, dict) and isinstance(each.get("name"), str)
+    ]
+    names, faults.numbers = Counter(name for name, _ in named), dict(named)
+    places = {
+        id(each): (table, number)
+        for table in LISTS
+        if isinstance(given.get(table), list)
+        for number, each in enumerate(given[table])
+    }
+    for _ in range(3):
+        try:
+            return TownTables.model_validate(given), names
+        except ValidationError as error:
+            for loc, said in describe_mistakes(TownTables, error):
+                here = given[loc[0]][loc[1]] if len(loc) > 1 and loc[0] in LISTS and isinstance(loc[1], int) else None
+                faults.add((*places.get(id(here), loc[:2]), *loc[2:]), said)
+            for loc in sorted({tuple(each["loc"]) for each in error.errors()}, key=str, reverse=True):
+                _leave_out(given, loc)
+    return None, names
+
+
+LISTS = ("residents", "places", "roads")
+"""Tables of which there are many."""
+
+
+def _leave_out(given: dict[str, Any], place: Place) -> None:
+    """Take away what is faulty: a key of a table; a whole entry of a list, whose other keys are not enough then."""
+    holder: Any = given
+    for part in place[:-1]:
+        inner = holder[part] if isinstance(holder, dict) and part in holder else None
+        if isinstance(holder, list) and isinstance(part, int) and part < len(holder):
+            inner = holder[part]
+        if inner is None:
+            break
+        if isinstance(inner, list) and len(place) > 1 and place[0] in LISTS and holder is given:
+            at = place[1]
+            if isinstance(at, int) and at < len(inner) and not _is_extra(inner[at], place):
+                del inner[at]
+                return
+        holder = inner
+    if isinstance(holder, dict):
+        holder.pop(place[-1], None)
+
+
+def _is_extra(entry: Any, place: Place) -> bool:
+    """Tell whether a fault is of a key of an entry that can do without it."""
+    return isinstance(entry, dict) and len(place) == 3 and place[2] in entry and place[2] not in ("name", "age", "home")
+
+
+def _build_world(name: Address, tables: TownTables, folder: Path, faults: Faults) -> TileWorld | PlaceWorld:
+    if (tables.map is not None) == bool(tables.roads):
+        raise InputError("a town has either a [map] or [[roads]]")
+    if tables.map is None:
+        roads = [
+            Road(_address(name, each.start, "roads"), _address(name, each.end, "roads"), each.steps)
+            for each in tables.roads
+        ]
+        places = [_address(name, each.address, "places") for each in tables.places]
+        things = [
+            place.child(thing) for place, each in zip(places, tables.places, strict=True) for thing in each.objects
+        ]
+        return build_places(name, [*places, *things], roads)
+    try:
+        found = list[str]()
+        world = _build_map(name, tables.map, folder, found)
+    except InputError as error:
+        raise InputError("\n".join(f"map: {each}" for each in str(error).split("\n"))) from None
+    for each in found:
+        faults.add(("map", "things"), f"map: {each}")
+    return world
+
+
+def _build_map(name: Address, table: MapTable, folder: Path, faults: list[str]) -> TileWorld:
+    if bool(table.rows) == bool(table.file):
+        raise InputError("either rows or a file is wanted")
+    if table.file:
+        tables = _beside(folder, table.tables) if table.tables else None
+        world = load_map(_beside(folder, table.file), tables, frozenset(table.skip))
+        if world.name != name.last:
+            raise InputError(f"the world of {table.file} is called {world.name!r}, and the town {name.last!r}")
+        return world
+    drawing = Drawing(
+        rows=tuple(table.rows.strip("\n").split("\n")),
+        things=tuple(table.things.strip("\n").split("\n")) if table.things else (),
+        wall=table.wall,
+        ground=table.ground,
+        places={mark: _address(name, text, "places") for mark, text in table.places.items()},
+        objects=table.objects,
+        spawns=table.spawns,
+    )
+    return world_of_drawing(name, drawing, faults)
+
+
+def _beside(folder: Path, name: str) -> Path:
+    """Return a file that a town file names; whoever is handed a town is not made to read what lies elsewhere."""
+    path = Path(name)
+    if path.is_absolute() or ".." in path.parts:
+        raise InputError(f"{name!r:.99} is not beside the town file")
+    return folder / path
+
+
+def _rules(
+    name: Address, tables: list[PlaceTable], world: TileWorld | PlaceWorld, residents: Collection[str], faults: Faults
+) -> Mapping[Address, PlaceRule]:
+    rules: dict[Address, PlaceRule] = {}
+    for number, table in enumerate(tables, start=1):
+        where = f"places.{number} ({table.address})"
+        try:
+            address = _address(name, table.address, "address")
+            world.spots(address)
+            if address in rules:
+                raise InputError("the place stands there twice")
+            if table.objects and isinstance(world, TileWorld):
+                raise InputError("objects are drawn on a map, not listed")
+            for owner in table.owners or ():
+                _check_resident(owner, residents)
+            rules[address] = PlaceRule(
+                parse_hours(table.hours) if table.hours is not None else None,
+                parse_days(table.days) if table.days is not None else None,
+                table.capacity,
+                frozenset(table.owners) if table.owners is not None else None,
+                table.public,
+                tuple(table.purpose) if table.purpose is not None else None,
+            )
+        except InputError as error:
+            faults.add(("places", number - 1), f"{where}: {error}")
+    return rules
+
+
+def _town_file_describe(
+    table: ResidentTable, name: Address, world: TileWorld | PlaceWorld, residents: Collection[str], faults: Faults
+) -> Person | None:
+    """Return a resident; None where that cannot be."""
+    number = faults.numbers.get(table.name, 0)
+
+    def check(key: str, read: Callable[[], T]) -> T | None:
+        def named() -> T:
+            try:
+                return read()
+            except InputError as error:
+                raise InputError(f"residents: {table.name}: {error}") from None
+
+        return faults.check(("residents", number, key), named)
+
+    def find_start() -> tuple[Address, Address, tuple[Spot, ...]]:
+        home = _address(name, table.home, "home")
+        start = _address(name, table.start, "start") if table.start else home
+        spots = world.spots(start)
+        if not world.spots(home) or not spots:
+            raise InputError(f"nobody can stand at {str(start if not spots else home)!r}")
+        return home, start, tuple(spots)
+
+    def find_known(text: str) -> Address:
+        address = _address(name, text, "knows")
+        world.number(address)
+        return address
+
+    def check_relation(who: str) -> None:
+        _check_resident(who, residents)
+        if who == table.name:
+            raise InputError("relations: with themselves")
+
+    knows = [each for text in table.knows if (each := check("knows", partial(find_known, text)))]
+    for relation in table.relations:
+        check("relations", partial(check_relation, relation.who))
+    if (placed := check("home", find_start)) is None:
+        return None
+    home, start, spots = placed
+    bed = check("bed", lambda: _bed(table, home, start, world)) or ""
+    day = tuple(item for each in table.day if (item := check("day", partial(_day_item, each, home, world))))
+    memories = tuple(
+        memory
+        for each in table.seeds
+        if (memory := check("seeds", partial(_first_memory, each, home, world, residents)))
+    )
+    return Person(
+        name=table.name,
+        age=table.age,
+        innate=table.innate,
+        learned=table.learned,
+        currently=table.currently,
+        lifestyle=table.lifestyle,
+        routine=table.routine,
+        home=str(home),
+        bed=bed,
+        day=day,
+        start=_first_spot(world, spots),
+        knows=tuple(map(str, knows)),
+        household=tuple(table.household),
+        relations=tuple(Relation(each.who, each.kind) for each in table.relations),
+        about=table.about,
+        memories=memories,
+    )
+
+
+def _bed(table: ResidentTable, home: Address, start: Address, world: TileWorld | PlaceWorld) -> str:
+    """Return where a resident sleeps: as the file says; else where it stands first, if that is an object at home; else
+    in an object that is called BED, in the room or in the house; "": nowhere.
+    """
+    if table.bed:
+        return _find_place(table.bed, home, world, "bed")
+    if start.level == OBJECT and start.is_within(home):
+        return str(start)
+    beds = [each for each in world.places if each.last == BED and each.level == OBJECT]
+    near = [each for at in (home, home.upto(SECTOR)) for each in beds if each.is_within(at) and world.spots(each)]
+    return str(near[0]) if near else ""
+
+
+def _day_item(table: DayTable, home: Address, world: TileWorld | PlaceWorld) -> DayItem:
+    try:
+        start, end, on = minute_of(table.start), minute_of(table.end), sorted(parse_days(table.on))
+        if start in (end, DAY_MINUTES):
+            raise InputError("it takes no time")
+        place = _find_place(table.where, home, world, "where") if table.where else str(home)
+    except InputError as error:
+        raise InputError(f"day: {table.start} {table.what}: {error}") from None
+    return DayItem(start=start, end=end, what=table.what, place=place, on=tuple(on), duty=table.duty)
+
+
+def _first_memory(
+    table: SeedTable, home: Address, world: TileWorld | PlaceWorld, residents: Collection[str]
+) -> FirstMemory:
+    """Return a memory, with its appointment where it tells of one."""
+    begin, end, given = table.start, table.end, (table.what, table.start, table.end)
+    if not any((*given, table.where, table.host, table.who)):
+        return FirstMemory(text=table.text, weight=table.weight, secret=table.secret)
+    try:
+        if begin is None or end is None or not table.what:
+            raise InputError("an appointment needs what, from and to")
+        for name in (*table.who, *([table.host] if table.host else [])):
+            _check_resident(name, residents)
+        place = _find_place(table.where, home, world, "where") if table.where else ""
+        agreed = Appointment(what=table.what, place=place, start=begin, end=end, host=table.host, who=tuple(table.who))
+        if agreed.end <= agreed.start:
+            raise InputError("it ends before it begins")
+    except InputError as error:
+        raise InputError(f"seeds: {table.text:.60}: {error}") from None
+    return FirstMemory(text=table.text, weight=table.weight, appointment=agreed, secret=table.secret)
+
+
+def _find_place(text: str, home: Address, world: TileWorld | PlaceWorld, where: str) -> str:
+    """Read an address; what begins with no place of the town is looked for at home, in the room and in the house."""
+    town = Address((home.names[0],))
+    address = _address(town, text, where)
+    inner = address.names[1:]
+    within = [Address((*at.names, *inner)) for at in (home, home.upto(SECTOR)) if at.level + len(inner) <= OBJECT]
+    for each in (address, *within):
+        if each in world.places and world.spots(each):  # asking for one that is not there would look for a like name
+            return str(each)
+    world.number(address)
+    raise InputError(f"{where}: nobody can stand at {text!r}")
+
+
+def _first_spot(world: TileWorld | PlaceWorld, spots: tuple[Spot, ...]) -> Spot:
+    """Return the first spot that is a spawn point, else the first."""
+    spawns = world.spawns if isinstance(world, TileWorld) else {}
+    return next((spot for spot in spots if spot in spawns), spots[0])
+
+
+def _check_ways(world: TileWorld | PlaceWorld, residents: tuple[Person, ...]) -> None:
+    """Refuse a town where somebody cannot reach a place that has been given a name."""
+    placed = [(each, each.start) for each in residents if each.start is not None]
+    if not placed:
+        return
+    first, begin = placed[0]
+    for address in world.places:
+        if not world.routes.is_reachable(begin, address):
+            raise InputError(f"map: nobody can come to {str(address)!r} from {begin}, where {first.name} is")
+    for resident, start in placed:
+        if not world.routes.is_reachable(begin, start):
+            raise InputError(f"residents: {resident.name}: there is no way from {start} to {first.home!r}")
+
+
+def _address(world: Address, text: str, where: str) -> Address:
+    """Read an address with or without the world's name before it."""
+    try:
+        address = parse_address(text)
+        return address if address.is_within(world) else Address((*world.names, *address.names))
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+
+
+def _check_resident(name: str, residents: Collection[str]) -> None:
+    if name not in residents:
+        near = difflib.get_close_matches(name, residents, 1)
+        raise InputError(f"no resident is called {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))

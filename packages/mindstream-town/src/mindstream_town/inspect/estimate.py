@@ -1,0 +1,209 @@
+"""What a town would ask of models: calls and tokens by kind, found by living a while with stand-ins that count."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from tempfile import TemporaryDirectory
+from types import MappingProxyType
+
+from mindstream import chance
+from mindstream.memory.lifecycle.importance import Importance, RateImportance
+from mindstream.models.model import Distribution, Part, Piece, Request
+from mindstream.models.providers.address import Address
+from mindstream.models.providers.prices import price
+from mindstream.models.roles import Models
+from mindstream.models.rules import Rules
+from mindstream.models.shorten import estimate_tokens
+from mindstream.reasoners.reflect.reflect import Found, Insight, Insights, Questions, SalientQuestions
+from mindstream_town.paper.prompts import Line, PaperTask, PaperTasks, PlanStrokes, PlanTasks, SayNext, Stroke, Strokes
+from mindstream_town.prompts.conduct import Agreed, TakeFromTalk, Taken
+from mindstream_town.scenes.prompts import PlanScenes, Scene, SceneDay, SceneItem, SceneLine, SceneMemory, TalkScene
+from mindstream_town.setting import Setting
+from mindstream_town.town import Town
+
+
+@dataclass
+class CallCount:
+    """What was asked in one kind of call: how often, with how many tokens in and out, how many of them static words."""
+
+    calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    static: int = 0
+
+
+LIVED = "estimate"
+"""Who stands in for a model: the town lives as with one."""
+ROLES = ("planner", "decider", "talker", "reasoner", "importance")
+REPLIES = {
+    "plan_strokes": 440, "plan_hours": 140, "plan_tasks": 190, "meet_person": 1, "say_next": 80, "take_from_talk": 200,
+    "sum_up_relation": 45, "renew_identity": 110, "rewrite_day": 460, "plan_day": 270, "break_down": 70, "utter": 50,
+    "insights": 60, "salient_questions": 50, "answer_interview": 35, "see_to": 60,
+    "plan_scenes": 1560, "talk_scene": 660, "reflect_scenes": 360, "let_on": 25,
+}  # fmt: skip
+"""How many tokens a language mind wrote on average where it was asked for real; stand-ins say less."""
+A_TASK, LINES, AGREE = 12, 5, 0.2
+"""Minutes of a mind's task, lines of a talk of minds, and how often they agree on something for today."""
+BED = "22:30"
+SOMETHING = "a thing or two of what is to be done now"
+"""As long as what minds say of a task."""
+MUNDANE = 3
+"""What most of a day is rated by a mind: stand-ins rate all alike, and higher."""
+
+
+@dataclass
+class Counting:
+    """Answers by rules, and counts what a model would have been asked and have answered; `by_kind`: by prompt."""
+
+    name: str = Rules.name
+    by_kind: dict[str, CallCount] = field(default_factory=dict)
+    role_of: dict[str, str] = field(default_factory=dict)
+    _rules: Rules = field(default_factory=Rules)
+
+    def without_rules(self, models: Mapping[str, str]) -> Counting:
+        """Return what of it would be asked of models; `models`: a table role -> name, as for `Models.named`."""
+        asked = {label: each for label, each in self.by_kind.items() if self.model_of(label, models) != Rules.name}
+        return replace(self, by_kind=asked)
+
+    def model_of(self, label: str, models: Mapping[str, str]) -> str:
+        """Name the model that a kind of call goes to."""
+        return models.get(self.role_of[label], models.get("default", Rules.name))
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        label = request.prompt.label()
+        kind = self.by_kind.setdefault(label, CallCount())
+        self.role_of[label] = request.role or request.prompt.role
+        first, *_ = messages = request.messages
+        kind.calls += 1
+        kind.tokens_in += sum(estimate_tokens(message.text) for message in messages)
+        kind.static += estimate_tokens(first.text) if first.role == "system" else 0
+        async with aclosing(
+            _reply(self._rules, request) if self.name == LIVED else self._rules.reply(request)
+        ) as parts:
+            written = 0
+            async for part in parts:
+                if isinstance(part, Piece):
+                    written += estimate_tokens(part.text)
+                elif isinstance(part, Distribution):
+                    written += 1
+                yield part
+            kind.tokens_out += max(written, REPLIES.get(label, 0) if self.name == LIVED else 0)
+
+
+def _a_day_out(who: str, date: str, places: Sequence[str]) -> list[tuple[str, str]]:
+    """Return when somebody is where, as minds plan a day of whom no file says how its days are: out for work, for
+    company at noon and after work, else at home (""). `places`: those that are not home."""
+    work = chance.pick(places, who, "work") if places else ""
+    noon, evening = (chance.pick(places, date, hour) if places else "" for hour in ("noon", "evening"))
+    return [("06:30", ""), ("08:30", work), ("12:00", noon), ("13:00", work), ("17:00", evening), ("18:30", "")]
+
+
+def _strokes(ask: PlanStrokes) -> Strokes:
+    out = [str(number) for number, line in enumerate(ask.places, 1) if "(at home" not in line]
+    strokes = [
+        Stroke(start=start, what=f"{start} {SOMETHING}", place=[place] if place else [])
+        for start, place in _a_day_out(ask.who, ask.date, out)
+    ]
+    return Strokes(wake="06:30", bed=BED, strokes=strokes)
+
+
+def _scenes(ask: PlanScenes) -> SceneDay:
+    parts = _a_day_out(ask.who, ask.date, [each.words for each in ask.places if not each.home])
+    ends = [*(start for start, _ in parts[1:]), BED]
+    return SceneDay(
+        items=[
+            SceneItem.model_validate({"from": start, "to": end} | {"what": f"{start} {SOMETHING}", "place": place})
+            for (start, place), end in zip(parts, ends, strict=True)
+        ]
+    )
+
+
+def _scene(ask: TalkScene) -> Scene:
+    names = [side.who for side in ask.sides]
+    lines = [SceneLine(who=names[at % 2], says=SOMETHING) for at in range(LINES)]
+    kept = [
+        SceneMemory(who=name, text=f"{names[0]} and {names[1]} talked of {SOMETHING}.", weight=MUNDANE)
+        for name in names
+    ]
+    return Scene(talk=True, lines=lines, remember=kept)
+
+
+async def _answered(rules: Rules, request: Request) -> str:
+    """Return what rules answer."""
+    async with aclosing(rules.reply(request)) as parts:
+        return "".join([part.text async for part in parts if isinstance(part, Piece)])
+
+
+async def _reply(rules: Rules, request: Request) -> AsyncGenerator[Part]:
+    """Answer as a mind does where no rule stands in, or where a rule would let the town live otherwise."""
+    match request.prompt:
+        case SalientQuestions() as ask:
+            questions = [f"What matters to {ask.who}? ({number})" for number in range(ask.count)]
+            yield Piece(Questions(questions=questions).model_dump_json())
+        case Insights() as ask:
+            found = [Insight(text=f"{ask.who}: {ask.question} ({len(ask.memories)})"[:500], because=[1])]
+            yield Piece(Found(insights=found).model_dump_json())
+        case PlanStrokes() as ask if not ask.usual:
+            yield Piece(_strokes(ask).model_dump_json())
+        case PlanScenes() as ask:
+            yield Piece(_scenes(ask).model_dump_json(by_alias=True))
+        case TalkScene() as ask:
+            yield Piece(_scene(ask).model_dump_json(by_alias=True))
+        case PlanTasks() as ask:
+            minutes = range(0, max(1, ask.minutes - A_TASK // 2), A_TASK)
+            tasks = [PaperTask(minutes=A_TASK, what=f"{ask.when} +{each}: {SOMETHING}") for each in minutes]
+            yield Piece(PaperTasks(tasks=tasks[:30]).model_dump_json())
+        case SayNext() as ask if len(ask.lines) < LINES - 1:
+            said = await _answered(rules, request)
+            yield Piece(Line.model_validate_json(said).model_copy(update={"does": "talks"}).model_dump_json())
+        case TakeFromTalk() as ask if chance.fraction("agreed", ask.who, ask.other, ask.date) < AGREE:
+            taken = Taken.model_validate_json(await _answered(rules, request))
+            evening = Agreed(text=f"{ask.who}, {ask.other}", what="meeting", start="19:00", end="20:00")
+            yield Piece(taken.model_copy(update={"agreed": [evening]}).model_dump_json())
+        case RateImportance() as ask:
+            yield Piece(Importance(ratings=[MUNDANE] * len(ask.memories)).model_dump_json())
+        case _:
+            async with aclosing(rules.reply(request)) as parts:
+                async for part in parts:
+                    yield part
+
+
+async def count_calls(
+    setting: Setting,
+    steps: int,
+    on_step: Callable[[int], None] = lambda _: None,
+    models: Mapping[str, str] = MappingProxyType({}),
+) -> Counting:
+    """Live so many steps from the beginning with stand-ins, and count what models would be asked.
+
+    Args:
+        models: a table role -> name, as for `Models.named`: where a role has a model the town lives as with one, and
+            replies count as long as a mind's were; else by rules, whose replies are shorter than any model's.
+    """
+    counting = Counting()
+    lived = replace(counting, name=LIVED)  # they share their counts
+    names = {role: models.get(role, models.get("default", Rules.name)) for role in ROLES}
+    table = {role: counting if name == Rules.name else lived for role, name in names.items()}
+    with TemporaryDirectory() as scratch:
+        async with Town.open(scratch, replace(setting), models=Models(counting, table)) as town:
+            await town.run(steps - 1, on_step)
+    return counting
+
+
+def cost_usd(counted: Counting, models: Mapping[str, str]) -> float | None:
+    """Return what those calls cost, by role; None where a model's price is not known.
+
+    `models`: a table role -> name, as for `Models.named`. Static words are taken for cached after the first call.
+    """
+    total = 0.0
+    for label, asked in counted.without_rules(models).by_kind.items():
+        name = counted.model_of(label, models)
+        vendor, _, model = name.partition(":")
+        cached = asked.static - asked.static // asked.calls
+        cost = price(model, Address(name, vendor, model, None, ""), asked.tokens_in, asked.tokens_out, cached)
+        if cost is None:
+            return None
+        total += cost
+    return total

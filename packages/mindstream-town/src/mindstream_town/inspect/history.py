@@ -1,0 +1,157 @@
+"""What happened in a town up to a step, read once and looked at from many sides. A pure read: nothing is written."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+from mindstream.clock import Moment
+from mindstream.log.events import Event, Logged
+from mindstream.log.names import StreamName
+from mindstream.memory.opening import AnyStore, opened_store
+from mindstream.memory.store.record import Record
+from mindstream.memory.store.store import Store, read_all
+from mindstream_town.events import Talked, TownEvent
+from mindstream_town.journal import is_of_town, read_setting, resident_of, rows_after
+from mindstream_town.setting import Setting
+from mindstream_town.state import ResidentState, applied
+from mindstream_town.town import Town
+from mindstream_town.world.tree import Address
+from mindstream_town.world.world import Spot
+
+E = TypeVar("E", bound=Event)
+Source = AnyStore | Town
+"""A town's folder, its store, or a town that is open."""
+
+
+@dataclass(frozen=True)
+class History:
+    """A town's rows and records up to a step.
+
+    Attributes:
+        step: the last step that is looked at.
+        rows: of each resident, and of the town itself, as they were written.
+        records: of each resident, as they were written.
+    """
+
+    setting: Setting
+    step: int
+    rows: Mapping[str, tuple[Logged, ...]]
+    records: Mapping[str, tuple[Record, ...]]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Who lives there, in order."""
+        return tuple(sorted(self.setting.people))
+
+    def step_of(self, moment: Moment) -> int:
+        """Return the step of a moment."""
+        return step_of(self.setting, moment)
+
+    def events(self, name: str, kind: type[E]) -> Iterator[tuple[int, E]]:
+        """Yield what of a kind happened to somebody, with its step."""
+        for row in self.rows.get(name, ()):
+            if isinstance(row.event, kind):
+                yield self.step_of(row.at), row.event
+
+    def state(self, name: str, step: int) -> ResidentState:
+        """Return what somebody was after a step."""
+        steps, states = self._states[name]
+        at = bisect_right(steps, step)
+        return states[at - 1] if at else ResidentState(name=name)
+
+    def states(self, name: str) -> Iterator[tuple[int, ResidentState]]:
+        """Yield what somebody was, each time that something had changed."""
+        yield from zip(*self._states[name], strict=True)
+
+    def spot(self, name: str, step: int) -> Spot:
+        """Return where somebody was at a step."""
+        return self.state(name, step).spot(step)
+
+    def place(self, name: str, step: int) -> Address:
+        """Return the narrowest place in which somebody was at a step."""
+        return self.setting.world.address_at(self.spot(name, step))
+
+    def talks(self) -> Iterator[tuple[str, Talked]]:
+        """Yield each conversation once, with who began it, in order."""
+        begun = [
+            (event.step, name, event)
+            for name in self.names
+            for _, event in self.events(name, Talked)
+            if event.lines and event.lines[0].by == name
+        ]
+        yield from ((name, event) for _, name, event in sorted(begun, key=lambda each: each[:2]))
+
+    def clock(self, step: int) -> str:
+        """Say when a step is, to the minute: `Tue Feb 14 17:05`."""
+        when = self.setting.when(step)
+        return f"{when:%a %b} {when.day} {when:%H:%M}"
+
+    @cached_property
+    def by_id(self) -> Mapping[str, Mapping[str, Record]]:
+        """Each resident's records by their ids."""
+        return {name: {record.id: record for record in records} for name, records in self.records.items()}
+
+    @cached_property
+    def talk_at(self) -> Mapping[tuple[str, int], Talked]:
+        """Each conversation by who talks in it and the step at which it began."""
+        return {(name, talk.step): talk for name in self.names for _, talk in self.events(name, Talked)}
+
+    @cached_property
+    def _states(self) -> Mapping[str, tuple[list[int], list[ResidentState]]]:
+        found = {}
+        for name in self.names:
+            state = ResidentState(name=name, currently=self.setting.people[name].currently)
+            steps, states = list[int](), list[ResidentState]()
+            for row in self.rows.get(name, ()):
+                after = applied(state, row.event, self.setting.profile)
+                if after is not state:
+                    steps.append(self.step_of(row.at))
+                    states.append(after)
+                    state = after
+            found[name] = steps, states
+        return found
+
+
+def step_of(setting: Setting, moment: Moment) -> int:
+    """Return the step of a moment."""
+    return -(-int(moment - setting.start) // setting.profile.step_s)
+
+
+async def read_history(source: Source, upto: int | None = None) -> History:
+    """Read what happened in a town, up to a step or to the last.
+
+    Raises:
+        InputError: no town lives there.
+        StorageError: the folder cannot be read.
+    """
+    async with open_store(source) as store:
+        setting = await read_setting(store)
+        rows: dict[str, list[Logged]] = {name: [] for name in ("", *setting.people)}
+        last = -1
+        async for row in rows_after(store):
+            if is_of_town(row, setting) and (upto is None or step_of(setting, row.at) <= upto):
+                rows[resident_of(row)].append(row)
+                last = max(last, row.event.step if isinstance(row.event, TownEvent) else -1)
+        records = {}
+        for name in setting.people:
+            kept = [each async for part in read_all(store, store.key(StreamName("resident", name))) for each in part]
+            records[name] = tuple(each for each in kept if upto is None or step_of(setting, each.created) <= upto)
+    step = last if upto is None else upto
+    return History(setting, step, {name: tuple(each) for name, each in rows.items()}, records)
+
+
+@asynccontextmanager
+async def open_store(source: Source) -> AsyncIterator[Store]:
+    """Open a town's store to read; what was opened here is closed here."""
+    if isinstance(source, Town):
+        for resident in source.residents.values():
+            await resident.written()
+        yield source.store
+    else:
+        async with opened_store(source) as store:
+            yield store

@@ -1,0 +1,178 @@
+"""A resident's days as lines that one can read: what belongs together stands on one line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from mindstream.errors import InputError
+from mindstream.log.events import Heard, Reflected, Remembered, Said
+from mindstream_town.events import Acted, Declined, Overheard, SpokenLine, Talked
+from mindstream_town.inspect.history import History
+from mindstream_town.residents.places import with_article, words_of
+
+LONGEST = 200
+"""So many characters of a line are shown, where not all is asked for."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Something that somebody did, said, heard or thought.
+
+    Attributes:
+        end: the step at which it was over; that of its beginning where it took no time.
+        tasks: the parts of what was done, in order.
+        aside: what is kept of a talk, or heard of one; it is left out where not all is asked for.
+        place, because: where, and what led to it; "" where it does not matter.
+    """
+
+    step: int
+    end: int
+    text: str
+    place: str = ""
+    because: str = ""
+    tasks: tuple[str, ...] = ()
+    aside: bool = False
+
+    @property
+    def is_act(self) -> bool:
+        """Tell whether it was done, and not said or thought."""
+        return self.end > self.step
+
+    def describe(self, full: bool) -> str:
+        """Say it in a line, which is shortened where `full` is not asked for."""
+        said = self.text + (f" ({', '.join(dict.fromkeys(self.tasks))})" if self.tasks else "")
+        said += f", at {with_article(self.place)}" if self.place else ""
+        said += f", because {self.because}" if self.because else ""
+        return said if full or len(said) <= LONGEST else f"{said[: LONGEST - 1]}…"
+
+
+def read_timeline(
+    history: History, name: str, start: int = 0, end: int | None = None, about: str = "", *, full: bool = False
+) -> list[Moment]:
+    """Tell what somebody did, said and thought between two steps.
+
+    Args:
+        about: only what names this: somebody ("Ada Brook"), or anything in words.
+        full: each act by itself; else an act is told with its parts, and what is gone on with after a talk once.
+
+    Raises:
+        InputError: nobody is called so.
+    """
+    if name not in history.setting.people:
+        raise InputError(f"nobody in {history.setting.name} is called {name!r}: {', '.join(history.names)}")
+    last = history.step if end is None else end
+    moments = sorted(_moments(history, name), key=lambda each: (each.step, not each.is_act))
+    moments = moments if full else _joined(moments)
+    moments = [each for each in moments if start <= each.step <= last or each.step <= start < each.end]
+    wanted = about.casefold()
+    if not wanted:
+        return [each for each in moments if full or not each.aside]
+    return [each for each in moments if wanted in each.describe(full=True).casefold()]
+
+
+def lines_of(history: History, moments: list[Moment], *, full: bool = False) -> list[str]:
+    """Write moments as lines, below the day they are of: `10:00-10:25  having breakfast, at the table …`."""
+    lines, day = list[str](), ""
+    for each in moments:
+        date, _, clock = history.clock(each.step).rpartition(" ")
+        if date != day:
+            day = date
+            lines.append(date)
+        until = f"-{history.clock(each.end)[-5:]}" if each.is_act else " " * 6
+        lines.append(f"  {clock}{until}  {each.describe(full)}")
+    return lines
+
+
+def timeline(history: History, name: str, start: int = 0, end: int | None = None, about: str = "") -> list[str]:
+    """Tell it as lines (see `read_timeline`), the day before those that are of it."""
+    return lines_of(history, read_timeline(history, name, start, end, about))
+
+
+def _joined(moments: list[Moment]) -> list[Moment]:
+    """Join acts that are parts of the same, also where somebody was spoken to between them."""
+    found: list[Moment] = []
+    at = -1
+    for each in moments:
+        if not each.is_act:
+            found.append(each)
+            continue
+        head, part = _split(each.text)
+        before = found[at] if at >= 0 else None
+        if before is not None and before.text == head and not each.because and each.step <= before.end + 1:
+            found[at] = replace(before, end=each.end, tasks=(*before.tasks, *part), place=_wider(before, each))
+        else:
+            at = len(found)
+            found.append(replace(each, text=head, tasks=part))
+    return found
+
+
+def _split(text: str) -> tuple[str, tuple[str, ...]]:
+    """Take an act apart: what it is, and which part of it."""
+    head, bracket, part = text.partition(" (")
+    return (head, (part.removesuffix(")"),)) if bracket and part.endswith(")") else (text, ())
+
+
+def _wider(before: Moment, each: Moment) -> str:
+    """Return the place that holds both; "" where they have none in common."""
+    if before.place == each.place or not each.place:
+        return before.place
+    here, there = (place.split(" in ", 1)[-1].removeprefix("the ") for place in (before.place, each.place))
+    if here == there:
+        return here
+    here, there = (place.rpartition(" of ")[2] for place in (here, there))
+    return here if here == there else ""
+
+
+def _moments(history: History, name: str) -> Iterator[Moment]:
+    yield from _acts(history, name)
+    for step, talk in history.events(name, Talked):
+        yield Moment(step, step, f"talks with {talk.partner}: {_said(talk.lines)}")
+        kept = [history.by_id[name].get(id_) for id_ in talk.records]
+        if thoughts := [each.text for each in kept if each is not None and each.kind == "thought"]:
+            yield Moment(step, step, f"keeps in mind: {' '.join(thoughts)}", aside=True)
+    for step, declined in history.events(name, Declined):
+        silent = "who does not answer" if declined.by != name else f"and {name.split()[0]} does not answer"
+        spoke = "speaks to" if declined.by != name else "is spoken to by"
+        yield Moment(step, step, f"{spoke} {declined.partner}, {silent}: {_said(declined.lines)}")
+    for step, heard in history.events(name, Overheard):
+        if heard.said:
+            yield Moment(step, step, f"hears {heard.speakers[0]} say to all: “{heard.said}”", aside=True)
+    for step, reflected in history.events(name, Reflected):
+        thoughts = [each.text for id_ in reflected.thoughts if (each := history.by_id[name].get(id_)) is not None]
+        if thoughts:
+            yield Moment(step, step, f"reflects: {' '.join(thoughts)}")
+    yield from _from_outside(history, name)
+
+
+def _said(lines: Sequence[SpokenLine]) -> str:
+    return " / ".join(f"{line.by.split()[0]}: “{line.text}”" for line in lines)
+
+
+def _acts(history: History, name: str) -> Iterator[Moment]:
+    acts = list(history.events(name, Acted))
+    for number, (step, acted) in enumerate(acts):
+        end = acts[number + 1][0] if number + 1 < len(acts) else min(acted.act.until, history.step + 1)
+        if acted.act.why != "talk":
+            yield Moment(step, max(end, step + 1), acted.act.what, _words(acted.act.place), acted.because)
+
+
+def _words(place: str) -> str:
+    return words_of(place) if place else ""
+
+
+def _from_outside(history: History, name: str) -> Iterator[Moment]:
+    """Yield what visitors said and were answered, and what was whispered."""
+    whispered: Counter[float] = Counter()
+    for row in history.rows[name]:
+        step = history.step_of(row.at)
+        if isinstance(row.event, Heard):
+            yield Moment(step, step, f"is visited by {row.by}, who says: “{row.event.text}”")
+        elif isinstance(row.event, Said):
+            yield Moment(step, step, f"answers: “{row.event.text}”")
+        elif isinstance(row.event, Remembered) and row.system:
+            notes = [each for each in history.records[name] if each.created == row.at and each.kind == "note"]
+            if len(notes) > whispered[row.at]:
+                yield Moment(step, step, f"has a thought from outside: {notes[whispered[row.at]].text}")
+            whispered[row.at] += 1

@@ -1,0 +1,198 @@
+"""Why somebody does what it does at a step, as a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from pydantic import JsonValue
+
+from mindstream.errors import InputError
+from mindstream_town.events import (
+    Acted,
+    Block,
+    DayPlanned,
+    Decided,
+    Perceived,
+    Talked,
+    TasksPlanned,
+)
+from mindstream_town.inspect.history import History
+from mindstream_town.residents.places import words_of
+
+LONGEST, MOST = 160, 8
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A part of an explanation, and what it comes from.
+
+    Attributes:
+        data: the same for a program.
+    """
+
+    text: str
+    reasons: tuple[Reason, ...] = ()
+    data: dict[str, JsonValue] = field(default_factory=dict)
+
+    def lines(self, depth: int = 0) -> Iterator[str]:
+        """Yield it as text, indented by two spaces for each level."""
+        yield "  " * depth + self.text
+        for reason in self.reasons:
+            yield from reason.lines(depth + 1)
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """Return it as plain data."""
+        reasons: list[JsonValue] = [reason.as_json() for reason in self.reasons]
+        return {"text": self.text, **self.data, **({"because": reasons} if reasons else {})}
+
+
+def explain(history: History, name: str, step: int) -> Reason:
+    """Tell why somebody does what it does at a step: what it saw, recalled, decided and had planned.
+
+    Raises:
+        InputError: nobody is called so, or it does nothing yet.
+    """
+    if name not in history.setting.people:
+        raise InputError(f"nobody in {history.setting.name} is called {name!r}: {', '.join(history.names)}")
+    act = history.state(name, step).act
+    if act is None or step > history.step:
+        raise InputError(
+            f"nothing is known of what {name} does on {history.clock(step)}: the town has lived up to"
+            f" {history.clock(history.step)}"
+        )
+    began = act.since
+    acted = [event for at, event in history.events(name, Acted) if at == began]
+    because = acted[-1].because if acted and act.why != "talk" else ""
+    reasons = [
+        *_percepts(history, name, began),
+        *_decisions(history, name, began),
+        *(_talks(history, name, began) if act.why == "talk" else ()),
+        *(_plans(history, name, began) if act.why != "talk" else ()),
+    ]
+    said = f"{history.clock(step)}: {name} is {act.what}{_at(act.place)}, since {history.clock(began)[-5:]}"
+    data: dict[str, JsonValue] = {
+        "who": name,
+        "step": step,
+        "since": began,
+        "until": act.until,
+        "what": act.what,
+        "place": act.place,
+        "why": act.why,
+        **({"event": because} if because else {}),
+    }
+    return Reason(f"{said}, by {_source(act.why)}{f': {because}' if because else ''}", tuple(reasons), data)
+
+
+def _source(why: str) -> str:
+    return {"plan": "plan", "talk": "a conversation", "wait": "waiting", "react": "what it saw"}.get(why, "itself")
+
+
+def _at(place: str) -> str:
+    return f" ({words_of(place)})" if place else ""
+
+
+def _percepts(history: History, name: str, step: int) -> Iterator[Reason]:
+    for at, event in history.events(name, Perceived):
+        if at == step and event.seen:
+            seen = tuple(Reason(" ".join(triple)) for triple in event.seen[:MOST])
+            yield Reason(
+                f"saw {len(event.seen)} new things" if len(seen) > 1 else "saw something new",
+                seen,
+                {"kind": "perceived"},
+            )
+
+
+def _decisions(history: History, name: str, step: int) -> Iterator[Reason]:
+    for at, event in history.events(name, Decided):
+        if at != step:
+            continue
+        draw = history.setting.draw("decide", event.step, name, event.about)
+        memories = tuple(_memory(history, name, id_, score) for id_, score in event.recalled[:MOST])
+        about = f"whether {event.about}" if event.other else f"whether to act, since {event.about}"
+        yield Reason(
+            f"decided {about}: {'yes' if event.yes else 'no'} (probability {event.p:.2f}, drawn {draw:.2f})",
+            (Reason("what came to mind", memories),) if memories else (),
+            {"kind": "decided", "question": event.question, "p": event.p, "draw": round(draw, 4), "yes": event.yes},
+        )
+
+
+def _memory(history: History, name: str, id_: str, score: float) -> Reason:
+    record = history.by_id[name].get(id_)
+    text = record.text if record is not None else "(forgotten)"
+    return Reason(f"{score:.2f}  {_short(text)}", (), {"record": id_, "score": score})
+
+
+def _talks(history: History, name: str, step: int) -> Iterator[Reason]:
+    for at, event in history.events(name, Talked):
+        if at == step:
+            first = event.lines[0].by
+            who = "began it" if first == name else f"{first} began it"
+            yield Reason(
+                f"talks with {event.partner}; {who}",
+                tuple(_line(history, each.by, each.text, each.told) for each in event.lines),
+            )
+            if first != name:
+                yield from _decisions_of(history, first, name, step)
+
+
+def _decisions_of(history: History, first: str, name: str, step: int) -> Iterator[Reason]:
+    """Return how the other came to begin a conversation."""
+    for reason in _decisions(history, first, step):
+        if reason.data.get("yes") and name in reason.text:
+            yield Reason(f"{first} {reason.text}", reason.reasons, reason.data)
+
+
+def _line(history: History, by: str, text: str, told: Sequence[str]) -> Reason:
+    passed_on = tuple(
+        Reason(f"which comes from: {_short(record.text)}") for id_ in told if (record := history.by_id[by].get(id_))
+    )
+    return Reason(f"{by}: {text}", passed_on, {"kind": "line", "told": list(told)})
+
+
+def _plans(history: History, name: str, step: int) -> Iterator[Reason]:
+    """Yield the plan's block that an act comes from: as tasks, and as it stood in the day's first plan."""
+    minute, day = history.setting.minute(step), history.setting.day(step)
+    tasks = [e for at, e in history.events(name, TasksPlanned) if at <= step and history.setting.day(at) == day]
+    for planned in reversed(tasks):
+        if block := _block(planned.blocks, minute):
+            because = f", since {_short(planned.because)}" if planned.because else ""
+            yield Reason(
+                f"planned at {history.clock(planned.step)[-5:]}{because}: {_said(block)}", (), {"kind": "tasks_planned"}
+            )
+            break
+    for at, day_plan in reversed(list(history.events(name, DayPlanned))):
+        if at <= step and day_plan.day == day:
+            reasons = [
+                Reason("rests on what came to mind when the day was planned", tuple(_evidence(history, name, day_plan)))
+            ]
+            if block := _block(day_plan.blocks, minute):
+                yield Reason(
+                    f"the day's plan: {_said(block)}",
+                    tuple(each for each in reasons if each.reasons),
+                    {"kind": "day_planned"},
+                )
+            break
+
+
+def _evidence(history: History, name: str, plan: DayPlanned) -> Iterator[Reason]:
+    for id_ in plan.records:
+        record = history.by_id[name].get(id_)
+        for each in (record.evidence if record is not None else ())[:MOST]:
+            held = history.by_id[name].get(each)
+            if held is not None:
+                yield Reason(_short(held.text), (), {"record": each})
+
+
+def _block(blocks: Sequence[Block], minute: int) -> Block | None:
+    return next((block for block in blocks if block.start <= minute < block.end), None)
+
+
+def _said(block: Block) -> str:
+    start, end = block.start % 1_440, block.end % 1_440
+    return f"{start // 60:02d}:{start % 60:02d}-{end // 60:02d}:{end % 60:02d} {block.what}{_at(block.place)}"
+
+
+def _short(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= LONGEST else f"{words[: LONGEST - 1]}…"

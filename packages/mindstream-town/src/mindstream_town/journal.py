@@ -1,0 +1,348 @@
+"""A town's journal: its log in canonical order, and the state that its rows lead to.
+
+The rows of the log are the town. In canonical order, (step, mind, row), things last, they are the same whoever was
+quicker and however often a process died; what a process writes for itself (`OF_PROCESS`) is not among them.
+
+A file only grows: what is written again after more steps begins with what stood there. So a copy of its last checksum,
+kept elsewhere, proves every line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import math
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from mindstream.errors import InputError, StorageError
+from mindstream.log.events import Event, Failed, Heard, Logged, ModelCalled, Opened, Said, SetAside, Thought, Unknown
+from mindstream.log.names import StreamKey, StreamName, id_of
+from mindstream.memory.store.record import Record
+from mindstream.memory.store.store import Commit, Fence, Store, read_all
+from mindstream.private_files import write_private
+from mindstream_town.events import (
+    JOURNAL,
+    ActFinished,
+    MovedIn,
+    ObjectChanged,
+    Overheard,
+    Perceived,
+    Talked,
+    TownBegan,
+    TownEvent,
+    TownRested,
+    TownSaved,
+    VisitorCame,
+)
+from mindstream_town.events import TOWN as TOWN
+from mindstream_town.profile import Profile
+from mindstream_town.residents.person import Person
+from mindstream_town.setting import Setting
+from mindstream_town.source import load_source
+from mindstream_town.state import ResidentState, applied
+from mindstream_town.world.whereabouts import Condition
+
+OF_PROCESS = (Unknown, TownSaved, TownRested, ModelCalled, Opened, Failed)
+"""What a process writes of itself: how often it began, what it asked, what it had to ask again."""
+A_PAGE = 2_000
+DIGEST = 16
+"""A checksum's bytes."""
+OF_RECORD = ("id", "kind", "text", "by", "episode", "importance", "keywords", "evidence", "depth")
+
+
+class Saved(BaseModel):
+    """All that changes, after a step."""
+
+    step: int
+    states: dict[str, ResidentState]
+    conditions: dict[str, tuple[str, int, bool] | tuple[str, int]]
+    changed: tuple[str, ...] = ()
+
+
+@dataclass
+class TownState:
+    """All that changes, as rows make it.
+
+    Attributes:
+        step: the last step of which something is known; -1: none.
+        changed: the objects that came into another condition in it.
+    """
+
+    profile: Profile
+    states: dict[str, ResidentState] = field(default_factory=dict)
+    conditions: dict[str, Condition] = field(default_factory=dict)
+    step: int = -1
+    changed: set[str] = field(default_factory=set)
+
+    def apply(self, row: Logged) -> None:
+        """Take in one row."""
+        event = row.event
+        if isinstance(event, TownEvent) and not isinstance(event, MovedIn | TownBegan) and event.step > self.step:
+            self.step = event.step
+            self.changed.clear()
+        if isinstance(event, ObjectChanged):
+            self.changed.add(event.place)
+            if event.condition:
+                self.conditions[event.place] = Condition(event.condition, event.step, event.danger)
+            else:
+                self.conditions.pop(event.place, None)
+        elif name := resident_of(row):
+            before = self.states.get(name)
+            if before is None and isinstance(event, MovedIn):
+                before = ResidentState(name=name)
+            if before is not None:
+                self.states[name] = applied(before, event, self.profile)
+
+    def saved(self, step: int) -> TownSaved:
+        """Return a row that holds all of it."""
+        conditions: dict[str, tuple[str, int, bool] | tuple[str, int]] = dict(sorted(self.conditions.items()))
+        states, changed = dict(sorted(self.states.items())), tuple(sorted(self.changed))
+        state = Saved(step=step, states=states, conditions=conditions, changed=changed)
+        return TownSaved(step=step, state=state.model_dump_json())
+
+
+def resident_of(row: Logged) -> str:
+    """Return whose row it is; "" where it is no resident's."""
+    return id_of(row.mind, "resident")
+
+
+def is_of_town(row: Logged, setting: Setting) -> bool:
+    """Tell whether a row is a resident's, or of what belongs to none of them."""
+    return resident_of(row) in setting.people or bool(id_of(row.mind, "town"))
+
+
+async def read_town(store: Store, profile: Profile, upto: int | None = None) -> TownState:
+    """Read what a town is now, or was after a step."""
+    town, after, until = TownState(profile), 0, math.inf
+    if upto is not None and (began := await store.last(store.key(JOURNAL), TownBegan.kind)) is not None:
+        until = began.at + upto * profile.step_s
+    last = await store.last(store.key(JOURNAL), TownSaved.kind)
+    if last is not None and isinstance(last.event, TownSaved) and (upto is None or last.event.step <= upto):
+        saved, after = Saved.model_validate_json(last.event.state), last.seq
+        town.states, town.step = saved.states, saved.step
+        town.conditions = {place: Condition(*each) for place, each in saved.conditions.items()}
+        town.changed = set(saved.changed)
+    async for row in rows_after(store, after):
+        if row.at <= until and (upto is None or not isinstance(row.event, TownEvent) or row.event.step <= upto):
+            town.apply(row)
+    return town
+
+
+async def read_setting(store: Store) -> Setting:
+    """Return the town that lives in a store.
+
+    Raises:
+        InputError: none does.
+    """
+    began = await store.last(store.key(JOURNAL), TownBegan.kind)
+    if began is None or not isinstance(began.event, TownBegan):
+        raise InputError("no town lives in this folder: begin one with `mindstream town new`")
+    event = began.event
+    profile = Profile.model_validate_json(event.profile)
+    setting = load_source(event.source, seed=event.seed, profile=profile, start=event.start)
+    came = await store.last(store.key(JOURNAL), VisitorCame.kind)
+    if came is None or not isinstance(came.event, VisitorCame):
+        return setting
+    return setting.with_people(*map(Person.model_validate_json, came.event.visitors))
+
+
+async def rows_after(store: Store, after: int = 0) -> AsyncIterator[Logged]:
+    """Yield the rows of a folder's log as they were written."""
+    while rows := await store.events(None, after, limit=A_PAGE):
+        for row in rows:
+            yield row
+        after = rows[-1].seq
+
+
+async def journal(store: Store, setting: Setting) -> AsyncIterator[bytes]:
+    """Yield the journal's lines, in canonical order, with what was remembered of each row; a line is JSON.
+
+    The first says what town it is; each ends with a checksum of itself and of all lines before it.
+    """
+    remembered: dict[tuple[str, int], list[Record]] = {}
+    for name in setting.people:
+        async for records in read_all(store, store.key(StreamName("resident", name))):
+            for record in records:
+                remembered.setdefault((name, record.seq), []).append(record)
+    lines, heard = [], dict[int, str]()
+    async for row in rows_after(store):
+        if isinstance(row.event, OF_PROCESS) or not is_of_town(row, setting):
+            continue
+        name = resident_of(row)
+        if isinstance(row.event, Heard):
+            heard[row.seq] = row.event.record
+        step = -(-int(row.at - setting.start) // setting.profile.step_s)
+        late = _rated_later(row.event)
+        of_row = [_line_of(record, late) for record in remembered.get((name, row.seq), ())]
+        kind, payload = row.event.kind, _payload(row.event, heard)
+        is_after = isinstance(row.event, ObjectChanged)  # things change when all have had their turns
+        mind = name or TOWN
+        lines.append((step, is_after, mind, bool(name), row.seq, [step, mind, kind, row.by, payload, of_row]))
+    chain = hashlib.blake2b(digest_size=DIGEST)
+    for *_, line in sorted(lines, key=lambda each: each[:5]):
+        said = json.dumps(line, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
+        chain.update(said)
+        yield said[:-1] + b',"' + chain.hexdigest().encode() + b'"]\n'
+
+
+def _payload(event: Event, heard: Mapping[int, str]) -> dict[str, object]:
+    """Return what a row says; an utterance that it is about by its record, for a row's number is a process's own."""
+    payload: dict[str, object] = json.loads(event.entry()[1])
+    if isinstance(event, Said):
+        payload["answers"] = heard.get(event.answers, "")
+    elif isinstance(event, Thought | SetAside):
+        payload["about"] = [heard.get(each, "") for each in event.about]
+    return payload
+
+
+def _rated_later(event: Event) -> tuple[str, ...]:
+    """Return the records of a row whose importance a row of `MemoriesRated` tells: it is not yet theirs here."""
+    if isinstance(event, Perceived | Talked):
+        return event.unrated
+    if isinstance(event, Overheard):
+        return () if event.said else event.records
+    return event.records if isinstance(event, ActFinished) else ()
+
+
+def _line_of(record: Record, late: Collection[str]) -> dict[str, object]:
+    line = {name: value for name in OF_RECORD if (value := getattr(record, name)) not in (None, "", (), 0)}
+    if record.id in late:
+        line.pop("importance", None)
+    return line | ({"data": dict(record.data)} if record.data else {})
+
+
+async def digest(store: Store, setting: Setting) -> str:
+    """Return a checksum of a whole journal: the same for the same town, seed and steps, wherever it was run."""
+    found = hashlib.blake2b(digest_size=DIGEST)
+    async for line in journal(store, setting):
+        found.update(line)
+    return found.hexdigest()
+
+
+TAIL = 2 * DIGEST + 5
+"""So many bytes of a line are not of the row: comma, quotes, checksum, bracket and end."""
+
+
+async def write_journal(store: Store, setting: Setting, path: Path) -> int:
+    """Write a journal to a file, or go on with the one that it holds; return how many lines it has.
+
+    Raises:
+        InputError: the file holds something else, which is left as it is.
+        StorageError: it cannot be written.
+    """
+    lines = [line async for line in journal(store, setting)]
+    try:
+        _grow(path, lines)
+    except OSError as error:
+        raise StorageError(f"the journal cannot be written to {path}: {error.strerror}") from error
+    return len(lines)
+
+
+def _grow(path: Path, lines: Sequence[bytes]) -> None:
+    """Write what a file has not yet of these lines; all that it has must be among them."""
+    there, at = path.read_bytes() if path.exists() else b"", 0
+    for number, line in enumerate(lines, 1):
+        if at + len(line) > len(there) or there[at : at + len(line)] != line:
+            if not line.startswith(there[at:]):
+                raise InputError(f"line {number} of {path} is of another journal, or damaged: name another file")
+            if not path.exists():
+                write_private(path, b"")
+            with path.open("r+b") as file:
+                file.truncate(at)  # whoever wrote it was broken off
+                file.seek(at)
+                file.writelines(lines[number - 1 :])
+            return
+        at += len(line)
+    if at < len(there):
+        raise InputError(f"{path} goes on after line {len(lines)}, where the journal ends: name another file")
+
+
+def check_journal(path: Path) -> int:
+    """Check the file of a journal; return how many lines it has.
+
+    Raises:
+        InputError: it is damaged; the message names the first line that is.
+        StorageError: it cannot be read.
+    """
+    number = 0
+    try:
+        with path.open("rb") as file:
+            for number, fault in enumerate(_faults(file), 1):
+                if fault:
+                    raise InputError(f"line {number} of {path} is damaged: {fault}")
+    except OSError as error:
+        raise StorageError(f"{path} cannot be read: {error.strerror}") from error
+    return number
+
+
+def _faults(lines: Iterator[bytes]) -> Iterator[str]:
+    """Yield of each line what is wrong with it; "": nothing."""
+    chain = hashlib.blake2b(digest_size=DIGEST)
+    for line in lines:
+        row, told = line[:-TAIL] + b"]", line[-TAIL:]
+        chain.update(row)
+        if told != b',"' + chain.hexdigest().encode() + b'"]\n':
+            yield "its checksum is not that of the lines up to it" if line.endswith(b"]\n") else "it is cut off"
+        else:
+            yield "" if _is_json(row) else "it is no JSON"
+
+
+def _is_json(row: bytes) -> bool:
+    try:
+        return isinstance(json.loads(row), list)
+    except ValueError:
+        return False
+
+
+class Writing:
+    """Whole steps are written in order while the town goes on; whoever reads waits for them.
+
+    After one that could not be written nothing is any more: the town is to be opened again.
+
+    Args:
+        fence: what must still be this process's for anything to be written.
+    """
+
+    def __init__(self, store: Store, fence: Fence | None = None) -> None:
+        self.store, self.fence = store, fence
+        self._waiting: list[Commit] = []
+        self._in_flight: list[Commit] = []
+        self._task: asyncio.Task[None] | None = None
+
+    def add(self, commits: Sequence[Commit]) -> None:
+        """Let what happened in one step be written: all of it or nothing.
+
+        Raises:
+            StorageError: a step before it could not be.
+        """
+        if self._task is not None and self._task.done():
+            self._task.result()
+        self._waiting += commits
+        if self._task is None or self._task.done():
+            self._task = asyncio.ensure_future(self._write())
+
+    async def _write(self) -> None:
+        while self._waiting:
+            self._in_flight, self._waiting = self._waiting, []
+            commits = self._in_flight
+            held = [Commit(mind=self.store.key(JOURNAL), at=commits[0].at, fence=self.fence)] if self.fence else []
+            await self.store.commit(*held, *commits)
+            self._in_flight = []
+
+    async def written(self, stream: StreamKey | None = None) -> None:
+        """Return when all commits, or those to one stream, are written; cancelling this does not stop the writing.
+
+        Raises:
+            StorageError: a step could not be written.
+        """
+        task = self._task
+        if task is not None and (stream is None or task.done() or self._is_pending(stream)):
+            await asyncio.shield(task)
+
+    def _is_pending(self, stream: StreamKey) -> bool:
+        return any(commit.mind == stream for commits in (self._in_flight, self._waiting) for commit in commits)

@@ -1,0 +1,288 @@
+"""A town in a data folder, as a person's settings describe it: begun, opened, let live within what it may spend."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from mindstream.clock import ManualClock, SystemClock
+from mindstream.engines.engine import Engine, open_engine
+from mindstream.errors import InputError
+from mindstream.log.names import StreamName
+from mindstream.memory.memory import Memory
+from mindstream.memory.opening import open_store
+from mindstream.memory.store.record import KINDS, Record
+from mindstream.memory.store.store import Commit, Store
+from mindstream.minds.calls import CallLog
+from mindstream.models.carried import Carried
+from mindstream.models.embedders.embedder import Embedder
+from mindstream.models.embedders.named import embedder
+from mindstream.models.roles import AnyModels, Models
+from mindstream.models.rules import Rules
+from mindstream.service.folders import require_room_for_town, require_town
+from mindstream.service.opening import answering
+from mindstream.settings import Settings
+from mindstream_town.events import JOURNAL
+from mindstream_town.formats.town_file import describe_mistake
+from mindstream_town.inspect.estimate import Counting, cost_usd, count_calls
+from mindstream_town.inspect.history import step_of
+from mindstream_town.inspect.lookup import find_step
+from mindstream_town.inspect.time_words import format_time
+from mindstream_town.journal import TownState, journal, read_setting, read_town
+from mindstream_town.packs.find import find_pack
+from mindstream_town.profile import COMPAT, Profile
+from mindstream_town.residents.person import Person
+from mindstream_town.residents.places import words_of
+from mindstream_town.setting import Setting
+from mindstream_town.source import setting_of
+from mindstream_town.town import Town
+from mindstream_town.world.tree import OBJECT
+
+SWITCHES = {
+    "observation": "observes",
+    "reflection": "reflects",
+    "planning": "plans",
+    "recall": "recalls",
+    "talk": "talks",
+}
+"""What can be left out of residents, and which constant does so."""
+WAITING = 8
+"""So many residents think at a time as tasks elsewhere: they wait for a provider, mostly, and share a processor."""
+
+
+def read_profile(given: Iterable[str], without: Iterable[str]) -> Profile:
+    """Read constants as they are typed: `key=value`, or `compat` for the published code's; and what is left out.
+
+    Raises:
+        InputError: an unknown key or switch, or a value that cannot be.
+    """
+    words = [word.strip() for word in given]
+    values: dict[str, object] = COMPAT.model_dump() if "compat" in words else {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if word == "compat":
+            continue
+        if not equals:
+            raise InputError(f"a constant is set by KEY=VALUE, as in vision=4, not by {word!r:.99}")
+        values[_known(key.strip(), Profile.model_fields, "constant")] = value.strip()
+    for word in without:
+        values[SWITCHES[_known(word.strip(), SWITCHES, "part of a resident")]] = False
+    try:
+        return Profile.model_validate(values)
+    except ValidationError as error:
+        raise InputError(describe_mistake(Profile, error)) from None
+
+
+def _known(name: str, names: Iterable[str], what: str) -> str:
+    known = list(names)
+    if name in known:
+        return name
+    near = difflib.get_close_matches(name, known, 1)
+    raise InputError(
+        f"there is no {what} {name!r:.99}: "
+        + (f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}")
+    )
+
+
+def find_setting(named: str, seed: int, profile: Profile) -> Setting:
+    """Return a town that is ready to begin: a shipped one by name, another by the path of its file or folder.
+
+    Raises:
+        InputError: there is no such town, or something in its file cannot be.
+    """
+    return setting_of(find_pack(Path(named) if named.endswith(".toml") else named), seed=seed, profile=profile)
+
+
+async def begin(settings: Settings, setting: Setting) -> None:
+    """Begin a town in the data folder.
+
+    Raises:
+        InputError: something lives there already, or a resident has no bed.
+    """
+    await require_room_for_town(settings.data)
+    if faults := describe_bedless(setting):
+        raise InputError("\n".join(faults))
+    async with Town.open(settings.data, setting, embed=settings.embedder):
+        pass
+
+
+def describe_bedless(setting: Setting) -> list[str]:
+    """Say for each resident without a bed what to add to the town's file."""
+    return [
+        f"residents: {person.name}: has no bed at {words_of(person.home)}, only {_things_at_home(setting, person)}: add"
+        ' bed = "…" with an object of the home, or draw an object called "bed" there'
+        for person in setting.people.values()
+        if not person.visits and person.bed not in setting.addresses
+    ]
+
+
+def _things_at_home(setting: Setting, person: Person) -> str:
+    home = setting.addresses.get(person.home)
+    inside = [each.last for each in setting.world.places if home and each.level == OBJECT and each.is_within(home)]
+    return ", ".join(inside) or "no objects"
+
+
+@dataclass(frozen=True)
+class Look:
+    """A town as it was after a step; a pure read."""
+
+    store: Store
+    setting: Setting
+    now: int
+    """The last step that is done."""
+
+    async def state(self, step: int | None = None) -> TownState:
+        """Return what everybody and everything was after a step; None: is."""
+        return await read_town(self.store, self.setting.profile, step)
+
+    async def at(self, typed: str) -> tuple[TownState, int]:
+        """Return how all was at a time as it is typed, and its step; "": as it is."""
+        step = find_past_step(self.setting, typed, self.now) if typed else self.now
+        return await self.state(step if typed else None), step
+
+    async def newest(self, name: str, step: int, n: int) -> list[Record]:
+        """Return the newest memories of somebody at a step, oldest first."""
+        key = self.store.key(StreamName("resident", name))
+        return await self.store.latest(key, KINDS, n, now=self.setting.moment(max(step, 0)))
+
+    def step_of(self, moment: float) -> int:
+        """Return the step of a moment; what was before the town began is of its first."""
+        return max(0, step_of(self.setting, moment))
+
+    async def write_journal(self) -> AsyncIterator[str]:
+        """Yield the journal's lines."""
+        async for line in journal(self.store, self.setting):
+            yield line.decode().rstrip("\n")
+
+
+@contextlib.asynccontextmanager
+async def look_in(settings: Settings) -> AsyncIterator[Look]:
+    """Open the town of the data folder to read it.
+
+    Raises:
+        InputError: none lives there.
+    """
+    await require_town(settings.data)
+    async with open_store(settings.data) as store:
+        setting = await read_setting(store)
+        yield Look(store, setting, (await read_town(store, setting.profile)).step)
+
+
+@contextlib.asynccontextmanager
+async def open_town(
+    settings: Settings, engine: Engine | None = None, models: Models | None = None
+) -> AsyncIterator[Town]:
+    """Open the town of the data folder with the models of the settings; each call of one is kept in its log.
+
+    Args:
+        engine: whose workers think for its residents, rules too.
+        models: who answers, opened by the caller; None: the models of the settings.
+
+    Raises:
+        InputError: no town lives there.
+        SettingsError: a model cannot be used.
+    """
+    await require_town(settings.data)
+    if models is None and is_free(settings):
+        rules: AnyModels = Models(Carried(Rules.name, engine)) if engine else Rules.name
+        async with Town.open(settings.data, models=rules, embed=settings.embedder) as town:
+            yield town
+        return
+    calls = CallLog(SystemClock())
+    async with contextlib.AsyncExitStack() as opened:
+        if models is None:
+            named = await opened.enter_async_context(answering(settings, on_call=calls.take, engine=engine))
+        else:
+            named = models.with_listener(calls.take)
+        town = await opened.enter_async_context(Town.open(settings.data, models=named, embed=settings.embedder))
+        async with calls.writing(bill_of(town.store, town.setting, embedder(settings.embedder))):
+            yield town
+
+
+@contextlib.asynccontextmanager
+async def counting(look: Look, settings: Settings) -> AsyncIterator[CallLog]:
+    """Give what counts calls in the bill of a town that is only read."""
+    calls = CallLog(SystemClock())
+    async with calls.writing(bill_of(look.store, look.setting, embedder(settings.embedder))):
+        yield calls
+
+
+def bill_of(store: Store, setting: Setting, embed: Embedder) -> Memory:
+    """Return the stream in which a town's calls are counted: its rows have the town's time, its calls the real one."""
+    return Memory(store, JOURNAL, embed, ManualClock(setting.start))
+
+
+async def live(
+    settings: Settings,
+    last: int,
+    on_step: Callable[[int], None],
+    on_commits: Callable[[Sequence[Commit]], None],
+    ray: bool = False,
+) -> int:
+    """Let the town live up to a step; return the one that it has come to. `ray`: its residents think as Ray's tasks.
+
+    Raises:
+        ModelError: a model could not be had, or what was allowed is spent; what is done is kept.
+    """
+    async with contextlib.AsyncExitStack() as opened:
+        engine = await opened.enter_async_context(open_engine(True, WAITING, 1 / WAITING)) if ray else None
+        town = await opened.enter_async_context(open_town(settings, engine))
+        await town.run(max(town.step, last), on_step, on_commits)
+        return town.step
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What so many steps would ask of models.
+
+    Attributes:
+        counted: the calls of the first `sample` steps, answered by stand-ins.
+        usd: for all of them; None where a price is not known.
+    """
+
+    counted: Counting
+    steps: int
+    sample: int
+    usd: float | None
+
+    @property
+    def scale(self) -> float:
+        """How many times the sample's steps are."""
+        return self.steps / self.sample if self.sample else 0.0
+
+
+async def estimate(
+    settings: Settings, setting: Setting, steps: int, on_step: Callable[[int], None] = lambda _: None
+) -> Estimate:
+    """Say what a town would ask of the models of the settings: its first day is lived with stand-ins, and counted."""
+    sample = min(steps, setting.profile.a_day)
+    every = await count_calls(setting, sample, on_step=on_step, models=settings.models)
+    counted = every.without_rules(settings.models)
+    cost = cost_usd(counted, settings.models)
+    scale = steps / sample if sample else 0.0
+    return Estimate(counted, steps, sample, None if cost is None else cost * scale)
+
+
+def is_free(settings: Settings) -> bool:
+    """Tell whether rules answer everything."""
+    return set(settings.models.values()) == {Rules.name}
+
+
+def find_past_step(setting: Setting, typed: str, now: int) -> int:
+    """Return the step of a time (see town/inspect/lookup) that has been; of a day alone its last that has been.
+
+    Raises:
+        InputError: it is no time, or the town has not lived so far.
+    """
+    step = find_step(setting, typed, now, end=True)
+    if find_step(setting, typed, now) <= now < step:
+        return now  # of a day that goes on: as it stands
+    if step > now:
+        lived = f"has lived up to {format_time(setting, now)}" if now >= 0 else "has not lived yet"
+        raise InputError(f"{typed!r:.99}: {setting.name} {lived}, nothing is known of later; `mindstream town run`")
+    return step

@@ -1,0 +1,1 @@
+"""Operations on towns: what REST and MCP offer of them."""

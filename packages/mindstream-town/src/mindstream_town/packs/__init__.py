@@ -1,0 +1,5 @@
+"""Towns that come with mindstream, each a folder with a town.toml in it."""
+
+from mindstream_town.packs.find import find_pack, open_setting, shipped_packs
+
+__all__ = ["find_pack", "open_setting", "shipped_packs"]

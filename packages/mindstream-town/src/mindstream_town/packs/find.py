@@ -1,0 +1,52 @@
+"""Finding towns: by name those that are shipped, by its path one's own."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+from mindstream.errors import InputError
+from mindstream.paths import is_path, usable
+from mindstream_town.formats.town_file import TownFile, load_town
+from mindstream_town.profile import Profile
+from mindstream_town.setting import Setting
+from mindstream_town.source import setting_of
+
+SHIPPED = Path(__file__).parent
+FILE = "town.toml"
+
+
+def shipped_packs() -> list[str]:
+    """Name the towns that come with mindstream."""
+    return sorted(path.parent.name for path in SHIPPED.glob(f"*/{FILE}"))
+
+
+def find_pack(name_or_path: str | Path) -> TownFile:
+    """Read a town: a shipped one by its name, another by the path of its file or folder.
+
+    A path is a `Path`, or a text with a slash: a name never means a file of the working directory.
+
+    Raises:
+        InputError: there is no such town, or something in it cannot be.
+    """
+    if isinstance(name_or_path, Path) or is_path(name_or_path):
+        path = usable(name_or_path)
+        return load_town(path / FILE if path.is_dir() else path)
+    names = shipped_packs()
+    if name_or_path not in names:
+        near = difflib.get_close_matches(name_or_path, names, 1)
+        raise InputError(
+            f"no town {name_or_path!r:.99}: shipped are {', '.join(names)}"
+            + (f" (did you mean {near[0]!r}?)" if near else "")
+            + "; one of your own is named by its path, as ./town.toml"
+        )
+    return load_town(SHIPPED / name_or_path / FILE)
+
+
+def open_setting(name_or_path: str | Path, *, seed: int = 0, profile: Profile | None = None) -> Setting:
+    """Return a town that `find_pack` finds, ready to begin.
+
+    Raises:
+        InputError: there is no such town, or something in it cannot be.
+    """
+    return setting_of(find_pack(name_or_path), seed=seed, profile=profile)

@@ -1,0 +1,390 @@
+"""A day in three levels: broad strokes, hours, tasks of 5 to 15 minutes; each made when needed (Park 2023, 4.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from mindstream.memory.store.record import Kind, Record, RecordDraft
+from mindstream_town.events import Block, DayPlanned, TasksPlanned
+from mindstream_town.paper.people import (
+    descend,
+    is_own_act,
+    known_tree,
+    narrowed,
+    path_of,
+    rate_memories,
+    renew_identity,
+    things_in,
+)
+from mindstream_town.paper.prompts import (
+    SHORTEST,
+    PaperTask,
+    PlanHours,
+    PlanStrokes,
+    PlanTasks,
+    RestOfDay,
+    RewriteDay,
+    Stroke,
+    Strokes,
+)
+from mindstream_town.prompts.context import Memory
+from mindstream_town.prompts.plans import DayPlan, Item, say_date
+from mindstream_town.residents.keep_talk import Kept
+from mindstream_town.residents.person import Appointment, appointment_of
+from mindstream_town.residents.places import is_let_in, words_of
+from mindstream_town.residents.plan import (
+    PLAN_IMPORTANCE,
+    begin,
+    blocks_of,
+    day_of,
+    is_ahead_today,
+    is_right_again,
+    leave_it,
+    minutes_between,
+    take_up,
+    usual_day,
+)
+from mindstream_town.residents.plan import plan_day as idle_away
+from mindstream_town.residents.shown import show
+from mindstream_town.residents.surroundings import household, light_on, weather_on
+from mindstream_town.residents.turn import ResidentTurn
+from mindstream_town.world.hours import DAY_MINUTES, clock, minute_of
+from mindstream_town.world.tree import ARENA
+
+AN_HOUR, LONGEST_HOUR = 60, 90
+"""What is longer than the second is planned by hours; what comes of that is never shorter than half of the first."""
+LATELY, DONE, RECALLED = 8, 8, 8
+NEWS: tuple[Kind, ...] = ("observation", "thought", "note")
+
+
+async def next_act(turn: ResidentTurn) -> None:
+    """Begin what the plan says for now, planned down to tasks as it comes near."""
+    day, minute = turn.setting.day(turn.step), turn.setting.minute(turn.step)
+    if turn.state.day != day:
+        await begin_day(turn, day)
+    block = _now(turn, minute)
+    if is_right_again(turn, block):
+        block = leave_it(turn, block, minute)
+    if not (block.fine or block.asleep or block.hour) and block.end - minute > LONGEST_HOUR:
+        await plan_hours(turn, block, minute)
+        block = _now(turn, minute)
+    if not (block.fine or block.asleep):
+        await plan_tasks(turn, block, minute)
+        block = _now(turn, minute)
+    begin(turn, block)
+
+
+def _now(turn: ResidentTurn, minute: int) -> Block:
+    block = turn.state.block_at(minute)
+    assert block is not None  # a plan has no gaps
+    return block
+
+
+async def begin_day(turn: ResidentTurn, day: int) -> None:
+    """Plan a day, by who one is after the day before."""
+    if not turn.profile.plans:
+        await idle_away(turn, day)
+        return
+    if turn.state.day >= 0:
+        await rate_memories(turn, at_once=True)
+        await renew_identity(turn)
+    await plan_strokes(turn, day)
+
+
+async def plan_strokes(turn: ResidentTurn, day: int) -> None:
+    """Plan a day in broad strokes."""
+    date = turn.setting.when(turn.step)
+    said = say_date(date)
+    recalled = [
+        *await turn.recall(f"What has {turn.name} planned or agreed on for {said}?", RECALLED),
+        *await turn.recall(f"Important recent events in {turn.name}'s life", RECALLED),
+    ]
+    dated = [record for record, at in await turn.recall_appointments() if at.start.date() <= date.date()]
+    every = list({each.id: each for each in (*dated, *(each.record for each in recalled))}.values())
+    unsaid = set(turn.beyond_identity(every))
+    records = [each for each in every if each.text in unsaid or each in dated]
+    rooms, lines = known_tree(turn)
+    plan = await turn.ask(
+        PlanStrokes(
+            who=turn.name,
+            identity=turn.identity,
+            date=said,
+            memories=show(records, [day_of(each.created) for each in records]),
+            yesterday=turn.state.broad,
+            places=lines,
+            usual=usual_day(turn, date, rooms),
+            surroundings=surroundings_of(turn, of_day=True),
+        )
+    )
+    broad = tuple(f"{stroke.start} {stroke.what}" for stroke in plan.strokes)
+    text = f"{turn.name}'s plan for {said}: {'; '.join(broad)}."
+    evidence = tuple(each.id for each in records)
+    note = RecordDraft(
+        text=text, kind="note", by=turn.name, importance=PLAN_IMPORTANCE, evidence=evidence, keywords=("plan",)
+    )
+    written = await turn.build(note)
+    kept = [appointment_of(each.data) for each in records]
+    event = DayPlanned(
+        step=turn.step,
+        day=day,
+        currently=plan.currently or turn.state.currently or turn.person.currently,
+        broad=broad,
+        blocks=_blocks(turn, plan, kept, day),
+        records=tuple(each.id for each in written),
+    )
+    turn.write(event, written)
+
+
+def _blocks(turn: ResidentTurn, plan: Strokes, kept: Sequence[Appointment | None], day: int) -> tuple[Block, ...]:
+    """Return a day without gaps."""
+    places = [place_of(turn, stroke) for stroke in plan.strokes]
+    items = [
+        Item(start=stroke.start, minutes=DAY_MINUTES, what=stroke.what, place=number, keeps=stroke.keeps)
+        for number, stroke in enumerate(plan.strokes, 1)
+    ]  # a stroke has no end of its own: it lasts until the next one begins, and the first begins the day
+    wake = minute_of(plan.wake)
+    first = min(items, key=lambda item: (minute_of(item.start) - wake) % DAY_MINUTES)
+    items[items.index(first)] = first.model_copy(update={"start": plan.wake})
+    return blocks_of(turn, DayPlan(wake=plan.wake, bed=plan.bed, items=items), places, kept, day)
+
+
+def place_of(turn: ResidentTurn, stroke: Stroke) -> str:
+    """Return where a stroke is: down the tree that the resident knows; at home where its names lead nowhere."""
+    rooms, _ = known_tree(turn)
+    things = [each for each in sorted(turn.state.knows) if any(each.startswith(f"{room}:") for room in rooms)]
+    return narrowed(turn, descend([*rooms, *things], stroke.place)) or turn.person.home
+
+
+async def plan_hours(turn: ResidentTurn, block: Block, minute: int) -> None:
+    """Turn a broad stroke into hours, from this minute on."""
+    rooms, lines = known_tree(turn)
+    reply = await turn.ask(
+        PlanHours(
+            who=turn.name,
+            identity=turn.identity,
+            what=block.what,
+            where=path_of(block.place),
+            start=clock(minute),
+            end=clock(block.end),
+            day=turn.state.broad,
+            done=what_was_done(turn),
+            lately=await lately(turn),
+            places=lines,
+            surroundings=surroundings_of(turn),
+        )
+    )
+    starts, parts = [minute], [reply.hours[0]]
+    for hour in reply.hours[1:]:
+        start = minute_of(hour.start)
+        start += 0 if start >= block.start else 24 * 60  # past midnight
+        if starts[-1] + AN_HOUR // 2 <= start <= block.end - AN_HOUR // 2:
+            starts.append(start)
+            parts.append(hour)
+    blocks = tuple(
+        block.model_copy(
+            update={
+                "start": start,
+                "minutes": end - start,
+                "what": part.what,
+                "hour": True,
+                "place": narrowed(turn, descend(rooms, part.place)) or block.place,
+            }
+        )
+        for part, start, end in zip(parts, starts, [*starts[1:], block.end], strict=True)
+    )
+    turn.write(TasksPlanned(step=turn.step, blocks=blocks))
+
+
+async def plan_tasks(turn: ResidentTurn, block: Block, minute: int) -> None:
+    """Turn an hour into tasks, from this minute on."""
+    minutes = block.end - minute
+    if minutes < SHORTEST:
+        crumb = block.model_copy(update={"start": minute, "minutes": minutes, "fine": True})
+        turn.write(TasksPlanned(step=turn.step, blocks=(crumb,)))
+        return
+    things, here = things_in(turn, block.place)
+    reply = await turn.ask(
+        PlanTasks(
+            who=turn.name,
+            identity=turn.identity,
+            what=block.what,
+            where=path_of(block.place),
+            when=clock(minute),
+            minutes=minutes,
+            things=tuple(map(path_of, things)),
+            here=here,
+            plan=_hours_around(turn, minute),
+            done=what_was_done(turn),
+            lately=await lately(turn),
+            present=_present(turn, block.place),
+            surroundings=surroundings_of(turn),
+        )
+    )
+    blocks, start = [], minute
+    for task, lasts in zip(reply.tasks, _fitted(reply.tasks, minutes), strict=True):
+        if lasts <= 0:
+            continue
+        place = descend(things, task.thing)
+        blocks.append(
+            Block(
+                start=start,
+                minutes=lasts,
+                what=task.what,
+                place=place if place in things else block.place,
+                fine=True,
+                leaves=task.condition,
+                danger=task.danger,
+                state=task.state.strip() if place in things else "",
+            )
+        )
+        start += lasts
+    turn.write(TasksPlanned(step=turn.step, blocks=tuple(blocks)))
+
+
+def _present(turn: ResidentTurn, place: str) -> tuple[str, ...]:
+    """Return who is in sight and what each does, where one is to be; who goes elsewhere leaves them."""
+    setting, here = turn.setting, turn.setting.world.address_at(turn.state.spot(turn.step)).upto(ARENA)
+    if place in setting.addresses and not setting.addresses[place].upto(ARENA).is_within(here):
+        return ()
+    return tuple(each.text for each in turn.percepts if each.who)
+
+
+def _fitted(tasks: Sequence[PaperTask], minutes: int) -> list[int]:
+    """Return how long each task takes so that they fill these minutes exactly: the last one ends when they do."""
+    left, lasts = minutes, list[int]()
+    for task in tasks:
+        lasts.append(min(task.minutes, left))
+        left -= lasts[-1]
+    last = max(n for n, each in enumerate(lasts) if each > 0)
+    lasts[last] += left
+    return lasts
+
+
+def _hours_around(turn: ResidentTurn, minute: int) -> tuple[str, ...]:
+    """Return this part of the day hour by hour, and what comes after it."""
+    return tuple(
+        f"{clock(each.start)}-{clock(each.end)} {each.what}"
+        for each in turn.state.blocks
+        if not (each.fine or each.asleep) and each.end > minute and each.start < minute + 3 * AN_HOUR
+    )
+
+
+def what_was_done(turn: ResidentTurn) -> tuple[str, ...]:
+    """Return the last of what a resident has done today; what went on is one."""
+    done = list[str]()
+    start, before = 0, ""
+    for each in turn.state.done:
+        if each.what == before:
+            done.pop()
+        else:
+            start, before = each.start, each.what
+        done.append(f"{clock(start)}-{clock(each.start + each.minutes)} {each.what}")
+    return tuple(done[-DONE:])
+
+
+async def lately(turn: ResidentTurn) -> tuple[str, ...]:
+    """Return the newest of what a resident remembers of this day beside what it did itself, each with its time."""
+    if not turn.profile.recalls:
+        return ()
+    await turn.resident.written()
+    memory = turn.resident.memory
+    records = await memory.store.latest(memory.key, NEWS, 4 * LATELY, now=turn.now)
+    midnight = turn.setting.moment(turn.setting.step_at(turn.setting.day(turn.step), 0))
+    since = max(midnight, turn.setting.moment(1))  # what one knew from the beginning is no news
+    of_today = [each for each in records if each.created >= since and not is_own_act(turn, each)]
+    of_today = [each for each in of_today if "plan" not in each.keywords and not _is_of_use(each)][:LATELY]
+    said = {each.text: each for each in of_today}
+    return tuple(f"{_time(turn, each.created)} {each.text}" for each in sorted(said.values(), key=lambda e: e.created))
+
+
+def _is_of_use(record: Record) -> bool:
+    """Tell whether a memory is of what a thing was like while somebody used it: rated the least, unasked."""
+    return record.kind == "observation" and record.importance == 1.0 and "place" in record.data
+
+
+def _time(turn: ResidentTurn, moment: float) -> str:
+    return clock(turn.setting.minute(turn.setting.step_at_moment(moment)))
+
+
+def surroundings_of(turn: ResidentTurn, *, of_day: bool = False) -> str:
+    """Say who lives with a resident, and what weather it has; the light, unless it is for a whole day."""
+    house = household(turn.setting, turn.person)
+    lives = f"Lives with: {', '.join(house)}." if house else "Lives alone."
+    light = "" if of_day else f"; {light_on(turn.setting, turn.step)}"
+    return f"{lives} Weather: {weather_on(turn.setting, turn.step)}{light}."
+
+
+async def rewrite_day(turn: ResidentTurn, kept: Sequence[Kept]) -> None:
+    """Write the rest of the day anew, in one call, where something was agreed on for it; what was agreed on stands."""
+    agreed = [each for each in kept if each.appointment and is_ahead_today(turn, each.appointment)]
+    appointments = [each.appointment for each in agreed if each.appointment]
+    if not agreed:
+        return
+    minute = turn.setting.minute(turn.step)
+    rest = [each for each in turn.state.blocks if each.end > minute and not each.asleep]
+    bed = next((each.start for each in turn.state.blocks if each.asleep and each.start > minute), DAY_MINUTES)
+    _, lines = known_tree(turn)
+    reply = await turn.ask(
+        RewriteDay(
+            who=turn.name,
+            identity=turn.identity,
+            when=clock(minute),
+            bed=clock(bed),
+            agreed=tuple(
+                Memory(text=each.text, appointment=each.appointment, where=words_of(each.appointment.place))
+                for each in agreed
+                if each.appointment
+            ),
+            plan=tuple(f"{clock(b.start)}-{clock(b.end)} {b.what} ({path_of(b.place)})" for b in rest),
+            places=lines,
+        )
+    )
+    blocks = _with_early_starts(turn, _parts(turn, reply, appointments, minute, bed))
+    if blocks:
+        because = "; ".join(each.text for each in agreed)[:300]
+        turn.write(TasksPlanned(step=turn.step, blocks=tuple(blocks), because=because))
+    is_kept = {stroke.keeps for stroke in reply.strokes}
+    for number, (at, each) in enumerate(zip(appointments, agreed, strict=True), 1):
+        if number not in is_kept or not minute < at.start.hour * 60 + at.start.minute < bed:
+            take_up(turn, at, each.text)
+
+
+def _parts(turn: ResidentTurn, reply: RestOfDay, agreed: Sequence[Appointment], minute: int, bed: int) -> list[Block]:
+    """Return what lies ahead, one after the other: an appointment at its time and place; what stays as it was keeps
+    how far it was planned."""
+    as_it_was = {(each.start, each.what): each for each in turn.state.blocks}
+    parts = dict[int, Block]()
+    for stroke in reply.strokes:
+        start, place = minute_of(stroke.start), place_of(turn, stroke)
+        if 0 < stroke.keeps <= len(agreed):
+            at = agreed[stroke.keeps - 1]
+            start = at.start.hour * 60 + at.start.minute
+            place = at.place if at.place and is_let_in(turn.setting, turn.person, at) else place
+        if minute < start < bed:  # what goes on now has been planned before
+            new = Block(start=start, minutes=1, what=stroke.what, place=place)
+            parts[start] = new if stroke.keeps else as_it_was.get((start, stroke.what), new)
+    every = [parts[start] for start in sorted(parts)]
+    ends = [*(each.start for each in every[1:]), bed] if every else []
+    return [_lasting(each, end - each.start) for each, end in zip(every, ends, strict=True)]
+
+
+def _lasting(block: Block, minutes: int) -> Block:
+    """Return a block that lasts so long; a task that has become longer is planned anew."""
+    return block.model_copy(update={"minutes": minutes, "fine": block.fine and minutes <= block.minutes})
+
+
+def _with_early_starts(turn: ResidentTurn, blocks: Sequence[Block]) -> list[Block]:
+    """Let one set out for each part but the first so that one is there when it begins."""
+    for before, part in pairwise(blocks):
+        ahead = minutes_between(turn, before.place, part.place)
+        if part.start - ahead <= before.start:
+            return list(blocks)
+    moved = [
+        part.model_copy(update={"start": part.start - ahead, "minutes": part.minutes + ahead})
+        for before, part in pairwise(blocks)
+        for ahead in (minutes_between(turn, before.place, part.place),)
+    ]
+    every = [*blocks[:1], *moved]
+    ends = [*(each.start for each in every[1:]), *(each.end for each in every[-1:])]
+    return [each.model_copy(update={"minutes": end - each.start}) for each, end in zip(every, ends, strict=True)]

@@ -1,0 +1,406 @@
+"""Prompts of the paper's way of living: plans by the hour, conversations, identities."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from mindstream import chance
+from mindstream.models.decide import Question
+from mindstream.models.prompt import Prompt, rule
+from mindstream.models.questions import YesNo
+from mindstream_town.events import MENDED
+from mindstream_town.prompts.context import MATTERS, Memory, Where
+from mindstream_town.prompts.plans import BED, WAKE, Clock, Usual, check_waking_hours
+from mindstream_town.world.hours import DAY_MINUTES, clock, minute_of
+
+CONTINUE, TALK, WAIT, GO_ALONG, AVOID = "continue", "talk", "wait", "go along", "avoid"
+
+
+class MeetPerson(Question):
+    """What would this person do about the other now?"""
+
+    role: ClassVar[str] = "decider"
+
+    who: str
+    identity: str
+    doing: str
+    next: str = ""
+    """What it has planned next."""
+    other: str
+    other_doing: str
+    when: str
+    relation: str = ""
+    news: tuple[Memory, ...] = ()
+    """What could be told that the other has not been told."""
+    memories: tuple[str, ...] = ()
+    last_talk: str = ""
+
+    def answers(self) -> tuple[str, ...]:
+        return CONTINUE, TALK, WAIT, GO_ALONG, AVOID
+
+
+@rule(MeetPerson)
+def meet_by_acquaintance(ask: MeetPerson) -> dict[str, float]:
+    """Stand in for a model: talk to whom one knows, less often twice a day; else go on."""
+    p = (0.4 if ask.relation else 0.2) * (0.3 if ask.last_talk == "today" else 1.0)
+    p += 0.3 * any(each.importance >= MATTERS for each in ask.news)
+    return {CONTINUE: 1 - p, TALK: p, WAIT: 0.0, GO_ALONG: 0.0, AVOID: 0.0}
+
+
+class Hour(BaseModel):
+    """What is done in an hour or so; it lasts until the next one starts."""
+
+    model_config = ConfigDict(frozen=True)
+
+    start: Clock
+    what: str = Field(min_length=1, max_length=200)
+    place: Where = []
+
+
+class Hours(BaseModel):
+    """A part of a day, hour by hour."""
+
+    model_config = ConfigDict(frozen=True)
+
+    hours: list[Hour] = Field(min_length=1, max_length=24)
+
+
+class PlanHours(Prompt[Hours]):
+    """What does somebody do in this part of the day, hour by hour?"""
+
+    role: ClassVar[str] = "planner"
+
+    who: str
+    identity: str
+    what: str
+    where: str = ""
+    """The place, as a path of names."""
+    start: str
+    end: str
+    day: tuple[str, ...] = ()
+    """The day in broad strokes."""
+    done: tuple[str, ...] = ()
+    """What it has done today, as `HH:MM-HH:MM what`."""
+    lately: tuple[str, ...] = ()
+    """The newest of what it remembers."""
+    places: tuple[str, ...]
+    """The tree of places that it knows, a branch a line, numbered from 1."""
+    surroundings: str = ""
+
+
+AN_HOUR = 60
+
+
+@rule(PlanHours)
+def go_on_for_hours(ask: PlanHours) -> Hours:
+    """Stand in for a model: the same, hour after hour."""
+    start, end = minute_of(ask.start), minute_of(ask.end)
+    starts = range(start, max(end, start + 1), AN_HOUR)
+    return Hours(hours=[Hour(start=clock(each), what=ask.what) for each in starts][:24])
+
+
+class Stroke(BaseModel):
+    """A part of a day; it lasts until the next one starts."""
+
+    model_config = ConfigDict(frozen=True)
+
+    start: Clock
+    what: str = Field(min_length=1, max_length=200)
+    place: Where = []
+    keeps: int = Field(0, ge=0, le=10_000)
+
+
+class Strokes(BaseModel):
+    """A day in broad strokes."""
+
+    model_config = ConfigDict(frozen=True)
+
+    wake: Clock
+    bed: Clock
+    strokes: list[Stroke] = Field(min_length=1, max_length=16)
+    currently: str = Field("", max_length=800)
+
+    @model_validator(mode="after")
+    def _has_waking_hours(self) -> Self:
+        check_waking_hours(self.wake, self.bed, [each.start for each in self.strokes])
+        return self
+
+
+class PlanStrokes(Prompt[Strokes]):
+    """What will somebody do today, in broad strokes?"""
+
+    role: ClassVar[str] = "planner"
+
+    who: str
+    identity: str
+    date: str
+    memories: tuple[Memory, ...] = ()
+    """What comes to mind of the days before and of today, numbered from 1."""
+    yesterday: tuple[str, ...] = ()
+    """Yesterday in broad strokes."""
+    places: tuple[str, ...]
+    """The tree of places that it knows, a branch a line, numbered from 1."""
+    usual: tuple[Usual, ...] = ()
+    surroundings: str = ""
+    """Who lives there, and what the weather is like."""
+
+
+@rule(PlanStrokes)
+def keep_the_usual_strokes(ask: PlanStrokes) -> Strokes:
+    """Stand in for a model: the usual day as its parts follow each other."""
+    wake, bed = (ask.usual[0].start, ask.usual[-1].end) if ask.usual else (WAKE, BED)
+    bed = min(bed, wake + DAY_MINUTES - 1)
+    strokes = [
+        Stroke(start=clock(each.start), what=each.what, place=[str(each.place)] if each.place else [])
+        for each in ask.usual[:16]
+    ]
+    return Strokes(
+        wake=clock(wake), bed=clock(bed), strokes=strokes or [Stroke(start=clock(wake), what="being at home")]
+    )
+
+
+SHORTEST, LONGEST = 5, 15
+"""Minutes of a task."""
+
+
+def _within(given: Any) -> Any:
+    """Take what is shorter or longer for the nearest that a task may last; what follows fills the time."""
+    return min(max(int(given), SHORTEST), LONGEST) if isinstance(given, int | float) and given > 0 else given
+
+
+class PaperTask(BaseModel):
+    """A task of 5 to 15 minutes."""
+
+    model_config = ConfigDict(frozen=True)
+
+    minutes: Annotated[int, Field(ge=SHORTEST, le=LONGEST), BeforeValidator(_within)]
+    what: str = Field(min_length=1, max_length=200)
+    thing: Where = []
+    state: str = Field("", max_length=60)
+    leaves: str = Field("", max_length=80)
+    danger: bool = False
+    mends: bool = False
+
+    @property
+    def condition(self) -> str:
+        """In which condition it leaves that thing, as acts keep it: "" as it was, MENDED as it should be."""
+        return MENDED if self.mends else self.leaves.strip()
+
+
+class PaperTasks(BaseModel):
+    """Tasks, one after the other."""
+
+    model_config = ConfigDict(frozen=True)
+
+    tasks: list[PaperTask] = Field(min_length=1, max_length=30)
+
+
+class PlanTasks(Prompt[PaperTasks]):
+    """What does somebody do in the minutes that begin now?"""
+
+    role: ClassVar[str] = "planner"
+
+    who: str
+    identity: str
+    what: str
+    where: str = ""
+    when: str
+    minutes: int
+    things: tuple[str, ...]
+    """The things of the house that it knows, as paths, numbered from 1; those of the place itself first."""
+    here: int = 0
+    """So many of them are at the place itself."""
+    plan: tuple[str, ...] = ()
+    """This part of the day, hour by hour."""
+    done: tuple[str, ...] = ()
+    """The last of what it has done today."""
+    lately: tuple[str, ...] = ()
+    """The newest of what it remembers."""
+    present: tuple[str, ...] = ()
+    """Who is in sight, and doing what."""
+    surroundings: str = ""
+    """Who lives there, weather and light."""
+
+
+@rule(PlanTasks)
+def go_round_in_tasks(ask: PlanTasks) -> PaperTasks:
+    """Stand in for a model: what the plan says, a quarter of an hour each, at a thing of the place."""
+    tasks = []
+    for left in range(ask.minutes, 0, -LONGEST):
+        at = chance.pick(range(1, ask.here + 1), ask.who, ask.what, ask.when, left) if ask.here else 0
+        tasks.append(PaperTask(minutes=min(left, LONGEST), what=ask.what, thing=[str(at)] if at else []))
+    return PaperTasks(tasks=tasks[:30])
+
+
+class Identity(BaseModel):
+    """Who somebody is."""
+
+    model_config = ConfigDict(frozen=True)
+
+    summary: str = Field(min_length=1, max_length=1_200)
+
+
+class RenewIdentity(Prompt[Identity]):
+    """Who is this person by now?"""
+
+    role: ClassVar[str] = "reasoner"
+
+    who: str
+    person: str
+    """What does not change: name, age, traits."""
+    before: str = ""
+    """The summary until now."""
+    memories: tuple[str, ...] = ()
+    """What comes to mind of its core disposition, its occupation, and its feeling about recent progress."""
+    date: str
+
+
+@rule(RenewIdentity)
+def stay_the_same(ask: RenewIdentity) -> Identity:
+    """Stand in for a model: who one was."""
+    return Identity(summary=(ask.before or ask.person)[:1_200])
+
+
+class RestOfDay(BaseModel):
+    """The rest of a day, in broad strokes."""
+
+    model_config = ConfigDict(frozen=True)
+
+    strokes: list[Stroke] = Field(min_length=1, max_length=16)
+
+
+class RewriteDay(Prompt[RestOfDay]):
+    """How does the rest of the day go on?"""
+
+    role: ClassVar[str] = "planner"
+
+    who: str
+    identity: str
+    when: str
+    bed: str
+    agreed: tuple[Memory, ...]
+    """What was agreed on for today, numbered from 1."""
+    plan: tuple[str, ...]
+    """The rest of the day as it was planned, as `HH:MM-HH:MM what (where)`."""
+    places: tuple[str, ...]
+    """The tree of places that it knows, a branch a line, numbered from 1."""
+
+
+@rule(RewriteDay)
+def put_it_in(ask: RewriteDay) -> RestOfDay:
+    """Stand in for a model: nothing but what was agreed on."""
+    kept = [
+        Stroke(start=f"{at.start:%H:%M}", what=at.what[:200], keeps=number)
+        for number, each in enumerate(ask.agreed, 1)
+        if (at := each.appointment) is not None
+    ]
+    return RestOfDay(strokes=kept or [Stroke(start=ask.when, what=ask.agreed[0].text[:200])])
+
+
+Manner = Literal["talks", "ends", "declines", "walks on", "leaves"]
+
+
+class Line(BaseModel):
+    """What is said, and whether one goes on talking."""
+
+    model_config = ConfigDict(frozen=True)
+
+    says: str = Field("", max_length=600)
+    does: Manner = "talks"
+    passes_on: list[int] = Field(default_factory=list, max_length=20)
+
+    @model_validator(mode="after")
+    def _has_words(self) -> Line:
+        """Only who walks on says nothing."""
+        if not self.says.strip() and self.does != "walks on":
+            raise ValueError('says is empty: only who "walks on" says nothing')
+        return self
+
+
+class SayNext(Prompt[Line]):
+    """What does somebody say next?"""
+
+    role: ClassVar[str] = "talker"
+
+    who: str
+    identity: str
+    other: str
+    relation: str = ""
+    standing: str = ""
+    """How it stands to the other, in a sentence or two."""
+    situation: str
+    memories: tuple[Memory, ...] = ()
+    """What comes to mind, numbered from 1: of the other, of what was just said, and of what could be told."""
+    told: tuple[int, ...] = ()
+    lines: tuple[str, ...] = ()
+    """The conversation so far, `name: words`."""
+    last_talk: str = ""
+    plan: tuple[str, ...] = ()
+    """The rest of its day, as `HH:MM what`."""
+    left: int = 8
+
+
+@rule(SayNext)
+def say_the_next(ask: SayNext) -> Line:
+    """Stand in for a model: greet, and tell what matters most of what the other was not told, as it is remembered."""
+    mine = sum(line.startswith(f"{ask.who}: ") for line in ask.lines)
+    untold = [n for n, each in enumerate(ask.memories, 1) if n not in ask.told and each.importance >= MATTERS]
+    tells = max(untold, key=lambda n: ask.memories[n - 1].importance, default=0)
+    if mine >= (2 if ask.relation else 1):
+        tells = 0
+    words = ["" if mine else f"Hello, {ask.other}.", ask.memories[tells - 1].text if tells else ""]
+    said = " ".join(word for word in words if word) or f"See you, {ask.other}."
+    ends = not tells and bool(ask.lines)
+    return Line(says=said[:600], passes_on=[tells] if tells else [], does="ends" if ends else "talks")
+
+
+class ShouldAnswer(YesNo, Question):
+    """Would this person stop and answer?"""
+
+    role: ClassVar[str] = "decider"
+
+    who: str
+    identity: str
+    doing: str
+    busy: bool = False
+    """It does something about what cannot wait."""
+    other: str
+    said: str
+    when: str
+    relation: str = ""
+    """As what the other is known; "" as nobody."""
+    memories: tuple[str, ...] = ()
+    last_talk: str = ""
+
+
+@rule(ShouldAnswer)
+def answer_unless_busy(ask: ShouldAnswer) -> dict[str, float]:
+    """Stand in for a model: who is spoken to answers, unless something cannot wait."""
+    return {"yes": float(not ask.busy), "no": float(ask.busy)}
+
+
+class Standing(BaseModel):
+    """How somebody stands to another."""
+
+    model_config = ConfigDict(frozen=True)
+
+    relation: str = Field(min_length=1, max_length=600)
+
+
+class SumUpRelation(Prompt[Standing]):
+    """How does this person stand to the other?"""
+
+    role: ClassVar[str] = "reasoner"
+
+    who: str
+    other: str
+    relation: str = ""
+    memories: tuple[str, ...]
+
+
+@rule(SumUpRelation)
+def stand_as_told(ask: SumUpRelation) -> Standing:
+    """Stand in for a model: as what one knows the other, or the first thing that comes to mind."""
+    return Standing(relation=(ask.relation or ask.memories[0])[:600])

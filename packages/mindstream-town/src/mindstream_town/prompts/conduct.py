@@ -1,0 +1,353 @@
+"""Prompts of what residents do: react, talk, take information from a talk, answer an interview."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from mindstream import chance
+from mindstream.models.decide import Question
+from mindstream.models.prompt import Prompt, rule
+from mindstream.models.questions import YesNo
+from mindstream_town.prompts.context import MATTERS, Memory
+from mindstream_town.prompts.plans import Clock, Task
+
+
+class Remedy(BaseModel):
+    """What is done about it.
+
+    Attributes:
+        waits: it does not mend anything; it waits, or leaves it to others.
+        resumes: afterwards it takes up what it was about to do; False: this is done in its place.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    tasks: list[Task] = Field(min_length=1, max_length=8)
+    waits: bool = False
+    resumes: bool = True
+
+
+class SeeTo(Prompt[Remedy]):
+    """What does somebody do about a thing that is not as it should be?"""
+
+    role: ClassVar[str] = "planner"
+
+    who: str
+    identity: str
+    sees: str
+    """Such as `the shower is leaking`."""
+    danger: bool = False
+    """It is a danger."""
+    taken: bool = False
+    """Another is at it, and there is room for no more."""
+    doing: str
+    """What it was about to do."""
+    when: str
+    at: int
+    """The number of the thing that it sees."""
+    around: tuple[str, ...]
+    """Things that it knows, numbered from 1."""
+    sells: tuple[int, ...] = ()
+    """The numbers of those where one can buy something now."""
+    serves: tuple[int, ...] = ()
+    """The numbers of those where one can eat out now."""
+    aside: int = 0
+    """The number of one in another room of the same house; 0: there is none."""
+    in_charge: bool = True
+    """It lives or works there."""
+    others: tuple[str, ...] = ()
+    """Who sees to it already."""
+    present: tuple[str, ...] = ()
+    """Who else is there."""
+    waited: int = 0
+    """So many minutes of the last hour it has waited for it."""
+    memories: tuple[str, ...] = ()
+
+
+PATIENCE = 15
+"""So many minutes somebody waits for what is in use."""
+
+
+@rule(SeeTo)
+def see_to_by_charge(ask: SeeTo) -> Remedy:
+    """Stand in for a model: end a danger, wait for what is in use, mend what is one's own, tell of the rest."""
+    if ask.danger:
+        return Remedy(tasks=[Task(minutes=3, what=f"ending a danger: {ask.sees}"[:200], place=ask.at, mends=True)])
+    if ask.taken or ask.others:
+        if ask.waited >= PATIENCE:
+            return Remedy(tasks=[Task(minutes=20, what="doing without")], waits=True, resumes=False)
+        return Remedy(tasks=[Task(minutes=5, what=f"waiting: {ask.sees}"[:200], place=ask.aside)], waits=True)
+    if not ask.in_charge:
+        return Remedy(tasks=[Task(minutes=5, what=f"telling who looks after it: {ask.sees}"[:200])], waits=True)
+    return Remedy(
+        tasks=[Task(minutes=20, what=f"mending what is not in order: {ask.sees}"[:200], place=ask.at, mends=True)]
+    )
+
+
+class ShouldAct(YesNo, Question):
+    """Would this person do something about what it sees, instead of going on?"""
+
+    role: ClassVar[str] = "decider"
+
+    who: str
+    identity: str
+    doing: str
+    sees: str
+    """Such as `the shower is leaking`."""
+    danger: bool = False
+    """It is a danger."""
+    taken: bool = False
+    """Another is at it, and there is room for no more."""
+    fine: bool = False
+    """The town's file says that nothing is to be done about it."""
+    uses_it: bool = False
+    """What it does now, or next, is done there."""
+    at_it: bool = False
+    """It says so otherwise: what it does may be what is to be done about it."""
+    in_charge: bool = False
+    """It lives or works there."""
+    others: tuple[str, ...] = ()
+    """Who sees to it already."""
+    memories: tuple[str, ...] = ()
+
+
+@rule(ShouldAct)
+def act_by_charge(ask: ShouldAct) -> dict[str, float]:
+    """Stand in for a model: danger always; what is wrong where one needs it or is in charge; else mostly.
+
+    Of what is in use, or seen to by another, only who needs it makes anything.
+    """
+    if ask.danger:
+        p = 1.0
+    elif ask.fine or (not ask.uses_it and (ask.taken or ask.others)):
+        p = 0.0
+    else:
+        p = 1.0 if ask.uses_it or ask.in_charge else 0.6
+    return {"yes": p, "no": 1 - p}
+
+
+class ShouldTalk(YesNo, Question):
+    """Would this person begin a conversation with the other now?"""
+
+    role: ClassVar[str] = "decider"
+
+    who: str
+    identity: str
+    doing: str
+    other: str
+    other_doing: str
+    when: str
+    relation: str = ""
+    """As what the other is known; "" as nobody."""
+    news: tuple[Memory, ...] = ()
+    """What could be told that the other has not been told."""
+    memories: tuple[str, ...] = ()
+    last_talk: str = ""
+
+
+@rule(ShouldTalk)
+def talk_by_acquaintance(ask: ShouldTalk) -> dict[str, float]:
+    """Stand in for a model: to whom one knows, less often twice a day, more often with something that matters."""
+    p = (0.4 if ask.relation else 0.2) * (0.3 if ask.last_talk == "today" else 1.0)
+    p += 0.3 * any(each.importance >= MATTERS for each in ask.news)
+    return {"yes": p, "no": 1 - p}
+
+
+class Learned(BaseModel):
+    """Something that was learned of the other."""
+
+    model_config = ConfigDict(frozen=True)
+
+    text: str = Field(min_length=1, max_length=400, description="One sentence.")
+    of: int = Field(0, ge=0, le=100, description="The number of the news that it tells of; 0: none.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, given: Any) -> Any:
+        return {"text": given} if isinstance(given, str) else given
+
+
+class Agreed(BaseModel):
+    """Something that the person has agreed to, or has declined."""
+
+    model_config = ConfigDict(frozen=True)
+
+    text: str = Field(min_length=1, max_length=400, description="One sentence: who does what, when and where.")
+    comes: bool = Field(True, description="The person will; false: has declined.")
+    of: int = Field(0, ge=0, le=100, description="The number of the news that it is about; the rest is then left out.")
+    what: str = Field("", max_length=200, description='What is done then, as in "having lunch with Ada".')
+    place: int = Field(0, ge=0, le=10_000, description="The number of the place; 0: none of them.")
+    day: datetime.date | None = Field(None, description="As YYYY-MM-DD.")
+    start: Clock | None = None
+    end: Clock | None = None
+    who: list[str] = Field(default_factory=list, max_length=20, description="Names of all who have agreed to it.")
+    host: str = Field("", max_length=100, description="Who gives it, if somebody does.")
+
+
+class Taken(BaseModel):
+    """What is kept of a conversation."""
+
+    model_config = ConfigDict(frozen=True)
+
+    about: str = Field(min_length=1, max_length=200, description='What it was about, as in "the new bakery".')
+    memo: list[Learned] = Field(default_factory=list, max_length=6, description="What was learned of the other.")
+    agreed: list[Agreed] = Field(default_factory=list, max_length=6, description="What was really agreed on.")
+
+    @field_validator("memo", mode="before")
+    @classmethod
+    def _from_text(cls, given: Any) -> Any:
+        return [each for each in [given] if each] if isinstance(given, str) else given
+
+
+class TakeFromTalk(Prompt[Taken]):
+    """What does somebody keep of a conversation?"""
+
+    role: ClassVar[str] = "reasoner"
+
+    who: str
+    other: str
+    identity: str = ""
+    date: str
+    lines: tuple[str, ...]
+    told: tuple[Memory, ...] = ()
+    """What the other has passed on of its memories, numbered from 1."""
+    busy: tuple[int, ...] = ()
+    """The numbers of those at whose hours the person usually works, or is at school."""
+    places: tuple[str, ...] = ()
+    """Where the two can meet, in words, numbered from 1."""
+    day: tuple[str, ...] = ()
+    """The day in broad strokes, as `HH:MM what`."""
+
+
+COMES = 0.6
+"""How probable it is, without a model, that somebody comes who was told of something."""
+
+
+@rule(TakeFromTalk)
+def keep_what_was_told(ask: TakeFromTalk) -> Taken:
+    """Stand in for a model: the news as it was told; to what takes place one comes or not, by a draw of one's own."""
+    kept, agreed = list[Learned](), list[Agreed]()
+    for number, news in enumerate(ask.told[:6], 1):
+        at, text = news.appointment, news.text[:400]
+        if at is None or ask.who in (at.host, *at.who):
+            kept.append(Learned(text=text, of=number))
+        else:
+            comes = chance.fraction("comes", ask.who, at.what, at.host, at.start.isoformat()) < COMES
+            comes = comes and number not in ask.busy
+            agreed.append(Agreed(text=text, comes=comes, of=number))
+    last = next((line for line in reversed(ask.lines) if line.startswith(f"{ask.other}: ")), f": {ask.other}")
+    about = ask.told[0].text if ask.told else last.partition(": ")[2]
+    return Taken(about=about[:200], memo=kept, agreed=agreed)
+
+
+class Utterance(BaseModel):
+    """What is said."""
+
+    model_config = ConfigDict(frozen=True)
+
+    text: str = Field(min_length=1, max_length=600)
+    passes_on: list[int] = Field(default_factory=list, max_length=20, description="Numbers of memories that it tells.")
+    ends: bool = Field(False, description="The conversation is over with it.")
+
+
+class Utter(Prompt[Utterance]):
+    """What does somebody say next?"""
+
+    role: ClassVar[str] = "talker"
+
+    who: str
+    identity: str
+    other: str
+    relation: str = ""
+    situation: str
+    memories: tuple[Memory, ...] = ()
+    """What comes to mind, numbered from 1: of the other, and of what could be told."""
+    told: tuple[int, ...] = ()
+    """Which of them the other was told already."""
+    lines: tuple[str, ...] = ()
+    """The conversation so far, `name: words`."""
+    last_talk: str = ""
+    """When the two talked before: "today", "before"; "" never."""
+    day: tuple[str, ...] = ()
+    """The day in broad strokes, as `HH:MM what`."""
+    left: int = 8
+    """So many lines can still be said, this one included."""
+
+
+@rule(Utter)
+def tell_the_next(ask: Utter) -> Utterance:
+    """Stand in for a model: greet, and tell what matters most of what the other was not told, as it is remembered.
+
+    Each tells one thing, to whom one knows two.
+    """
+    mine = sum(line.startswith(f"{ask.who}: ") for line in ask.lines)
+    untold = [n for n, each in enumerate(ask.memories, 1) if n not in ask.told and each.importance >= MATTERS]
+    tells = max(untold, key=lambda n: ask.memories[n - 1].importance, default=0)
+    if mine >= (2 if ask.relation else 1):
+        tells = 0
+    words = ["" if mine else f"Hello, {ask.other}.", ask.memories[tells - 1].text if tells else ""]
+    said = " ".join(word for word in words if word) or f"See you, {ask.other}."
+    return Utterance(text=said[:600], passes_on=[tells] if tells else [], ends=not tells and bool(ask.lines))
+
+
+class IsDanger(YesNo, Question):
+    """Is a thing in this condition a danger?"""
+
+    role: ClassVar[str] = "decider"
+
+    thing: str
+    condition: str
+    dangers: tuple[str, ...] = ()
+    """Conditions of which the town's file says so."""
+
+
+@rule(IsDanger)
+def is_named(ask: IsDanger) -> dict[str, float]:
+    """Stand in: what the town's file names is a danger."""
+    known = ask.condition.casefold() in {each.casefold() for each in ask.dangers}
+    return {"yes": float(known), "no": float(not known)}
+
+
+MOST_QUOTED, LONGEST = 3, 160
+NOBODY = "(No model answers."
+"""How a stand-in's answer begins; what it said so before is no memory of the resident's."""
+
+
+class AnswerInterview(Prompt[str]):
+    """What does somebody answer in an interview?"""
+
+    role: ClassVar[str] = "talker"
+
+    who: str
+    identity: str
+    when: str
+    doing: str
+    place: str = ""
+    """Where it is."""
+    home: str = ""
+    memories: tuple[str, ...] = ()
+    day: tuple[str, ...] = ()
+    """The day's plan, whole around now; empty where plans are switched off."""
+    begun: int = 0
+    """So many of its lines have begun; it is not told."""
+    asleep: bool = False
+    near: tuple[str, ...] = ()
+    """Who is in sight."""
+    places: tuple[str, ...] = ()
+    """Houses and shops that it knows."""
+    question: str
+    most: Literal["four", "six"] = "four"
+    """So many sentences at most."""
+    lines: tuple[str, ...] = ()
+    """What was asked and answered before, `name: words`."""
+
+
+@rule(AnswerInterview)
+def quote(ask: AnswerInterview) -> str:
+    """Stand in: quote what comes to mind first, each with its day, and say that nobody answers."""
+    own = [each for each in ask.memories if NOBODY not in each][:MOST_QUOTED]
+    quoted = "; ".join(f"“{each[:LONGEST]}{'…' * (len(each) > LONGEST)}”" for each in own)
+    return f"{NOBODY} {ask.who} remembers: {quoted or 'nothing of it'})"

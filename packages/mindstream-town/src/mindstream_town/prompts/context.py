@@ -1,0 +1,74 @@
+"""Memories and places as prompts show them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from mindstream_town.residents.person import Appointment
+
+MATTERS = 5.0
+"""So important a memory is worth telling, without a model."""
+
+
+class Memory(BaseModel):
+    """Something that somebody remembers; a text alone may stand for one.
+
+    Attributes:
+        written: the day on which it was written down, in words; "" where that does not matter.
+        importance: 1 to 10.
+        appointment: what takes place, where it tells of that. where: its place, in words.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    text: str
+    written: str = ""
+    importance: float = 0.0
+    appointment: Appointment | None = None
+    where: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, given: Any) -> Any:
+        return {"text": given} if isinstance(given, str) else given
+
+    @property
+    def said(self) -> str:
+        """Its words, after the day on which they were written down."""
+        return f"({self.written}) {self.text}" if self.written else self.text
+
+    @property
+    def line(self) -> str:
+        """All of it: `Ada bakes a cake (having tea, at the Inn, 2024-05-01 16:00 to 17:00, host: Ada, comes: Ben)`."""
+        at = self.appointment
+        if at is None:
+            return self.said
+        until = f"{at.end:%H:%M}" if at.end.date() == at.start.date() else f"{at.end:%Y-%m-%d %H:%M}"
+        unnamed = [name for name in at.who if name not in self.text]
+        parts = (
+            at.what not in self.text and at.what,
+            self.where and f"at {self.where}",
+            f"{at.start:%A %Y-%m-%d %H:%M} to {until}",
+            at.host and f"host: {at.host}",
+            unnamed and f"comes: {', '.join(at.who)}",
+        )
+        return f"{self.said} ({', '.join(part for part in parts if part)})"
+
+
+def _names(given: Any) -> Any:
+    """Take one name, or a number, for a list of one; nothing for none."""
+    if given is None or given == "":
+        return []
+    return [str(given)] if isinstance(given, str | int) else [str(each) for each in given]
+
+
+Where = Annotated[list[str], BeforeValidator(_names), Field(max_length=4)]
+"""As in `["Oak Cafe", "cafe", "counter"]`; `[]` nowhere in particular. A number alone is that of a line of the list:
+for small models that do not spell names."""
+
+
+def path_of(names: object) -> str:
+    """Write a place as prompts show it: `Oak Cafe > cafe > counter`."""
+    return " > ".join(str(names).split(":")[1:])

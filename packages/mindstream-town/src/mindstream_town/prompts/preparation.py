@@ -1,0 +1,114 @@
+"""Prompts that prepare a town before it is run."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from mindstream.models.prompt import Prompt
+from mindstream_town.prompts.plans import Clock
+
+Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+Number = Field(0, ge=0, le=100_000, description="Its number; 0: none.")
+
+
+class DayPart(BaseModel):
+    """A part of a usual day."""
+
+    model_config = ConfigDict(frozen=True)
+
+    start: Clock
+    end: Clock
+    what: str = Field(min_length=1, max_length=200)
+    place: int = Number
+    on: list[Weekday] = Field(default_factory=list, max_length=7)
+    duty: bool = False
+
+
+class Dated(BaseModel):
+    """Something that takes place at one time."""
+
+    model_config = ConfigDict(frozen=True)
+
+    of: int = Number
+    text: str = Field(min_length=1, max_length=1_000, description="One sentence that tells of it.")
+    what: str = Field(min_length=1, max_length=200, description='What is done then, as in "having a party".')
+    place: int = Number
+    day: datetime.date
+    start: Clock
+    end: Clock
+    host: str = ""
+    who: list[str] = Field(default_factory=list, max_length=50)
+
+
+class Acquaintance(BaseModel):
+    """Somebody who is known."""
+
+    model_config = ConfigDict(frozen=True)
+
+    who: str
+    kind: str = Field(min_length=1, max_length=100, description='As what: "wife", "neighbour".')
+
+
+class ResidentKeys(BaseModel):
+    """What a resident's prose says as keys."""
+
+    model_config = ConfigDict(frozen=True)
+
+    day: list[DayPart] = Field(min_length=1, max_length=60)
+    bed: int = Number
+    agreed: list[Dated] = Field(default_factory=list, max_length=20)
+    knows: list[Acquaintance] = Field(default_factory=list, max_length=50)
+
+
+class PrepareResident(Prompt[ResidentKeys]):
+    """Which keys does the prose about somebody bear?"""
+
+    role: ClassVar[str] = "planner"
+
+    who: str
+    prose: str
+    sentences: tuple[str, ...] = ()
+    """What the person remembers from before, numbered from 1."""
+    home: str
+    date: str
+    places: tuple[str, ...]
+    """Places and things by address, numbered from 1."""
+    people: tuple[str, ...]
+
+
+Condition = Annotated[str, Field(min_length=1, max_length=80)]
+
+
+class PlaceKeys(BaseModel):
+    """What is to be said of one place."""
+
+    model_config = ConfigDict(frozen=True)
+
+    place: int = Field(ge=1, le=100_000, description="Its number.")
+    purpose: list[Condition] = Field(default_factory=list, max_length=5)
+    public: bool | None = None
+    owners: list[str] = Field(default_factory=list, max_length=20)
+
+
+class TownKeys(BaseModel):
+    """What is to be said of a town's places and things."""
+
+    model_config = ConfigDict(frozen=True)
+
+    places: list[PlaceKeys] = Field(max_length=1_000)
+    danger: list[Condition] = Field(min_length=1, max_length=40)
+    fine: list[Condition] = Field(default_factory=list, max_length=40)
+
+
+class PreparePlaces(Prompt[TownKeys]):
+    """Which keys do the places of a town have?"""
+
+    role: ClassVar[str] = "planner"
+
+    places: tuple[str, ...]
+    """By address, each with its things, numbered from 1."""
+    people: tuple[str, ...]
+    """Who lives where, and what they do."""

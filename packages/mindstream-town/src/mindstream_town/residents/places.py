@@ -1,0 +1,169 @@
+"""Places as residents speak of them, and where something is done: of what a resident knows, never from afar."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from functools import cache
+
+from mindstream.errors import InputError
+from mindstream_town.prompts.plans import Place
+from mindstream_town.residents.person import Appointment, Person
+from mindstream_town.residents.turn import ResidentTurn
+from mindstream_town.setting import Setting
+from mindstream_town.world.hours import clock
+from mindstream_town.world.rules import PlaceRules
+from mindstream_town.world.tree import Address, sector_of
+from mindstream_town.world.world import Spot
+
+
+@cache
+def words_of(place: str) -> str:
+    """Say a place in words: `stove in the kitchen of the Lin family's house`."""
+    _, *names = place.split(":")
+    if not names:
+        return place
+    said = names[-1].strip()
+    for name in reversed(names[:-1]):
+        said += f" {_joint(name) if name is names[-2] and len(names) == 3 else 'of'} {name.strip()}"
+    return said
+
+
+def with_article(words: str) -> str:
+    """Put "the" before a place, where its words begin with no name: `the stove in …`, `Ada Brook's room`."""
+    return words if words[:1].isupper() or words.startswith("the ") else f"the {words}"
+
+
+def _joint(room: str) -> str:
+    return "in" if room.strip()[:1].isupper() or room.strip().startswith("the ") else "in the"
+
+
+def things_around(turn: ResidentTurn, place: str) -> tuple[str, ...]:
+    """Name the objects that a resident knows and may use around a place, those of the place's own arena first."""
+    address = turn.setting.addresses.get(place)
+    if address is None:
+        return ()
+    sector, arena = str(address.upto(2)), str(address.upto(3))
+    known = [each for each in turn.setting.objects_in(sector) if each in turn.state.knows]
+    mine = [each for each in known if may_use(turn.setting, turn.person, each)]
+    return tuple(sorted(mine, key=lambda each: not each.startswith(arena + ":")))
+
+
+def things_open(turn: ResidentTurn, purpose: str) -> tuple[str, ...]:
+    """Name the objects that a resident knows in places for a purpose ("shop", "eat") that are open, not at home."""
+    when, rules, addresses = turn.setting.when(turn.step), turn.setting.rules, turn.setting.addresses
+    return tuple(
+        thing
+        for address, place in known_places(turn.setting, turn.person, turn.state.knows, when)
+        if not place.home and purpose in rules.purposes(addresses[address]) and rules.is_open(addresses[address], when)
+        for thing in turn.setting.objects_in(address)
+        if thing in turn.state.knows and may_use(turn.setting, turn.person, thing)
+    )
+
+
+def known_places(setting: Setting, person: Person, knows: Collection[str], when: datetime) -> list[tuple[str, Place]]:
+    """Return the places that a resident knows and may go to, its own first, each as it is told in a prompt.
+
+    What its usual day names beside them, as the things at which it works, comes last.
+    """
+    arenas = [each for each in sorted(knows) if each.count(":") == 2]
+    within = {each.rpartition(":")[0] for each in arenas}
+    found = []
+    for address in [*arenas, *(each for each in sorted(knows) if each.count(":") == 1 and each not in within)]:
+        if address not in setting.addresses or not may_use(setting, person, address):
+            continue
+        things = tuple(each.rpartition(":")[2] for each in setting.objects_in(address) if each in knows)
+        home = is_home(person, address)
+        hours = hours_on(setting.rules, setting.addresses[address], when)
+        own = person.name in setting.rules.owners(setting.addresses[address])
+        place = Place(words=words_of(address), things=things, home=home, own=own, hours=hours, address=address)
+        found.append((address, place))
+    named = {each.place for each in person.day} - {address for address, _ in found}
+    of_day = [(each, Place(words=words_of(each), address=each)) for each in sorted(named) if each in setting.addresses]
+    return [*sorted(found, key=lambda each: not each[1].home), *of_day]
+
+
+def is_home(person: Person, place: str) -> bool:
+    """Tell whether a place belongs to where somebody lives."""
+    return sector_of(place) == sector_of(person.home)
+
+
+def may_use(setting: Setting, person: Person, place: str) -> bool:
+    """Tell whether somebody may go to a place or use an object unasked.
+
+    Its usual day leads there, or the town's file lets it in; where the file says nothing, it is nobody's home or the
+    person's own house, and there no room of others.
+    """
+    asked, known = setting.uses.get(person.name, (None, {}))
+    if asked is not person:  # a person of this name who is described otherwise
+        known = {}
+        setting.uses[person.name] = person, known
+    if (may := known.get(place)) is None:
+        may = known[place] = _may_use(setting, person, place)
+    return may
+
+
+def _may_use(setting: Setting, person: Person, place: str) -> bool:
+    if any(f"{each.place}:".startswith(f"{place}:") for each in person.day):
+        return True
+    address = setting.addresses[place]
+    let_in = setting.rules.lets_in(person.name, address)
+    if let_in is not None:
+        return let_in
+    of_room, of_house = (setting.homes.get(str(address.upto(level)), frozenset()) for level in (3, 2))
+    return person.name in of_room or (not of_room and (not of_house or person.name in of_house))
+
+
+def is_let_in(setting: Setting, person: Person, at: Appointment) -> bool:
+    """Tell whether somebody may go to where an appointment is: unasked, or let in by one who comes or gives it and may.
+
+    Where nobody said where it is, nobody is kept out.
+    """
+    if at.place not in setting.addresses:
+        return not at.place
+    those = (person, *(setting.people[name] for name in (at.host, *at.who) if name in setting.people))
+    return any(may_use(setting, each, at.place) for each in those)
+
+
+def hours_on(rules: PlaceRules, address: Address, when: datetime) -> str:
+    """Say when a place is open on a day: "08:00-20:00", "closed"; "" where nobody says or always."""
+    rule = rules.hours(address)
+    if rule is None:
+        return ""
+    if rule.days is not None and when.weekday() not in rule.days:
+        return "closed"
+    return ", ".join(f"{clock(each.start)}-{clock(each.end)}" for each in rule.hours or ())
+
+
+def _is_of_the_town(setting: Setting, person: Person, place: Address) -> bool:
+    """Tell whether everybody who lives in a town knows a place of it: it is nobody's home, or anybody may go there."""
+    address = str(place.upto(3))
+    return not setting.homes.get(str(place.upto(2))) or may_use(setting, person, address)
+
+
+def bed_of(setting: Setting, person: Person) -> str:
+    """Return where somebody sleeps: in its bed, or where nobody says which one that is, at home."""
+    return person.bed if person.bed in setting.addresses else person.home
+
+
+def find_home(setting: Setting, person: Person) -> tuple[Spot, tuple[str, ...]]:
+    """Return where a resident stands when the town begins, at its bed where it has one, and which places it knows.
+
+    Raises:
+        InputError: the world has no such home, or nobody can get there.
+    """
+    if person.home not in setting.addresses:
+        raise InputError(f"{person.name} lives at {person.home!r}, and {setting.name} has no such place")
+    home = setting.addresses[person.home].upto(2)
+    within = [str(each) for each in setting.world.places if each.is_within(home)]
+    told = person.knows or [str(each) for each in setting.world.places if _is_of_the_town(setting, person, each)]
+    of_day = [each.place for each in person.day]
+    knows = {place for place in (*within, *told, *of_day) if place in setting.addresses}
+    knows |= {str(setting.addresses[place].upto(level)) for place in tuple(knows) for level in (2, 3)}
+    if person.start is not None:
+        return person.start, tuple(sorted(place for place in knows if place.count(":")))
+    bed = bed_of(setting, person)
+    free = [spot for spot in setting.world.spots(setting.addresses[bed]) if setting.world.walkable(spot)]
+    if not free:
+        raise InputError(f"nobody can stand at {bed!r}, where {person.name} is to sleep")
+    return free[0], tuple(sorted(place for place in knows if place.count(":")))

@@ -1,0 +1,458 @@
+"""What a resident will do: the day in broad strokes, its parts minute by minute as they come near, and the next act.
+
+Source: Park 2023, 4.3; what was meant there, where its code does another thing (docs/town-inside.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import NamedTuple
+
+from mindstream.errors import InputError
+from mindstream.memory.store.record import RecordDraft
+from mindstream_town.compat import act_end, renews_daily_goals
+from mindstream_town.events import Act, Acted, Block, DayPlanned, TasksPlanned
+from mindstream_town.prompts.plans import AT_HOME, GAP, BreakDown, DayPlan, PlanDay, PlanRest, Task, Usual, say_date
+from mindstream_town.residents.person import Appointment, appointment_of
+from mindstream_town.residents.places import bed_of, is_home, is_let_in, known_places, things_around, words_of
+from mindstream_town.residents.shown import show
+from mindstream_town.residents.sight import is_in_sight, nearest_spot
+from mindstream_town.residents.standing import stand_at
+from mindstream_town.residents.turn import ResidentTurn
+from mindstream_town.world.hours import DAY_MINUTES, clock, minute_of
+from mindstream_town.world.routes import write_walk
+from mindstream_town.world.tree import sector_of
+
+AHEAD = 60
+"""So many minutes of a plan are broken down at once, at least."""
+SLEEPING = "sleeping"
+PLAN_IMPORTANCE = 5.0
+MOST_AHEAD = 45
+"""So many minutes before the time one sets out at most."""
+SHORT_GAP = 10
+"""Minutes between two items of a plan that belong to the first of them."""
+FREE = "having some time to oneself"
+
+
+class Stretch(NamedTuple):
+    """An item of a day, in minutes from midnight; `free`: nothing is planned."""
+
+    start: int
+    end: int
+    what: str
+    place: str
+    free: bool = False
+
+
+async def next_act(turn: ResidentTurn) -> None:
+    """Begin what the plan says for now; plan the day first where that is not done."""
+    day, minute = turn.setting.day(turn.step), turn.setting.minute(turn.step)
+    if turn.state.day != day:
+        await plan_day(turn, day)
+    block = turn.state.block_at(minute)
+    assert block is not None  # a plan has no gaps
+    if is_right_again(turn, block):
+        block = leave_it(turn, block, minute)
+    if not (block.fine or block.asleep):
+        await break_down(turn, block, minute)
+        block = turn.state.block_at(minute)
+        assert block is not None
+    begin(turn, block)
+
+
+def is_right_again(turn: ResidentTurn, block: Block) -> bool:
+    """Tell whether a resident can see that what it was going to mend is mended already."""
+    if not block.leaves or not block.sees_to or len(turn.percepts) >= turn.profile.attention:
+        return False
+    spot = turn.state.spot(turn.step)
+    near = nearest_spot(turn.setting, block.sees_to, spot)
+    return is_in_sight(turn.setting, spot, near) and all(each.place != block.sees_to for each in turn.percepts)
+
+
+def leave_it(turn: ResidentTurn, block: Block, minute: int) -> Block:
+    """Go on with the plan now, in the place of what was to be done about something that was seen; return that block."""
+    later = next((each for each in turn.state.blocks if each.start >= block.end and each.why == "plan"), None)
+    if later is None:
+        return block
+    now = later.model_copy(update={"start": minute, "minutes": later.end - minute})
+    turn.write(TasksPlanned(step=turn.step, blocks=(now,)))
+    return now
+
+
+async def plan_day(turn: ResidentTurn, day: int) -> None:
+    """Plan a day: when to wake and sleep, and what lies between, with what the days before have taught."""
+    if not turn.profile.plans:
+        turn.write(DayPlanned(step=turn.step, day=day, currently=turn.state.currently, broad=(), blocks=_idle(turn)))
+        return
+    date = turn.setting.when(turn.step)
+    said = say_date(date)
+    recalled = [
+        *await turn.recall(f"What has {turn.name} planned or agreed on for {said}?"),
+        *await turn.recall(f"Important recent events in {turn.name}'s life"),
+        *await turn.recall(f"Where {turn.name} usually goes, and what {turn.name} often does"),
+    ]
+    dated = [record for record, at in await turn.recall_appointments() if at.start.date() <= date.date()]
+    records = list({each.id: each for each in (*dated, *(each.record for each in recalled))}.values())
+    known = known_places(turn.setting, turn.person, turn.state.knows, date)
+    plan = await turn.ask(
+        PlanDay(
+            who=turn.name,
+            identity=turn.person.identity(turn.state.currently),
+            date=said,
+            memories=show(records, [day_of(each.created) for each in records]),
+            yesterday=turn.state.broad,
+            places=tuple(place for _, place in known),
+            usual=usual_day(turn, date, [address for address, _ in known]),
+        )
+    )
+    broad = tuple(f"{item.start} {item.what}" for item in plan.items)
+    text = f"{turn.name}'s plan for {said}: {'; '.join(broad)}."
+    evidence = tuple(each.id for each in records)
+    written = await turn.build(
+        RecordDraft(
+            text=text, kind="note", by=turn.name, importance=PLAN_IMPORTANCE, evidence=evidence, keywords=("plan",)
+        )
+    )
+    goals = broad if renews_daily_goals(turn.profile) or not turn.state.broad else turn.state.broad
+    kept = [appointment_of(each.data) for each in records]
+    blocks = blocks_of(turn, plan, [address for address, _ in known], kept, day)
+    event = DayPlanned(
+        step=turn.step,
+        day=day,
+        currently=plan.currently or turn.state.currently or turn.person.currently,
+        broad=goals,
+        blocks=blocks,
+        records=tuple(each.id for each in written),
+    )
+    turn.write(event, written)
+
+
+def usual_day(turn: ResidentTurn, date: datetime, places: Sequence[str]) -> tuple[Usual, ...]:
+    """Return a resident's usual day as it is on a date."""
+    numbers = {address: number for number, address in enumerate(places, 1)}
+    today = [each for each in turn.person.day if each.is_on(date)]
+    usual: list[Usual] = []
+    for each in today:
+        start = today[0].start + (each.start - today[0].start) % DAY_MINUTES
+        end = start + (each.end - start - 1) % DAY_MINUTES + 1
+        usual.append(Usual(start=start, end=end, what=each.what, place=numbers.get(each.place, 0), duty=each.duty))
+    return tuple(usual)
+
+
+def day_of(moment: float) -> str:
+    """Say the day of a moment, as memories are dated in prompts."""
+    return f"{datetime.fromtimestamp(moment, UTC):%A %Y-%m-%d}"
+
+
+def _idle(turn: ResidentTurn) -> tuple[Block, ...]:
+    return (Block(start=0, minutes=DAY_MINUTES, what="being at home", place=turn.person.home, fine=True),)
+
+
+def blocks_of(
+    turn: ResidentTurn, plan: DayPlan, places: Sequence[str], kept: Sequence[Appointment | None], day: int
+) -> tuple[Block, ...]:
+    """Return a day without gaps: each item until its own end, as `fill` says, and sleep before and after.
+
+    Args:
+        kept: the appointments of the memories that were shown, by their numbers: an item that keeps one is there.
+
+    Who goes to bed after midnight has blocks beyond the day's last minute; the next day begins with them.
+    """
+    wake, bed = minute_of(plan.wake), minute_of(plan.bed)
+    until = bed if bed > wake else bed + DAY_MINUTES
+    items = list[Stretch]()
+    for item in plan.items:
+        start = minute_of(item.start)
+        start = start if start >= wake or start + DAY_MINUTES >= until else start + DAY_MINUTES
+        if wake <= start < until:
+            place = places[item.place - 1] if 0 < item.place <= len(places) else turn.person.home
+            at = kept[item.keeps - 1] if 0 < item.keeps <= len(kept) else None
+            stretch = Stretch(start, start + item.minutes, item.what, place)
+            items.append(_kept(turn, at, stretch) if at else stretch)
+    waking = fill(turn, items, wake, until)
+    late = _of_last_night(turn, waking, day)
+    slept_from = min(late[-1].end, wake) if late else 0
+    asleep = {"what": SLEEPING, "place": bed_of(turn.setting, turn.person), "asleep": True}
+    blocks = [
+        *(block.model_copy(update={"minutes": min(block.end, wake) - block.start}) for block in late),
+        Block(start=slept_from, minutes=wake - slept_from, **asleep),
+        *(part for block in waking for part in _at_midnight(block)),
+        Block(start=until, minutes=DAY_MINUTES - until, **asleep),
+    ]
+    return tuple(block for block in blocks if block.minutes > 0)
+
+
+def _kept(turn: ResidentTurn, at: Appointment, item: Stretch) -> Stretch:
+    """Return an item at the time and the place of the appointment that it keeps."""
+    begins, _ = _minutes_of(turn, at)
+    later = begins - item.start if 0 <= begins < DAY_MINUTES else 0
+    place = at.place if at.place and is_let_in(turn.setting, turn.person, at) else item.place
+    return item._replace(start=item.start + later, end=item.end + later, place=place)
+
+
+def fill(turn: ResidentTurn, items: Iterable[Stretch], first: int, last: int) -> list[Block]:
+    """Return what is done from one minute to another, without gaps.
+
+    Each item lasts until its own end, or until another begins; one that a shorter one interrupts goes on after that.
+    Between two items the resident is at home, or stays where it is if the time is short; nothing of that is broken
+    down. What is left after the way to the next item, if it is less than SHORT_GAP, belongs to the item before.
+    """
+    ordered = sorted(items, key=lambda each: each.start)
+    times = sorted({first, last, *(t for each in ordered for t in each[:2] if first < t < last)})
+    parts, doing = list[Stretch](), None
+    for start, end in pairwise(times):
+        running = [each for each in ordered if each.start <= start < each.end]
+        before, doing = doing, running[-1] if running else Stretch(start, end, FREE, "", free=True)
+        is_crumb = doing.start < start and end - start < SHORT_GAP
+        if parts and (doing is before or is_crumb):
+            parts[-1] = parts[-1]._replace(end=end)
+        else:
+            parts.append(doing._replace(start=start, end=end))
+    parts = _without_crumbs(turn, parts)
+    starts = [first, *_on_time(turn, parts), last]
+    return [
+        Block(start=start, minutes=end - start, what=part.what, place=part.place, fine=part.free)
+        for part, start, end in zip(parts, starts, starts[1:], strict=False)
+    ]
+
+
+def _without_crumbs(turn: ResidentTurn, parts: Sequence[Stretch]) -> list[Stretch]:
+    """Return parts of a day in which no short gap is left, and what is done in the long ones."""
+    home, kept = turn.person.home, list[Stretch]()
+    for number, part in enumerate(parts):
+        if not part.free:
+            kept.append(part)
+            continue
+        before = kept[-1] if kept else None
+        after = parts[number + 1] if number + 1 < len(parts) else None
+        there = before.place if before else home
+        way = minutes_between(turn, there, after.place) if after and after.place != home else 0
+        long = part.end - part.start - way
+        if long >= SHORT_GAP or not (before or after):
+            is_short = before is not None and long < GAP
+            kept.append(part._replace(what=FREE if is_short else AT_HOME, place=there if is_short else home))
+        elif before:
+            kept[-1] = before._replace(end=part.end)
+    return kept
+
+
+def _on_time(turn: ResidentTurn, items: Sequence[Stretch]) -> list[int]:
+    """Return when to set out for each item but the first: so that one is there when it begins."""
+    starts: list[int] = []
+    for before, each in pairwise(items):
+        ahead = 0 if each.place == turn.person.home else minutes_between(turn, before.place, each.place)
+        is_long = each.start - before.start > 10
+        starts.append(max(each.start - ahead, before.start + 10, *starts[-1:]) if is_long else each.start)
+    return starts
+
+
+def minutes_between(turn: ResidentTurn, start: str, goal: str) -> int:
+    """Return how long it takes about to get from one place to another."""
+    world, addresses = turn.setting.world, turn.setting.addresses
+    if sector_of(start) == sector_of(goal) or not {start, goal} <= addresses.keys():
+        return 0
+    spots = world.spots(addresses[start])[0], world.spots(addresses[goal])[0]
+    return min(MOST_AHEAD, world.distance(*spots) * turn.profile.step_s // 60 + 2)
+
+
+def _of_last_night(turn: ResidentTurn, waking: Sequence[Block], day: int) -> list[Block]:
+    """Return what reaches into this day from the evening before: of its plan, or as of any day where there is none."""
+    before = turn.state.blocks if turn.state.day == day - 1 and day > 0 else waking
+    parts = (part for block in before for part in _at_midnight(block))
+    return [part.model_copy(update={"start": part.start - DAY_MINUTES}) for part in parts if part.start >= DAY_MINUTES]
+
+
+def _at_midnight(block: Block) -> list[Block]:
+    if block.start >= DAY_MINUTES or block.end <= DAY_MINUTES:
+        return [block]
+    first = DAY_MINUTES - block.start
+    return [
+        block.model_copy(update={"minutes": first}),
+        block.model_copy(update={"start": DAY_MINUTES, "minutes": block.minutes - first}),
+    ]
+
+
+def is_ahead_today(turn: ResidentTurn, agreed: Appointment) -> bool:
+    """Tell whether something is later today, and there is a plan of the day in which it can stand."""
+    start, end = _minutes_of(turn, agreed)
+    minute, day = turn.setting.minute(turn.step), turn.setting.day(turn.step)
+    return 0 <= start < DAY_MINUTES and end > minute + 10 and turn.state.day == day
+
+
+def take_up(turn: ResidentTurn, agreed: Appointment, because: str) -> bool:
+    """Take into the day what was just agreed on, where it is later today; tell whether the plan changed.
+
+    Nobody goes where nobody who may be there lets them in.
+    """
+    minute, (start, end) = turn.setting.minute(turn.step), _minutes_of(turn, agreed)
+    if not is_ahead_today(turn, agreed):
+        return False
+    before = turn.state.block_at(start)
+    if before is None or not is_let_in(turn.setting, turn.person, agreed):
+        return False
+    if before.place == agreed.place != "" and before.what == agreed.what and before.end >= end:
+        return False
+    start = max(minute + 1, start - minutes_between(turn, before.place or turn.person.home, agreed.place))
+    fine = turn.lives_in_scenes
+    block = Block(start=start, minutes=end - start, what=agreed.what, place=agreed.place, fine=fine)
+    turn.write(TasksPlanned(step=turn.step, blocks=tuple(_awake(turn, block)), because=because[:300]))
+    return True
+
+
+def _minutes_of(turn: ResidentTurn, at: Appointment) -> tuple[int, int]:
+    """Return when an appointment begins and ends, in minutes from this day's midnight."""
+    midnight = turn.setting.moment(turn.setting.step_at(turn.setting.day(turn.step), 0))
+    return int(at.start.timestamp() - midnight) // 60, int(at.end.timestamp() - midnight) // 60
+
+
+def _awake(turn: ResidentTurn, block: Block) -> list[Block]:
+    """Cut a block where sleep begins, unless that is only an hour away from its end, and at midnight."""
+    asleep = next((each.start for each in turn.state.blocks if each.asleep and each.start > block.start), DAY_MINUTES)
+    end = min(block.end, asleep + 60, DAY_MINUTES)
+    return [block.model_copy(update={"minutes": end - block.start})]
+
+
+async def break_down(turn: ResidentTurn, block: Block, minute: int) -> None:
+    """Turn a stretch of the plan into tasks, from this minute on."""
+    minutes = min(block.end - minute, max(AHEAD, turn.profile.a_minute))
+    if block.end - minute - minutes < AHEAD // 2:  # no crumbs
+        minutes = block.end - minute
+    things = things_around(turn, block.place)
+    reply = await turn.ask(
+        BreakDown(
+            who=turn.name,
+            identity=turn.person.identity(turn.state.currently),
+            what=block.what,
+            where=words_of(block.place) if block.place else "",
+            is_home=is_home(turn.person, block.place),
+            when=clock(minute),
+            minutes=minutes,
+            around=tuple(map(words_of, things)),
+            already=_minutes_done(turn, block, minute),
+            here=_here(things, block.place),
+            day=turn.state.broad,
+        )
+    )
+    tasks = _fitted(reply.tasks, minutes)
+    blocks, start = [], minute
+    for task in tasks:
+        place = things[task.place - 1] if 0 < task.place <= len(things) else block.place
+        what = task.what if task.what == block.what else f"{block.what} ({task.what})"
+        blocks.append(
+            Block(
+                start=start,
+                minutes=task.minutes,
+                what=what,
+                place=place,
+                fine=True,
+                leaves=task.condition,
+                danger=task.danger,
+            )
+        )
+        start += task.minutes
+    turn.write(TasksPlanned(step=turn.step, blocks=tuple(blocks)))
+
+
+def _here(things: Sequence[str], place: str) -> tuple[int, ...]:
+    """Return the numbers of the things of a place itself: the object that it is, or those in it."""
+    return tuple(number for number, each in enumerate(things, 1) if f"{each}:".startswith(f"{place}:"))
+
+
+def _minutes_done(turn: ResidentTurn, block: Block, minute: int) -> int:
+    """Return for how long what a block says is being done already."""
+    since = start = min(block.start, minute)
+    for before in reversed([each for each in turn.state.blocks if each.end <= start]):
+        if before.end < since or not before.what.startswith(block.what):
+            break
+        since = before.start
+    return minute - since if since < start else 0
+
+
+def _fitted(tasks: Sequence[Task], minutes: int) -> list[Task]:
+    """Return tasks that fill these minutes exactly: the last one is stretched, what is too much goes."""
+    fitted, left = [], minutes
+    for task in tasks:
+        taken = min(task.minutes, left)
+        if taken > 0:
+            fitted.append(task.model_copy(update={"minutes": taken}))
+            left -= taken
+    if left:
+        fitted[-1] = fitted[-1].model_copy(update={"minutes": fitted[-1].minutes + left})
+    return fitted
+
+
+def begin(turn: ResidentTurn, block: Block, because: str = "") -> None:
+    """Let the resident begin what a block says, at its place, until the block ends."""
+    until = act_end(turn.setting, turn.setting.day(turn.step), block.end)
+    spot = turn.state.spot(turn.step)
+    place, path = block.place, walk_to(turn, block.place)
+    act = Act(
+        what=block.what,
+        place=place if path is not None else "",
+        since=turn.step,
+        until=max(until, turn.step + 1),
+        path=path or write_walk([spot]),
+        asleep=block.asleep,
+        why=block.why,
+        leaves=block.leaves,
+        danger=block.danger,
+        sees_to=block.sees_to,
+        busy=block.busy,
+        weight=block.weight,
+        state=block.state,
+    )
+    turn.write(Acted(step=turn.step, act=act, because=because))
+
+
+def walk_to(turn: ResidentTurn, place: str) -> str | None:
+    """Return the way to a place from where the resident is; None: there is none, or no such place."""
+    address = turn.setting.addresses.get(place)
+    if address is None:
+        return None
+    spot, routes = turn.state.spot(turn.step), turn.setting.world.routes
+    try:
+        path = [spot, *routes.path(spot, address)]
+        path += routes.path(path[-1], stand_at(turn, address, path[-1]))
+    except InputError:
+        return None
+    return write_walk(path)
+
+
+DONE = 12
+"""So much of what was done last is shown."""
+
+
+async def plan_rest(turn: ResidentTurn) -> None:
+    """Plan what is left of the day; where nothing is to change, and without a model, the plan stays."""
+    minute, state = turn.setting.minute(turn.step), turn.state
+    ahead = [each for each in state.blocks if each.end > minute]
+    known = known_places(turn.setting, turn.person, state.knows, turn.setting.when(turn.step))
+    await turn.resident.written()
+    newest = await turn.resident.memory.latest("observation", DONE)
+    reply = await turn.ask(
+        PlanRest(
+            who=turn.name,
+            identity=turn.identity,
+            when=turn.date_and_time,
+            done=tuple(each.text for each in newest),
+            planned=tuple(map(_line, ahead)),
+            places=tuple(place for _, place in known),
+        )
+    )
+    asleep = next((each.start for each in ahead if each.asleep and each.start > minute), DAY_MINUTES)
+    items = list[Stretch]()
+    for item in reply.items:
+        start = minute_of(item.start)
+        place = known[item.place - 1][0] if 0 < item.place <= len(known) else turn.person.home
+        if minute < start + item.minutes and start < asleep:
+            items.append(Stretch(start, start + item.minutes, item.what, place))
+    if items:
+        blocks = [each for each in fill(turn, items, minute, asleep) if each.minutes > 0]
+        turn.write(TasksPlanned(step=turn.step, blocks=tuple(blocks)))
+
+
+def _line(block: Block) -> str:
+    where = f" ({words_of(block.place)})" if block.place else ""
+    return f"{clock(block.start % DAY_MINUTES)} {block.what}{where}"

@@ -1,0 +1,28 @@
+"""A resident reflects when enough that matters has gathered: the ground's reflection, written with its step."""
+
+from __future__ import annotations
+
+from mindstream.models.rules import Rules
+from mindstream.reasoners.reflect.reflect import reflection_entry
+from mindstream_town.paper.people import renew_identity
+from mindstream_town.profile import Profile
+from mindstream_town.residents.turn import ResidentTurn
+from mindstream_town.state import ResidentState
+
+
+def is_due(state: ResidentState, profile: Profile) -> bool:
+    """Tell whether enough has gathered since the last reflection; what was too much is dropped with it."""
+    return profile.reflects and state.gathered >= profile.reflect_at
+
+
+async def reflect(turn: ResidentTurn) -> None:
+    """Reflect where it is time; without a model nobody does."""
+    model = turn.resident.models.of("reasoner")
+    if not is_due(turn.state, turn.profile) or model.name == Rules.name:
+        return
+    await turn.resident.written()
+    with turn.failing("reflect"):
+        entry = await reflection_entry(turn.resident.memory, model)
+    turn.write(entry.event, entry.records)
+    if turn.is_paper():
+        await renew_identity(turn, entry.records)

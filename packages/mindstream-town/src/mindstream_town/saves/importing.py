@@ -1,0 +1,546 @@
+"""A town from a saved simulation of Park 2023: its people, what each remembers, has planned and does.
+
+An event is an observation, a thought a thought; a chat is what was said in it, a record for each utterance. What only a
+node has (its own id, key, expiry) is in the record's data.
+
+What differs a little between the files (a blank too much, a place or a name in other letters) is matched by closeness,
+and whoever imports is told.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import lzma
+import sqlite3
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, timedelta
+from difflib import get_close_matches
+from itertools import pairwise
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from pydantic import JsonValue, ValidationError
+
+from mindstream.clock import ManualClock, moment_or_none
+from mindstream.errors import InputError
+from mindstream.location import AnyData, Location
+from mindstream.log.database import FILE
+from mindstream.log.events import Event, Remembered
+from mindstream.log.files import private_database, private_folder
+from mindstream.log.names import StreamName
+from mindstream.memory.memory import Memory
+from mindstream.memory.opening import AnyStore, is_begun, open_store
+from mindstream.memory.store.record import Kind, Record, RecordDraft, Triple
+from mindstream.memory.store.store import Commit, Entry, Store
+from mindstream.models.embedders.embedder import Embedder
+from mindstream.models.embedders.named import embedder
+from mindstream_town.events import (
+    JOURNAL,
+    TOWN,
+    Act,
+    Acted,
+    Block,
+    BroughtIn,
+    DayPlanned,
+    MovedIn,
+    SpokenLine,
+    Talked,
+    TownBegan,
+    TownImported,
+)
+from mindstream_town.formats.nodes import AssociativeMemory, ConceptNode
+from mindstream_town.formats.saves import PersonaSave, Save, Schedule, Scratch, settle_clock
+from mindstream_town.formats.town_file import parse_clock, parse_stamp
+from mindstream_town.missing_keys import missing_keys
+from mindstream_town.profile import Profile
+from mindstream_town.residents.person import FirstMemory, Person
+from mindstream_town.residents.places import find_home
+from mindstream_town.setting import Setting
+from mindstream_town.source import dump_source
+from mindstream_town.world.hours import DAY_MINUTES
+from mindstream_town.world.routes import write_walk
+from mindstream_town.world.tree import parse_address
+from mindstream_town.world.world import Spot, World
+
+RECORDED_EMBEDDER = "text-embedding-ada-002"
+"""Whose vectors the authors' saves hold."""
+KINDS: Mapping[str, Kind] = {"event": "observation", "thought": "thought", "chat": "chat"}
+
+
+async def import_memory(stream: Memory, memory: AssociativeMemory) -> None:
+    """Write a memory's nodes into a stream; what rests on others is written after them.
+
+    Their vectors are kept where the stream's embedder made them, else made anew.
+    """
+    held: dict[str, tuple[str, ...]] = {}
+    waiting: list[tuple[ConceptNode, list[RecordDraft]]] = []
+    vectors = memory.embeddings.by_key() if _is_recorded(stream, memory) else {}
+    for node in memory.in_order():
+        if any(each not in held for each in node.evidence):
+            await _write(stream, waiting, held, vectors)
+            waiting = []
+        evidence = tuple(id_ for each in node.evidence for id_ in held.get(each, ()))
+        waiting.append((node, news_of(node, evidence)))
+    await _write(stream, waiting, held, vectors)
+
+
+def _is_recorded(stream: Memory, memory: AssociativeMemory) -> bool:
+    width = memory.embeddings.vectors.shape[1]
+    return RECORDED_EMBEDDER in stream.embedder.name and width == stream.embedder.width
+
+
+async def _write(
+    stream: Memory,
+    waiting: Sequence[tuple[ConceptNode, list[RecordDraft]]],
+    held: dict[str, tuple[str, ...]],
+    vectors: Mapping[str, np.typing.NDArray[np.float64]],
+) -> None:
+    built = iter(await stream.build_records([new for _, news in waiting for new in news]))
+    records: list[Record] = []
+    for node, news in waiting:
+        made = [replace(next(built), accessed=moment_or_none(news[0].created) or 0.0) for _ in news]
+        if node.embedding_key in vectors:
+            vector = vectors[node.embedding_key].astype(np.float16)
+            made = [replace(record, vector=vector, embedder=stream.embedder.name) for record in made]
+        held[node.node_id] = tuple(record.id for record in made)
+        records += made
+    if records:
+        event = Remembered(count=len(records), kinds=dict(Counter[str](record.kind for record in records)))
+        entry = Entry(event, stream.name, tuple(records))
+        await stream.store.commit(Commit(mind=stream.key, at=stream.clock.now(), entries=(entry,)))
+
+
+def news_of(node: ConceptNode, evidence: tuple[str, ...]) -> list[RecordDraft]:
+    """Return what is to be remembered of a node; the depth of a thought is that of its evidence and one."""
+    data: dict[str, JsonValue] = {"node": node.node_id}
+    if node.embedding_key != node.description:
+        data["key"] = node.embedding_key
+    if node.expiration is not None:
+        data["expires"] = node.expiration
+    importance = float(min(10, max(1, node.poignancy)))
+    if importance != node.poignancy or isinstance(node.poignancy, bool):
+        data["poignancy"] = node.poignancy
+    new = RecordDraft(
+        text=node.description.strip() or node.embedding_key.strip() or "nothing",
+        kind=KINDS[node.type],
+        by=node.subject,
+        importance=importance,
+        about=Triple(node.subject, node.predicate or "", node.object or ""),
+        keywords=node.keywords,
+        evidence=evidence,
+        depth=None if node.type == "thought" and evidence else node.depth,
+        created=parse_stamp(node.created).replace(tzinfo=UTC).timestamp(),
+        data=data,
+    )
+    if node.type != "chat":
+        return [new]
+    said = [line for line in node.filling or () if isinstance(line, tuple) and len(line) > 1 and line[1].strip()]
+    data["about"] = new.text
+    episode = f"talk {node.created} {min(node.subject, node.object or '')}"
+    return [replace(new, text=line[1], by=line[0], episode=episode) for line in said] or [new]
+
+
+ASLEEP = "sleeping"
+"""How the authors write that somebody sleeps."""
+
+
+def rows_of_scratch(setting: Setting, persona: PersonaSave, step: int) -> Iterator[Event]:
+    """Yield the rows that bring a resident to where it is after a step; before the first, it only moves in."""
+    scratch, person = persona.scratch, setting.people[persona.name]
+    spot, knows = find_home(setting, person)
+    yield MovedIn(step=max(step, 0), spot=spot, knows=knows)
+    if step < 0:
+        return
+    events = [node for node in persona.memory.in_order() if node.type == "event"]
+    seen = [(node.subject, node.predicate, node.object) for node in events[-setting.profile.retention :]]
+    rested = {name: step + left for name, left in sorted(scratch.chatting_with_buffer.items()) if left > 0}
+    gathered = max(0.0, float(scratch.importance_trigger_max - scratch.importance_trigger_curr))
+    yield BroughtIn(step=step, seen=tuple(seen), gathered=gathered, rested=rested)
+    act = _act(setting, scratch, spot, step)
+    if blocks := _blocks(setting, scratch, act.place):
+        day = setting.day(step)
+        yield DayPlanned(step=step, day=day, currently=scratch.currently, broad=scratch.daily_req, blocks=blocks)
+    yield Acted(step=step, act=act)
+    if scratch.chatting_with in setting.people and scratch.chatting_end_time is not None:
+        lines = tuple(SpokenLine(by=who, text=text) for who, text in scratch.chat or ())
+        until = max(_step_of(setting, scratch.chatting_end_time), step + 1)
+        yield Talked(step=step, partner=scratch.chatting_with or "", lines=lines, until=until)
+
+
+def _act(setting: Setting, scratch: Scratch, spot: Spot, step: int) -> Act:
+    """Return what somebody does: it stands where it is, and goes on along the rest of its way."""
+    began = min(_step_of(setting, scratch.act_start_time), step) if scratch.act_start_time else step
+    until = step + 1
+    if scratch.act_start_time and scratch.act_duration is not None:
+        end = parse_clock(scratch.act_start_time) + timedelta(seconds=59, minutes=scratch.act_duration)
+        until = max(until, setting.step_at_moment(end.replace(second=0, tzinfo=UTC).timestamp()))
+    place, way = scratch.act_address or "", _way(setting, scratch, spot)
+    what = scratch.act_description or "being idle"
+    return Act(
+        what=what,
+        place=place if place in setting.addresses else "",
+        since=began,
+        until=until,
+        path=write_walk([*[spot] * (step - began + 1), *way]),
+        asleep=what.startswith(ASLEEP),
+    )
+
+
+def _way(setting: Setting, scratch: Scratch, spot: Spot) -> Sequence[Spot]:
+    """Return the rest of somebody's way; one that does not begin here, or goes where nobody can, is found anew."""
+    way = scratch.planned_path
+    apart = [abs(a[0] - b[0]) + abs(a[1] - b[1]) for a, b in pairwise((spot, *way))]
+    if max(apart, default=0) <= 1 and all(map(setting.world.walkable, way)):
+        return way
+    if setting.world.walkable(way[-1]) and setting.world.routes.is_reachable(spot, way[-1]):
+        return setting.world.routes.path(spot, way[-1])
+    return ()
+
+
+def _step_of(setting: Setting, clock: str) -> int:
+    return setting.step_at_moment(parse_clock(clock).replace(tzinfo=UTC).timestamp())
+
+
+def _blocks(setting: Setting, scratch: Scratch, here: str) -> tuple[Block, ...]:
+    """Return the day's plan; tasks have no places in a save: one is done where its resident is."""
+    home = setting.people[scratch.name].home
+    blocks: list[Block] = []
+    doing = (scratch.act_description or "").partition(" (")[0]
+    for what, minutes in _cut(scratch.f_daily_schedule):
+        task, inner, _ = what.partition(" (")
+        asleep = what.startswith(ASLEEP)
+        place = home if asleep else here if task == doing else ""
+        start = blocks[-1].end if blocks else 0
+        fine = bool(inner) or minutes < 60
+        blocks.append(Block(start=start, minutes=minutes, what=what, place=place, asleep=asleep, fine=fine))
+    if blocks and (left := DAY_MINUTES - blocks[-1].end) > 0:
+        blocks.append(Block(start=blocks[-1].end, minutes=left, what="sleeping", place=home, asleep=True))
+    return tuple(blocks)
+
+
+def _cut(schedule: Schedule) -> Iterator[tuple[str, int]]:
+    """Yield a schedule in whole minutes, without what takes none and what is after midnight."""
+    left = DAY_MINUTES
+    for what, minutes in schedule:
+        taken = min(round(minutes), left)
+        if taken > 0:
+            left -= taken
+            yield what, taken
+
+
+Tell = Callable[[str], None]
+Value = TypeVar("Value")
+SCRATCH_KEYS = {
+    "vision": "vision_r",
+    "attention": "att_bandwidth",
+    "retention": "retention",
+    "reflect_at": "importance_trigger_max",
+    "decay": "recency_decay",
+}
+IDENTITY = 4.0
+"""How important it is who somebody is: no node says it, and nobody is asked at an import."""
+BED = "bed"
+"""What people sleep in is called on the authors' maps."""
+CLOSE = 0.6
+"""So alike, of 1, names must be to be taken for the same."""
+
+
+def _ignore(_: str) -> None:
+    return None
+
+
+def setting_of_save(
+    save: Save,
+    world: World,
+    *,
+    seed: int = 0,
+    profile: Profile | None = None,
+    whispers: Mapping[str, Iterable[str]] | None = None,
+    tell: Tell = _ignore,
+) -> Setting:
+    """Return the town that a saved simulation describes; its steps are counted as there.
+
+    Args:
+        profile: None: as residents' scratch has it; a step is as long as the save says in any case.
+        whispers: what residents have been told before, by name.
+        tell: is called with what did not fit and what it was taken for.
+
+    Raises:
+        InputError: a home is not in this world, and nothing is like it; somebody stands where nobody can, or where no
+            way home begins.
+    """
+    save = settle_clock(save, tell)
+    start = parse_clock(save.meta.curr_time).replace(tzinfo=UTC).timestamp() - save.meta.step * save.meta.sec_per_step
+    if start < 0:
+        raise InputError(
+            f"meta.json: step: {save.meta.step} steps before {save.meta.curr_time} nothing is counted: 1970"
+        )
+    spots, told = _standing(save), _whispers_of(save, whispers or {}, tell)
+    names = PlaceNames(world, tell)
+    people = {
+        name: _person(persona, names, spots.get(name), told.get(name, ())) for name, persona in save.personas.items()
+    }
+    constants = (profile or profile_of_save(save)).model_copy(update={"step_s": save.meta.sec_per_step})
+    for person in people.values():
+        _check_standing(world, person)
+    return Setting(world.name, world, people, profile=constants, seed=seed, start=start)
+
+
+def profile_of_save(save: Save) -> Profile:
+    """Return the constants that most residents of a save have."""
+    scratches = [persona.scratch for persona in save.personas.values()]
+    if not scratches:
+        return Profile()
+    constants = {
+        "vision": _commonest(each.vision_r for each in scratches),
+        "attention": max(1, _commonest(each.att_bandwidth for each in scratches)),
+        "retention": _commonest(each.retention for each in scratches),
+        "reflect_at": _commonest(each.importance_trigger_max for each in scratches),
+        "decay": _commonest(each.recency_decay for each in scratches),
+    }
+    try:
+        return Profile.model_validate(constants)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key = SCRATCH_KEYS[str(first["loc"][0])]
+        raise InputError(
+            f"scratch.json: {key}: {first['msg']}, and most residents have {first['input']!r:.60}"
+        ) from None
+
+
+async def begin_from_save(
+    data: AnyStore,
+    save: Save,
+    world: World,
+    *,
+    seed: int = 0,
+    profile: Profile | None = None,
+    whispers: Mapping[str, Iterable[str]] | None = None,
+    embed: Embedder | str = "wordllama",
+    tell: Tell = _ignore,
+) -> None:
+    """Write a saved simulation as a town into an empty folder: `Town.open` goes on from there.
+
+    Raises:
+        InputError: something is in that folder, or a resident cannot live in this world.
+        StorageError: the folder cannot be used.
+    """
+    save = settle_clock(save, tell)
+    setting = setting_of_save(save, world, seed=seed, profile=profile, whispers=whispers, tell=tell)
+    _tell_absent(save, tell)
+    for each in missing_keys(setting):
+        tell(f"a save does not say what a town without a model lives on: {each}")
+    vectors = embedder(embed) if isinstance(embed, str) else embed
+    if not isinstance(data, AnyData):
+        await _begin(data, save, setting, vectors)
+        return
+    where = Location.of(data)
+    await _check_empty(where)
+    with contextlib.nullcontext(where) if where.folder is None else _folder_beside(where.folder) as made:
+        async with open_store(made) as store:
+            await _begin(store, save, setting, vectors)
+
+
+@contextlib.contextmanager
+def _folder_beside(folder: Path) -> Iterator[Path]:
+    """Give a folder to write into, whose files are then moved: an import that fails leaves nothing half-written."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".import-", dir=folder) as made:
+        yield Path(made)
+        for file in sorted(Path(made).iterdir()):
+            file.replace(folder / file.name)
+
+
+async def _check_empty(data: Location) -> None:
+    """Refuse data in which something lives."""
+    if is_begun(data):
+        async with open_store(data) as store:
+            if await store.events(None, 0, limit=1):
+                raise InputError("something lives there already: import where nothing does")
+
+
+async def _begin(store: Store, save: Save, setting: Setting, vectors: Embedder) -> None:
+    step, seed = save.meta.step - 1, setting.seed
+    async with contextlib.AsyncExitStack() as stack:
+        commits = []
+        for name, persona in save.personas.items():
+            clock = ManualClock(setting.moment(step))
+            stream = Memory(store, StreamName("resident", name), vectors, clock, strength=None, seed=f"{seed} {name}")
+            stack.push_async_callback(stream.close)
+            await _remember_who(stream, setting, persona)
+            await import_memory(stream, persona.memory)
+            entries = tuple(Entry(row, name) for row in rows_of_scratch(setting, persona, step))
+            commits.append(Commit(mind=stream.key, at=clock.now(), entries=entries))
+        told = TownImported(step=step, source=save.meta.fork_sim_code or "")
+        constants = setting.profile.dump()
+        began = TownBegan(step=0, seed=seed, start=setting.start, profile=constants, source=dump_source(setting))
+        entries = (Entry(began, TOWN), Entry(told, TOWN))
+        own = Commit(mind=store.key(JOURNAL), at=setting.start, entries=entries, unique="began")
+        await store.commit(own, *commits)
+
+
+async def _remember_who(stream: Memory, setting: Setting, persona: PersonaSave) -> None:
+    """Write who a resident is, and whispers, into its stream, unless a node says it."""
+    there = {node.description for node in persona.memory.nodes}
+    texts = [each.text for each in setting.people[persona.name].first_memories() if each.text not in there]
+    if not texts:
+        return
+    word = (persona.name.lower(),)
+    records = await stream.build_records(
+        [
+            RecordDraft(
+                text=text, kind="note", by=persona.name, importance=IDENTITY, keywords=word, created=setting.start
+            )
+            for text in texts
+        ]
+    )
+    entry = Entry(Remembered(count=len(records), kinds={"note": len(records)}), persona.name, tuple(records))
+    await stream.store.commit(Commit(mind=stream.key, at=setting.start, entries=(entry,)))
+
+
+def _check_standing(world: World, person: Person) -> None:
+    """Refuse a resident who stands in a wall or off the map, or cannot get home from there."""
+    home = parse_address(person.home)
+    try:
+        spots = world.spots(home)
+        if not spots:
+            raise InputError("nobody can stand there")
+        if person.start is not None and not world.walkable(person.start):
+            raise InputError(f"{person.start}, where {person.name} stands, is a wall or not on the map")
+        if person.start is not None and not world.routes.is_reachable(person.start, home):
+            raise InputError(f"no way leads there from {person.start}, where {person.name} stands")
+    except InputError as error:
+        raise InputError(
+            f"{person.name}: living_area: {person.home!r}: {error}; mend scratch.json (living_area, curr_tile) or "
+            "environment/, or name the right map by --map"
+        ) from None
+
+
+def _tell_absent(save: Save, tell: Tell) -> None:
+    """Say which files were not there, once for all residents."""
+    for file in sorted({file for persona in save.personas.values() for file in persona.memory.absent}):
+        count = sum(file in persona.memory.absent for persona in save.personas.values())
+        tell(f"{file} is missing for {count} of {len(save.personas)} residents: it is made anew")
+
+
+def _person(persona: PersonaSave, names: PlaceNames, spot: Spot | None, told: Iterable[str]) -> Person:
+    scratch = persona.scratch
+    home = names.find(scratch.living_area, f"{scratch.name}: living_area")
+    known = [names.find(str(place), f"{scratch.name}: spatial memory") for place in persona.places]
+    bed = f"{home}:{BED}"
+    return Person(
+        name=scratch.name,
+        age=scratch.age,
+        innate=scratch.innate,
+        learned=scratch.learned,
+        currently=scratch.currently,
+        lifestyle=scratch.lifestyle,
+        routine=scratch.daily_plan_req,
+        home=home or scratch.living_area,
+        bed=bed if names.has(bed) else "",
+        start=spot or scratch.curr_tile,
+        knows=tuple(dict.fromkeys(place for place in known if place)),
+        memories=tuple(FirstMemory(text=each) for each in told),
+    )
+
+
+class PlaceNames:
+    """The names of a world's places, to find what is meant by one that is written a little otherwise."""
+
+    def __init__(self, world: World, tell: Tell) -> None:
+        self._name, self._tell = world.name, tell
+        self._within: dict[str, dict[str, None]] = {}
+        for place in world.places[1:]:
+            self._within.setdefault(str(place.parent), {})[place.last] = None
+
+    def has(self, place: str) -> bool:
+        """Tell whether the map has a place of exactly this address."""
+        parent, _, name = place.rpartition(":")
+        return name in self._within.get(parent, {})
+
+    def find(self, place: str, where: str) -> str:
+        """Return the address that is meant, name by name; "" where nothing is like it."""
+        found = self._name
+        for name in [part.strip() for part in place.split(":")][1:]:
+            names = self._within.get(found, {})
+            like = name if name in names else next(iter(get_close_matches(name, names, 1, CLOSE)), "")
+            if not like:
+                self._tell(f"{where}: {place!r} is not on the map")
+                return ""
+            found = f"{found}:{like}"
+        if place != found:
+            self._tell(f"{where}: {place!r} is taken for {found!r}")
+        return found
+
+
+def _whispers_of(save: Save, whispers: Mapping[str, Iterable[str]], tell: Tell) -> dict[str, tuple[str, ...]]:
+    """Return whispers by the names of residents; a name that is written otherwise is the one most like it."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name, texts in whispers.items():
+        like = name if name in save.personas else next(iter(get_close_matches(name, save.personas, 1, 0.8)), "")
+        if like != name:
+            tell(f"whispers: {name!r} is taken for {like!r}" if like else f"whispers: nobody is called {name!r}")
+        if like:
+            found[like] = (*found.get(like, ()), *texts)
+    return found
+
+
+def _standing(save: Save) -> dict[str, Spot]:
+    """Return where residents stand before the next step, as far as it is recorded."""
+    if save.meta.step in save.recording.environments:
+        return {name: each.spot for name, each in save.recording.environment(save.meta.step).items()}
+    if save.meta.step - 1 in save.recording.movements:
+        moves = save.recording.movement(save.meta.step - 1).persona
+        return {name: each.movement for name, each in moves.items()}
+    return {}
+
+
+def _commonest(values: Iterable[Value]) -> Value:
+    return Counter(values).most_common(1)[0][0]
+
+
+WORLDS = {
+    "recorded": "Ostrovu Cucului, a hamlet of six in the Danube delta, on two days of September; a language mind"
+    " behind each resident",
+}
+"""What each of them is; a world lies beside this module's folder, in `packs`, as NAME.db.xz."""
+
+
+def unpack_world(name: str, folder: Path) -> None:
+    """Put a recorded world into a data folder.
+
+    Raises:
+        InputError: there is no such world, or something is in the folder already.
+        StorageError: the folder cannot be used.
+    """
+    if name not in WORLDS:
+        raise InputError(f"there is no recorded world {name!r}: {', '.join(WORLDS)}")
+    path = private_folder(folder) / FILE
+    if path.exists():
+        raise InputError(
+            f"something is in {folder} already: look at it with `mindstream town status`, or name another by --data"
+        )
+    whole = lzma.decompress((Path(__file__).parents[1] / "packs" / f"{name}.db.xz").read_bytes())
+    private_database(path)
+    path.write_bytes(whole)
+
+
+def pack_world(folder: Path, path: Path) -> None:
+    """Write what a data folder holds as a recorded world.
+
+    Raises:
+        InputError: nothing is there.
+    """
+
+    source = folder / FILE
+    if not source.is_file():
+        raise InputError(f"no town lives in {folder}")
+    with tempfile.TemporaryDirectory() as made:
+        whole = Path(made) / FILE
+        with contextlib.closing(sqlite3.connect(source)) as connection:
+            connection.execute("VACUUM INTO ?", (str(whole),))
+        path.write_bytes(lzma.compress(whole.read_bytes(), preset=9 | lzma.PRESET_EXTREME))

@@ -1,0 +1,398 @@
+"""A day in one reply: from getting up to going to bed, so fine that nothing has to be broken down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from mindstream.clock import DAY_S
+from mindstream.log.events import Reflected
+from mindstream.memory.store.record import Kind, Record, RecordDraft, normalised
+from mindstream.reasoners.reflect.reflect import BY, OWN
+from mindstream_town.events import Act, Block, DayPlanned, Perceived, Resolved, TasksPlanned
+from mindstream_town.profile import Profile
+from mindstream_town.prompts.plans import LEAST_AWAKE, DayPlan, Item, Place, say_date
+from mindstream_town.residents.moving_in import SECRET
+from mindstream_town.residents.perceive import PEOPLE
+from mindstream_town.residents.person import Appointment
+from mindstream_town.residents.places import is_let_in, known_places, may_use, words_of
+from mindstream_town.residents.plan import PLAN_IMPORTANCE, blocks_of, minutes_between
+from mindstream_town.residents.reflection import is_due
+from mindstream_town.residents.shown import show
+from mindstream_town.residents.surroundings import people_in_sight, weather_on
+from mindstream_town.residents.turn import ResidentTurn
+from mindstream_town.scenes.prompts import Evening, PlanScenes, ReflectScenes, SceneChange, SceneDay, SceneItem
+from mindstream_town.scenes.who import by_words, find_place, find_thing, identity
+from mindstream_town.setting import Setting
+from mindstream_town.state import ResidentState
+from mindstream_town.world.hours import DAY_MINUTES, clock
+from mindstream_town.world.tree import ARENA, SECTOR, sector_of
+
+MAX_PLAN_MEMORIES = 12
+"""So many memories at most come to mind when a day is planned, and"""
+MAX_PER_QUESTION = 6
+"""so many by one question."""
+EARLY = 45
+"""So many minutes before it opens somebody who means to be there when it does may have set out."""
+
+
+async def plan_scenes(turn: ResidentTurn, day: int) -> None:
+    """Plan a day, with what the days before have taught."""
+    date = turn.setting.when(turn.step)
+    records, dated = await _come_to_mind(turn, date)
+    known = _places(turn, date, dated)
+    shown = tuple(each for address, each in known.items() if address.rpartition(":")[0] not in known)
+    said = say_date(date)
+    reply = await turn.ask(
+        PlanScenes(
+            who=turn.name,
+            identity=identity(turn),
+            date=said,
+            weather=weather_on(turn.setting, turn.step),
+            memories=show(records, [f"{datetime.fromtimestamp(each.created, UTC):%A}" for each in records]),
+            yesterday=turn.state.broad,
+            places=shown,
+            usual=_usual(turn, date),
+        )
+    )
+    broad = tuple(f"{item.start} {item.what}" for item in reply.items)
+    written = await turn.build(
+        RecordDraft(
+            text=f"{turn.name}'s plan for {said}: {'; '.join(broad)}.",
+            kind="note",
+            by=turn.name,
+            importance=PLAN_IMPORTANCE,
+            evidence=tuple(each.id for each in records),
+            keywords=("plan",),
+        )
+    )
+    event = DayPlanned(
+        step=turn.step,
+        day=day,
+        currently=turn.state.currently or turn.person.currently,
+        broad=broad,
+        blocks=tuple(_on_opening(turn, _fine(turn, reply, list(known), day))),
+        records=tuple(each.id for each in written),
+    )
+    turn.write(event, written)
+
+
+async def _come_to_mind(turn: ResidentTurn, date: datetime) -> tuple[list[Record], list[Appointment]]:
+    """Return what comes to mind for a day, and the appointments of it."""
+    today = [(each, at) for each, at in await turn.recall_appointments() if at.start.date() == date.date()]
+    later = [each for each, at in await turn.recall_appointments() if at.start.date() > date.date()][:3]
+    found = [
+        *await turn.recall(f"What has {turn.name} planned, agreed on or promised?", MAX_PER_QUESTION),
+        *await turn.recall(turn.at_heart, MAX_PER_QUESTION),
+    ]
+    records = [*(each for each, _ in today), *later, *(each.record for each in found)]
+    known = identity(turn)
+    fresh = {each.id: each for each in records if each.text not in known and not _is_known_anyway(each)}
+    return list(fresh.values())[:MAX_PLAN_MEMORIES], [at for _, at in today]
+
+
+def _is_known_anyway(record: Record) -> bool:
+    return "background" in record.data or "plan" in record.keywords
+
+
+def _places(turn: ResidentTurn, date: datetime, dated: Sequence[Appointment]) -> dict[str, Place]:
+    """Return where one can go on a day, by address: what one knows, and where one is let in for what was agreed on."""
+    known = dict(known_places(turn.setting, turn.person, turn.state.knows, date))
+    for at in dated:
+        if at.place and is_let_in(turn.setting, turn.person, at):
+            known.setdefault(at.place, Place(words=words_of(at.place), address=at.place))
+    return known
+
+
+def _usual(turn: ResidentTurn, date: datetime) -> tuple[str, ...]:
+    return tuple(
+        f"{clock(each.start)}-{clock(each.end)} {each.what} ({words_of(each.place)}{', duty' if each.duty else ''})"
+        for each in turn.person.day
+        if each.is_on(date)
+    )
+
+
+def _fine(turn: ResidentTurn, reply: SceneDay, places: Sequence[str], day: int) -> list[Block]:
+    """Return a day without gaps of which nothing is broken down any more."""
+    named, by_address = by_words(places), dict[tuple[str, str], SceneItem]()
+    where: list[str] = []
+    items = []
+    spans = reply.spans()
+    for start, end, each in spans:
+        place = find_place(each.place, named) or turn.person.home
+        place = find_thing(turn.setting, place, each.thing) if each.thing else place
+        where.append(place)
+        by_address[each.what, place] = each
+        minutes = max(5, end - start)
+        items.append(Item.model_construct(start=each.start, minutes=minutes, what=each.what, place=len(where), keeps=0))
+    wake = spans[0][0]
+    bed = min(max(end for _, end, _ in spans), wake + DAY_MINUTES - LEAST_AWAKE)
+    plan = DayPlan.model_construct(wake=clock(wake % DAY_MINUTES), bed=clock(bed), items=items, currently="")
+    blocks = []
+    for block in blocks_of(turn, plan, where, [], day):
+        item = None if block.asleep else by_address.get((block.what, block.place))
+        told = {"busy": item.busy, "weight": item.weight, "state": item.state.strip()} if item else {}
+        blocks.append(block.model_copy(update={"fine": True} | told))
+    return blocks
+
+
+def _on_opening(turn: ResidentTurn, blocks: Sequence[Block]) -> list[Block]:
+    """Let nobody come to a place before it opens: who would sets out later, and goes on with what was before."""
+    moved = list(blocks)
+    for at in range(1, len(moved)):
+        before, block = moved[at - 1], moved[at]
+        way = max(0, minutes_between(turn, before.place, block.place) - 2)
+        later = _opens_in(turn, block, block.start + way)
+        if 0 < later < min(block.minutes, EARLY):
+            moved[at - 1] = before.model_copy(update={"minutes": before.minutes + later})
+            moved[at] = block.model_copy(update={"start": block.start + later, "minutes": block.minutes - later})
+    return moved
+
+
+def _opens_in(turn: ResidentTurn, block: Block, minute: int) -> int:
+    """Return in how many minutes the place of a block opens; 0: it is open, or lets its owners in, or stays closed."""
+    setting = turn.setting
+    address = setting.addresses.get(block.place)
+    if address is None or block.asleep:
+        return 0
+    midnight = setting.step_at(setting.day(turn.step), 0)
+    for later in range(EARLY):
+        if setting.rules.may_enter(
+            turn.name, address, setting.when(midnight + (minute + later) * setting.profile.a_minute)
+        ):
+            return later
+    return 0
+
+
+MAX_DAY_PARTS, MAX_PART_CHARACTERS = 8, 80
+"""So many parts of a day are shown at most, and so many characters of each."""
+MIN_REMAINING_MINUTES = 5
+"""What ends within so many minutes is not shown any more."""
+
+
+def rest_of_day(turn: ResidentTurn) -> tuple[Block, ...]:
+    """Return what somebody has before it today, what it is at first; sleep, and what was seen and is seen to, aside."""
+    minute = turn.setting.minute(turn.step)
+    ahead = (each for each in turn.state.blocks if each.end > minute + MIN_REMAINING_MINUTES and each.why == "plan")
+    return tuple(each for each in ahead if not each.asleep)[:MAX_DAY_PARTS] if turn.lives_in_scenes else ()
+
+
+def line_of(block: Block) -> str:
+    """Say a part of a day: `16:00 fetching water`."""
+    return f"{clock(block.start % DAY_MINUTES)} {block.what[:MAX_PART_CHARACTERS]}"
+
+
+def change_day(turn: ResidentTurn, changes: Mapping[int, SceneChange], blocks: Mapping[int, Block], why: str) -> None:
+    """Let parts of a day become others, each in its hours.
+
+    Args:
+        changes: by the number under which a part was shown. blocks: the parts, by that number.
+        why: what was heard.
+    """
+    minute, setting = turn.setting.minute(turn.step), turn.setting
+    named = by_words(
+        [address for address, _ in known_places(setting, turn.person, turn.state.knows, setting.when(turn.step))]
+    )
+    for number, change in changes.items():
+        block = blocks.get(number)
+        if block is None or change.becomes.strip() == block.what:
+            continue
+        start = max(block.start, minute)
+        new = Block(
+            start=start,
+            minutes=block.end - start,
+            what=change.becomes.strip(),
+            fine=True,
+            place=_place(turn, change.place, block.place, named),
+        )
+        turn.write(TasksPlanned(step=turn.step, blocks=(new,), because=why[:300]))
+
+
+def _place(turn: ResidentTurn, said: str, before: str, named: Mapping[str, str]) -> str:
+    """Return where a part is now: where it was where nothing is said, at home where no such place is known."""
+    place = find_place(said, named) if said.strip() else before
+    return before if f"{before}:".startswith(f"{place}:") and place else place or turn.person.home
+
+
+DAILY = 1
+"""How much it matters to have done something of which nobody said how much."""
+
+
+async def remember_deed(turn: ResidentTurn) -> None:
+    """Remember what has come to its end: what one slept, said, or did not get to is none."""
+    act = turn.state.act
+    if act is None or act.asleep or act.why not in ("plan", "react") or not act.has_arrived(turn.step):
+        return
+    setting, seen = turn.setting, people_in_sight(turn.percepts)
+    when = f"{setting.when(act.since):%H:%M}-{setting.when(turn.step):%H:%M}"
+    where = ", ".join(each for each in (words_of(act.place) if act.place else "", when) if each)
+    text = f"{turn.name}: {act.what} ({where}{'; ' + ', '.join(seen) if seen else ''})"
+    importance = float(act.weight or DAILY)
+    (record,) = await turn.build(
+        RecordDraft(
+            text=text,
+            kind="observation",
+            by=turn.name,
+            importance=importance,
+            keywords=(turn.name.lower(), *(each.lower() for each in seen)),
+            data={"place": act.place} if act.place else {},
+        )
+    )
+    turn.write(Perceived(step=turn.step, seen=(), records=(record.id,), gathered=importance), (record,))
+
+
+REST_AT_HOME, REST = 240, 100
+"""So many minutes lie between two scenes of two who live together, and of two others."""
+AN_HOUR, MOST_AN_HOUR = 60, 2
+RESERVED = 2
+"""So many calls of a day are kept for its evening."""
+TALK_TOKENS = 2_500
+"""So much a talk takes at most, about."""
+LATEST_HOUR = 23
+
+
+def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
+    """Tell whether a resident and one whom it sees may get into a scene now."""
+    if not setting.profile.talks or setting.when(step).hour >= LATEST_HOUR:
+        return False
+    if not all(is_free(each, setting, step) and _is_guest_or_home(each, setting, step) for each in (state, other)):
+        return False
+    last = max(state.scenes.get(other.name, -1), other.scenes.get(state.name, -1))
+    return last < 0 or step - last >= _rest(setting, state.name, other.name)
+
+
+def is_free(state: ResidentState, setting: Setting, step: int) -> bool:
+    """Tell whether somebody can be spoken to, on the way too: awake, not talking, not bound, with something left."""
+    act = state.act
+    if act is None or act.asleep or act.why not in ("plan", "wait") or act.busy or state.is_talking(step):
+        return False
+    minute = setting.profile.a_minute
+    lately = [each for each in state.scenes.values() if step - each < AN_HOUR * minute]
+    return len(lately) < MOST_AN_HOUR and has_left(state, setting.profile)
+
+
+def _is_guest_or_home(state: ResidentState, setting: Setting, step: int) -> bool:
+    """Tell whether somebody is where it may be, or means to be: who only passes through the rooms of others is not."""
+    act, here = state.act, setting.world.address_at(state.spot(step))
+    if act is None or act.has_arrived(step) or here.level < SECTOR:
+        return act is not None
+    return may_use(setting, setting.people[state.name], str(here.upto(min(here.level, ARENA))))
+
+
+def has_left(state: ResidentState, profile: Profile) -> bool:
+    """Tell whether a day's budget has something left for a talk."""
+    calls, tokens = state.asked
+    return calls < profile.day_calls - RESERVED and tokens < profile.day_tokens - TALK_TOKENS
+
+
+def _rest(setting: Setting, one: str, other: str) -> int:
+    homes = {sector_of(setting.people[name].home) for name in (one, other)}
+    return (REST_AT_HOME if len(homes) == 1 else REST) * setting.profile.a_minute
+
+
+def whom_to_meet(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> str:
+    """Return whom of those in sight a resident meets now: who was not met for longest, then the nearest; "" nobody."""
+    where = turn.setting, turn.step, turn.state
+    seen = [each.who for each in turn.percepts if each.who in others and may_meet(*where, others[each.who])]
+    return min(seen, key=lambda name: turn.state.scenes.get(name, -1), default="")
+
+
+OF_A_DAY: tuple[Kind, ...] = ("observation", "thought", "note")
+LOOKED_THROUGH, MAX_EVENING_MEMORIES, MAX_EVENING_PER_QUESTION = 120, 16, 4
+MOST = 3
+"""So many insights are kept of an evening."""
+MAX_MEMORY_CHARACTERS = 400
+"""So many characters of a memory are shown."""
+MIN_IMPORTANCE = 10.0
+"""So much importance has gathered on a day that is worth a thought."""
+
+
+async def reflect_in_scene(turn: ResidentTurn, before: Act | None) -> None:
+    """Reflect where somebody goes to bed, or where enough has gathered.
+
+    Args:
+        before: what it did when its turn began.
+    """
+    act = turn.state.act
+    to_bed = act is not None and act.asleep and before is not None and not before.asleep
+    worth = to_bed and turn.profile.reflects and turn.state.gathered >= MIN_IMPORTANCE
+    if worth or (is_due(turn.state, turn.profile) and has_left(turn.state, turn.profile)):
+        await think_about_the_day(turn)
+
+
+async def reflect_before_midnight(turn: ResidentTurn) -> None:
+    """Reflect before the next day is planned, where somebody is still up and has not yet."""
+    act = turn.state.act
+    if act is not None and not act.asleep and turn.profile.reflects and turn.state.gathered >= MIN_IMPORTANCE:
+        await think_about_the_day(turn)
+
+
+async def think_about_the_day(turn: ResidentTurn) -> None:
+    """Draw insights from what matters most of the day, and see anew what the days are about."""
+    await turn.resident.written()
+    records = await _evening_come_to_mind(turn)
+    if not records:
+        return
+    evening = await turn.ask(
+        ReflectScenes(
+            who=turn.name,
+            identity=identity(turn),
+            when=turn.date_and_time,
+            memories=tuple(_shown(each) for each in records),
+        )
+    )
+    thoughts = await turn.build(*_thoughts(turn, evening, records))
+    upto = (await turn.resident.memory.columns()).ids[-1]
+    told = tuple(each.id for each in thoughts)
+    model = turn.resident.models.of(ReflectScenes.role).name
+    turn.write(Reflected(upto=upto, questions=(), thoughts=told, model=model), thoughts)
+    if evening.currently.strip():
+        turn.write(Resolved(step=turn.step, currently=evening.currently.strip()))
+
+
+async def _evening_come_to_mind(turn: ResidentTurn) -> list[Record]:
+    """Return what matters most since this time yesterday, and what that brings up, the oldest first."""
+    memory = turn.resident.memory
+    newest = await memory.store.latest(memory.key, ("observation", "thought"), LOOKED_THROUGH, now=turn.now)
+    own = [each for each in newest if each.created > turn.now - DAY_S and not _is_in_passing(each)]
+    own.sort(key=lambda each: (-(each.importance or 0.0), -each.created, each.id))
+    recalled = await turn.recall(turn.at_heart, MAX_EVENING_PER_QUESTION, kinds=OF_A_DAY)
+    fresh = {normalised(each.text): each for each in (*own[:MAX_EVENING_MEMORIES], *(each.record for each in recalled))}
+    plain = (each for each in fresh.values() if "background" not in each.data and "plan" not in each.keywords)
+    return sorted(plain, key=lambda each: (each.created, each.id))
+
+
+def _is_in_passing(record: Record) -> bool:
+    """Tell whether a memory is of what others were seen to do, and no more."""
+    return record.about is not None and (record.importance or 0.0) <= PEOPLE
+
+
+def _shown(record: Record) -> str:
+    kept = " (kept to oneself)" if record.data.get(SECRET) else ""
+    return f"{record.text[:MAX_MEMORY_CHARACTERS]}{kept}"
+
+
+def _thoughts(turn: ResidentTurn, evening: Evening, records: Sequence[Record]) -> list[RecordDraft]:
+    """Return insights as thoughts, with their evidence; what follows from what is kept to oneself is kept, too."""
+    drafts = list[RecordDraft]()
+    for each in evening.insights:
+        numbers = [number for number in dict.fromkeys(each.because) if 0 < number <= len(records)]
+        evidence = [records[number - 1] for number in numbers]
+        if not evidence or len(drafts) == MOST:
+            continue
+        secret = each.secret or any(record.data.get(SECRET) for record in evidence)
+        own = turn.name.casefold() in each.text.casefold()
+        names = [name.lower() for name in turn.setting.people if name in each.text]
+        data = {key: True for key, holds in ((OWN, own), (SECRET, secret)) if holds}
+        drafts.append(
+            RecordDraft(
+                text=each.text.strip(),
+                kind="thought",
+                by=BY,
+                importance=float(each.weight),
+                keywords=tuple(dict.fromkeys((*names, *([SECRET] if secret else [])))),
+                evidence=tuple(record.id for record in evidence),
+                data=data,
+            )
+        )
+    return drafts

@@ -1,0 +1,291 @@
+"""Prompts of days lived in scenes: the plan, what is given away, conversations, reflection."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from mindstream.models.prompt import Prompt, rule
+from mindstream_town.prompts.context import Memory
+from mindstream_town.prompts.plans import AT_HOME, BED, LEAST_AWAKE, WAKE, Clock, Place
+from mindstream_town.world.hours import DAY_MINUTES, clock, minute_of
+
+MOST = 60
+LONGEST = 16 * 60
+"""Minutes of an item; one that would be longer past midnight ends before it begins."""
+NIGHT_ENDS = 5 * 60
+"""An item that begins before this minute, after one of the evening, is past midnight."""
+
+
+class SceneItem(BaseModel):
+    """A part of a day."""
+
+    model_config = ConfigDict(frozen=True, populate_by_name=True)
+
+    start: Clock = Field(alias="from")
+    end: Clock = Field(alias="to")
+    what: str = Field(min_length=1, max_length=200)
+    place: str = Field("", max_length=200, description="A name from the list; empty: at home.")
+    thing: str = Field("", max_length=100)
+    state: str = Field("", max_length=80)
+    busy: bool = False
+    weight: int = Field(1, ge=1, le=10)
+
+    @field_validator("place", "thing", "state", mode="before")
+    @classmethod
+    def _nothing(cls, given: Any) -> Any:
+        return given or ""
+
+
+class SceneDay(BaseModel):
+    """A day."""
+
+    model_config = ConfigDict(frozen=True)
+
+    items: list[SceneItem] = Field(min_length=1, max_length=MOST)
+
+    @model_validator(mode="after")
+    def _lasts(self) -> Self:
+        """Refuse items that end before they begin, and a day without hours."""
+        for number, each in enumerate(self.items, 1):
+            is_bedtime = number == len(self.items) > 1 and each.start == each.end
+            if not is_bedtime and not 0 < _length(each) <= LONGEST and not _is_whole_day(each):
+                raise ValueError(
+                    f"item {number}, {each.what!r:.60}, is from {each.start} to {each.end}: it must end after it begins"
+                )
+        spans = self.spans()
+        if spans[-1][1] - spans[0][0] < LEAST_AWAKE:
+            raise ValueError(f"the day has {spans[-1][1] - spans[0][0]} minutes: plan from getting up to going to bed")
+        return self
+
+    def spans(self) -> list[tuple[int, int, SceneItem]]:
+        """Return the items in the order of the day, with the minutes of its beginning and end, on past midnight.
+
+        They are taken in the order in which they are given where that is one of a day, else sorted.
+        """
+        found, past = list[tuple[int, int, SceneItem]](), 0
+        for each in self.items:
+            start = minute_of(each.start) + past
+            if found and start < found[-1][0]:
+                if minute_of(each.start) >= NIGHT_ENDS and found[-1][1] <= past + DAY_MINUTES:
+                    break  # no midnight lies between the two
+                past += DAY_MINUTES
+                start += DAY_MINUTES
+            found.append((start, start + _length(each), each))
+        if len(found) < len(self.items) or found[-1][0] - found[0][0] >= DAY_MINUTES:
+            starts = [minute_of(each.start) for each in self.items]
+            starts = [start + DAY_MINUTES * (start < NIGHT_ENDS) for start in starts]
+            found = [(start, start + _length(each), each) for start, each in zip(starts, self.items, strict=True)]
+            found.sort(key=lambda span: span[0])
+        return found
+
+
+def _length(item: SceneItem) -> int:
+    if _is_whole_day(item):
+        return DAY_MINUTES
+    return (minute_of(item.end) - minute_of(item.start)) % DAY_MINUTES
+
+
+def _is_whole_day(item: SceneItem) -> bool:
+    """Tell whether an item lasts from midnight to midnight."""
+    return minute_of(item.start) % DAY_MINUTES == minute_of(item.end) % DAY_MINUTES == 0
+
+
+class PlanScenes(Prompt[SceneDay]):
+    """What will somebody do today?"""
+
+    role: ClassVar[str] = "planner"
+
+    who: str
+    identity: str
+    date: str
+    weather: str = ""
+    memories: tuple[Memory, ...] = ()
+    """What comes to mind, each after the day on which it was written down."""
+    yesterday: tuple[str, ...] = ()
+    places: tuple[Place, ...]
+    usual: tuple[str, ...] = ()
+    """The usual day, as it is on such a weekday: `08:00-12:00 work (duty)`."""
+
+
+@rule(PlanScenes)
+def stay_at_home(ask: PlanScenes) -> SceneDay:  # noqa: ARG001
+    """Stand in where a model plans elsewhere: a day at home."""
+    return SceneDay(items=[SceneItem(start=clock(WAKE), end=clock(BED), what=AT_HOME)])
+
+
+class Briefing(BaseModel):
+    """What may be known in a talk of somebody who keeps something to themselves."""
+
+    model_config = ConfigDict(frozen=True)
+
+    lets_on: list[Annotated[str, Field(max_length=300)]] = Field(default_factory=list, max_length=3)
+    bearing: str = Field("", max_length=100)
+    plan: list[int] = Field(default_factory=list, max_length=20)
+
+
+class LetOn(Prompt[Briefing]):
+    """What does somebody let on to another?"""
+
+    role: ClassVar[str] = "talker"
+
+    who: str
+    identity: str
+    secrets: tuple[str, ...]
+    memories: tuple[str, ...] = ()
+    other: str
+    relation: str
+    when: str
+    place: str
+    near: tuple[str, ...] = ()
+    plan: tuple[str, ...] = ()
+    """What lies before it today, numbered from 1: the talk sees of it what the reply names."""
+
+
+@rule(LetOn)
+def keep_it(ask: LetOn) -> Briefing:  # noqa: ARG001
+    """Stand in where no model talks: it is kept."""
+    return Briefing()
+
+
+class SceneLine(BaseModel):
+    """What one says."""
+
+    model_config = ConfigDict(frozen=True)
+
+    who: str = Field(max_length=200)
+    says: str = Field(min_length=1, max_length=600)
+    tells: list[int] = Field(default_factory=list, max_length=20)
+
+
+class SceneAgreed(BaseModel):
+    """What both have agreed on."""
+
+    model_config = ConfigDict(frozen=True, populate_by_name=True)
+
+    what: str = Field(min_length=1, max_length=200, description='What is done then, as in "having lunch with Ada".')
+    place: str = Field("", max_length=200)
+    day: datetime.date | None = None
+    start: Clock | None = Field(None, alias="from")
+    end: Clock | None = Field(None, alias="to")
+    who: list[str] = Field(default_factory=list, max_length=20)
+
+
+class SceneMemory(BaseModel):
+    """What one of them keeps."""
+
+    model_config = ConfigDict(frozen=True)
+
+    who: str = Field(max_length=200)
+    text: str = Field(min_length=1, max_length=400)
+    weight: int = Field(3, ge=1, le=10)
+
+
+class SceneChange(BaseModel):
+    """A part of one's day that the talk has overtaken."""
+
+    model_config = ConfigDict(frozen=True)
+
+    number: int
+    becomes: str = Field(min_length=1, max_length=200, description="What is done in those hours now.")
+    place: str = Field("", max_length=200, description="A name from the list; empty: where it was.")
+
+
+class Scene(BaseModel):
+    """What happened between two people."""
+
+    model_config = ConfigDict(frozen=True)
+
+    talk: bool
+    declined_by: str = Field("", max_length=200)
+    lines: list[SceneLine] = Field(default_factory=list, max_length=12)
+    agreed: list[SceneAgreed] = Field(default_factory=list, max_length=4)
+    changes: list[SceneChange] = Field(default_factory=list, max_length=8)
+    places: list[str] = Field(default_factory=list, max_length=8)
+    remember: list[SceneMemory] = Field(default_factory=list, max_length=8)
+    overheard: str = Field("", max_length=400)
+
+    @field_validator("declined_by", "overheard", mode="before")
+    @classmethod
+    def _nobody(cls, given: Any) -> Any:
+        return given or ""
+
+
+class Side(BaseModel):
+    """One of the two.
+
+    Attributes:
+        text: who that is, as far as it may be told.
+        memories: what comes to mind of the other and of this place, each after its number.
+        plan: what lies before it today, what it is at first, each after its number.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    who: str
+    text: str
+    doing: str
+    memories: tuple[str, ...] = ()
+    plan: tuple[str, ...] = ()
+
+
+class TalkScene(Prompt[Scene]):
+    """What happens between two people who are at the same place? The first comes up to the second."""
+
+    role: ClassVar[str] = "talker"
+
+    sides: tuple[Side, Side]
+    when: str
+    weather: str = ""
+    place: str
+    near: tuple[str, ...] = ()
+    """Who else is in sight."""
+    before: str = ""
+    """When they last met; "" never."""
+    strangers: bool = False
+    """Neither knows the other."""
+    places: tuple[str, ...] = ()
+    """What both can speak of, in words."""
+
+
+@rule(TalkScene)
+def nod(ask: TalkScene) -> Scene:  # noqa: ARG001
+    """Stand in where no model talks: nobody speaks."""
+    return Scene(talk=False)
+
+
+class SceneInsight(BaseModel):
+    """One insight."""
+
+    model_config = ConfigDict(frozen=True)
+
+    text: str = Field(min_length=1, max_length=400)
+    because: list[int] = Field(max_length=20, description="The numbers of the memories on which it rests.")
+    weight: int = Field(5, ge=1, le=10)
+    secret: bool = False
+
+
+class Evening(BaseModel):
+    """What somebody thinks, and what its days are about."""
+
+    model_config = ConfigDict(frozen=True)
+
+    insights: list[SceneInsight] = Field(default_factory=list, max_length=5)
+    currently: str = Field("", max_length=600)
+
+
+class ReflectScenes(Prompt[Evening]):
+    """What follows from a day?"""
+
+    who: str
+    identity: str
+    memories: tuple[str, ...]
+    when: str
+
+
+@rule(ReflectScenes)
+def think_nothing(ask: ReflectScenes) -> Evening:  # noqa: ARG001
+    """Stand in where no model reasons: nobody reflects."""
+    return Evening()

@@ -1,0 +1,319 @@
+"""A talk in one reply: whether two who meet speak, what they say, agree on, and keep; who is near hears of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import zip_longest
+from typing import Literal
+
+from mindstream.memory.store.record import Record, RecordDraft, normalised
+from mindstream_town.compat import talk_end
+from mindstream_town.events import Block, Met, Perceived, SpokenLine, Talked
+from mindstream_town.prompts.conduct import Agreed, Learned, Taken
+from mindstream_town.residents.converse import OF_PEOPLE, TELLABLE, can_be_told
+from mindstream_town.residents.keep_talk import IMPORTANCE, Kept, find_name, keep, meeting_places
+from mindstream_town.residents.perceive import PEOPLE
+from mindstream_town.residents.person import Appointment
+from mindstream_town.residents.places import words_of
+from mindstream_town.residents.plan import take_up
+from mindstream_town.residents.shown import show
+from mindstream_town.residents.surroundings import weather_on
+from mindstream_town.residents.turn import ResidentTurn
+from mindstream_town.scenes.day import change_day, line_of, rest_of_day
+from mindstream_town.scenes.prompts import Briefing, LetOn, Scene, SceneMemory, Side, TalkScene
+from mindstream_town.scenes.who import (
+    by_words,
+    doing,
+    find_place,
+    identity,
+    is_known,
+    last_met,
+    public_identity,
+    relation_to,
+    secrets_of,
+)
+from mindstream_town.world.tree import ARENA
+
+LONGEST = 700
+"""So many characters of a memory are shown: all of one that tells of an appointment."""
+OF_OTHER, NEWEST, OF_PLACE, DATED, SHOWN = 5, 6, 2, 3, 12
+PASSING = 2.0
+"""How much it matters to have heard, or only met, somebody of whom nobody said how much."""
+
+
+async def converse_in_scene(first: ResidentTurn, second: ResidentTurn, near: Sequence[ResidentTurn]) -> None:
+    """Let two who meet do what such people do; what is said and kept is written in the turns of all.
+
+    Args:
+        near: those who are in sight, awake, and talk to nobody.
+    """
+    place, both = _place(first), (first, second)
+    minds = [await _come_to_mind(turn, other, place) for turn, other in (both, (second, first))]
+    briefs = [await _brief(turn, other, place, near) for turn, other in (both, (second, first))]
+    known = dict.fromkeys((*meeting_places(first, second.name), *meeting_places(second, first.name)))
+    places = [each for each in known if first.setting.addresses[each].level == ARENA]
+    plans = _number_plans(both, briefs, sum(map(len, minds)))
+    sides = _sides(both, minds, briefs, plans)
+    before = first.tokens
+    scene = await first.ask(
+        TalkScene(
+            sides=sides,
+            when=first.date_and_time,
+            weather=weather_on(first.setting, first.step),
+            place=words_of(place),
+            near=tuple(each.name for each in near),
+            before=last_met(first, second.name),
+            strangers=not (is_known(first, second.name) or is_known(second, first.name)),
+            places=tuple(map(words_of, places)),
+        )
+    )
+    half = (first.tokens - before) // 2
+    first.tokens, second.tokens = first.tokens - half, second.tokens + half
+    talked = scene.talk and any(line.says.strip() for line in scene.lines)
+    lines = _lines(scene, both, minds) if talked else ()
+    until = talk_end(first.setting, first.step, [(line.by, line.text) for line in lines])
+    for at, (one, other) in enumerate((both, (second, first))):
+        await _keep(one, other, scene, lines, until, minds[1 - at], places, plans[at])
+    for each in near:
+        await _overhear(each, first, second, scene, talked)
+
+
+def _place(turn: ResidentTurn) -> str:
+    """Return the room, or the house, where somebody is."""
+    here = turn.setting.world.address_at(turn.state.spot(turn.step))
+    return str(here.upto(min(here.level, ARENA)))
+
+
+async def _come_to_mind(turn: ResidentTurn, other: ResidentTurn, place: str) -> list[Record]:
+    """Return what comes to mind of the other and of the place, and what is newest and matters; no secret."""
+    dated = [record for record, _ in await turn.recall_appointments()][:DATED]
+    found = [
+        *dated,
+        *(each.record for each in await turn.recall(other.name, OF_OTHER, kinds=OF_PEOPLE)),
+        *(await turn.recall_about([other.name], 3, kinds=OF_PEOPLE)),
+        *(each.record for each in await turn.recall(turn.at_heart, NEWEST, kinds=TELLABLE)),
+        *(each.record for each in await turn.recall(words_of(place), OF_PLACE, kinds=OF_PEOPLE)),
+    ]
+    known = identity(turn) + "\n".join(turn.person.acquaintances())
+    worth = (each for each in found if can_be_told(each) and not _is_everyday(each) and each.text not in known)
+    return list({normalised(each.text): each for each in worth}.values())[:SHOWN]
+
+
+def _is_everyday(record: Record) -> bool:
+    """Tell whether a memory is of what people do every day, oneself too."""
+    return record.kind == "observation" and (record.importance or 0.0) <= PEOPLE
+
+
+async def _brief(turn: ResidentTurn, other: ResidentTurn, place: str, near: Sequence[ResidentTurn]) -> Briefing | None:
+    """Ask somebody who keeps a secret, alone, what it lets on; None: it keeps none."""
+    secrets = await secrets_of(turn)
+    if not secrets:
+        return None
+    recalled = (each.record for each in await turn.recall(other.name, OF_OTHER, kinds=OF_PEOPLE, touch=False))
+    about = (each.text for each in recalled if "plan" not in each.keywords and each.text not in secrets)
+    return await turn.ask(
+        LetOn(
+            who=turn.name,
+            identity=identity(turn),
+            secrets=secrets,
+            memories=tuple(about),
+            other=other.name,
+            relation=relation_to(turn, other.name),
+            when=turn.date_and_time,
+            place=words_of(place),
+            near=tuple(each.name for each in near),
+            plan=tuple(map(line_of, rest_of_day(turn))),
+        )
+    )
+
+
+def _sides(
+    both: tuple[ResidentTurn, ResidentTurn],
+    minds: Sequence[Sequence[Record]],
+    briefs: Sequence[Briefing | None],
+    plans: Sequence[Mapping[int, Block]],
+) -> tuple[Side, Side]:
+    """Return the two as the talk may show them; memories are numbered through."""
+    sides, number = [], 1
+    for turn, other, mind, brief, plan in zip(both, both[::-1], minds, briefs, plans, strict=True):
+        shared, shown = turn.state.shared.get(other.name, frozenset()), []
+        for record, memory in zip(mind, show(mind), strict=True):
+            shown.append(f"{number}. {memory.line[:LONGEST]}{' (told before)' if record.id in shared else ''}")
+            number += 1
+        told = [*brief.lets_on, *([f"({brief.bearing})"] if brief.bearing else [])] if brief else []
+        text = public_identity(turn, keeps_secrets=brief is not None)
+        lines = tuple(f"{at}. {line_of(block)}" for at, block in plan.items())
+        sides.append(Side(who=turn.name, text=text, doing=doing(turn), memories=(*shown, *told), plan=lines))
+    return sides[0], sides[1]
+
+
+def _number_plans(
+    both: Sequence[ResidentTurn], briefs: Sequence[Briefing | None], number: int
+) -> tuple[dict[int, Block], dict[int, Block]]:
+    """Return what each has before it today, as far as the talk may show it, numbered on from the memories."""
+    plans = []
+    for turn, brief in zip(both, briefs, strict=True):
+        shown = [each for n, each in enumerate(rest_of_day(turn), 1) if brief is None or n in brief.plan]
+        plans.append(dict(enumerate(shown, number + 1)))
+        number += len(shown)
+    return plans[0], plans[1]
+
+
+def _lines(
+    scene: Scene, both: tuple[ResidentTurn, ResidentTurn], minds: Sequence[Sequence[Record]]
+) -> tuple[SpokenLine, ...]:
+    """Return what was said, with the records that each line passes on: of the speaker's own."""
+    numbered = [(both[side].name, record.id) for side, mind in enumerate(minds) for record in mind]
+    lines = []
+    for line in scene.lines:
+        by = _who(both, line.who)
+        if by and line.says.strip():
+            told = [numbered[n - 1] for n in dict.fromkeys(line.tells) if 0 < n <= len(numbered)]
+            passed = tuple(id_ for whose, id_ in told if whose == by)
+            lines.append(SpokenLine(by=by, text=line.says.strip(), told=passed))
+    return tuple(lines)
+
+
+def _who(both: Sequence[ResidentTurn], said: str) -> str:
+    name = find_name(both[0].setting, said)
+    return name if name in {each.name for each in both} else ""
+
+
+async def _keep(
+    one: ResidentTurn,
+    other: ResidentTurn,
+    scene: Scene,
+    lines: tuple[SpokenLine, ...],
+    until: int,
+    theirs: Sequence[Record],
+    places: Sequence[str],
+    plan: Mapping[int, Block],
+) -> None:
+    """Write into one's stream what was said, what is kept of it and what was agreed on; the day changes by that."""
+    kept = [each for each in scene.remember if _who((one, other), each.who) == one.name and each.text.strip()]
+    weight = float(max((each.weight for each in kept), default=PASSING))
+    spoken = await one.build(*_spoken(one, other, lines, weight))
+    evidence = tuple(each.id for each in spoken)
+    passed = {id_ for line in lines for id_ in line.told if line.by == other.name}
+    told = [record for record in theirs if record.id in passed]
+    taken = taken_of(one, other, scene, kept, places, talked=bool(lines))
+    known = [at for _, at in await one.recall_appointments()]
+    every = [
+        each
+        for each in keep(one, other.name, taken, told, places, known)
+        if each.appointment is None or not any(_is_agreed_already(one, each.appointment, at) for at in known)
+    ]
+    weights = [float(each.weight) for each in kept]
+    thoughts = {
+        normalised(each.text): replace(each.as_thought(one, other.name, evidence), importance=importance)
+        for each, importance in zip_longest(every, weights[: len(taken.memo)], fillvalue=IMPORTANCE)
+        if isinstance(each, Kept)
+    }
+    if not thoughts:
+        text = f"{one.name} and {other.name} met at {words_of(_place(one))}"
+        thoughts[text] = RecordDraft(
+            text=text, kind="observation", by=one.name, importance=weight, keywords=(other.name.lower(),)
+        )
+    records = (*spoken, *await one.build(*thoughts.values()))
+    ids, outcome = tuple(each.id for each in records), outcome_of(scene, talked=bool(lines))
+    if lines:
+        one.write(Talked(step=one.step, partner=other.name, lines=lines, until=until, records=ids), records)
+    by = _who((one, other), scene.declined_by)
+    one.write(
+        Met(
+            step=one.step,
+            other=other.name,
+            outcome=outcome,
+            by=by,
+            records=() if lines else ids,
+            gathered=sum(each.importance or 0.0 for each in records if each.kind != "chat"),
+        ),
+        () if lines else records,
+    )
+    _learn_places(one, scene, places)
+    why = kept[0].text.strip() if kept else f"{one.name} met {other.name}"
+    change_day(one, {each.number: each for each in scene.changes}, plan, why)
+    for each in every:
+        if each.appointment and each.comes:
+            take_up(one, each.appointment, each.text)
+
+
+def _is_agreed_already(turn: ResidentTurn, new: Appointment, known: Appointment) -> bool:
+    """Tell whether somebody has agreed to the same before."""
+    return new.is_same(known) and turn.name in (*known.who, known.host)
+
+
+def outcome_of(scene: Scene, *, talked: bool) -> Literal["talked", "passed", "declined"]:
+    """Return how a scene came out."""
+    return "declined" if scene.declined_by.strip() else "talked" if talked else "passed"
+
+
+def _spoken(
+    one: ResidentTurn, other: ResidentTurn, lines: Sequence[SpokenLine], weight: float
+) -> tuple[RecordDraft, ...]:
+    """Return the lines of a talk as they are remembered."""
+    episode = f"talk {one.step} {min(one.name, other.name)}"
+    return tuple(
+        RecordDraft(
+            text=line.text,
+            kind="chat",
+            by=line.by,
+            episode=episode,
+            importance=weight,
+            keywords=(other.name.lower(),),
+            data={"to": other.name if line.by == one.name else one.name, "told": list(line.told)},
+        )
+        for line in lines
+    )
+
+
+def taken_of(
+    one: ResidentTurn,
+    other: ResidentTurn,
+    scene: Scene,
+    kept: Sequence[SceneMemory],
+    places: Sequence[str],
+    *,
+    talked: bool,
+) -> Taken:
+    """Return what one keeps of a scene, as what is kept of any talk."""
+    named, agreed = by_words(places), list[Agreed]()
+    for each in scene.agreed if talked else ():
+        who = [find_name(one.setting, name) for name in each.who] or [one.name, other.name]
+        address = find_place(each.place, named)
+        agreed.append(
+            Agreed(
+                text=f"{', '.join(who)}: {each.what}",
+                what=each.what,
+                who=who,
+                comes=one.name in who,
+                place=places.index(address) + 1 if address else 0,
+                day=each.day,
+                start=each.start,
+                end=each.end,
+            )
+        )
+    memo = [Learned(text=each.text.strip()) for each in kept]
+    return Taken(about=other.name, memo=memo[:6], agreed=agreed)
+
+
+def _learn_places(turn: ResidentTurn, scene: Scene, places: Sequence[str]) -> None:
+    """Let somebody know the places that it was told of."""
+    named = by_words(places)
+    told = {find_place(each, named) for each in (*scene.places, *(each.place for each in scene.agreed))} - {""}
+    addresses = {str(turn.setting.addresses[each].upto(level)) for each in told for level in (2, 3)}
+    if new := tuple(sorted(addresses - turn.state.knows)):
+        turn.write(Perceived(step=turn.step, seen=(), places=new))
+
+
+async def _overhear(turn: ResidentTurn, first: ResidentTurn, second: ResidentTurn, scene: Scene, talked: bool) -> None:
+    """Let somebody who is near remember a line of it; where nothing was to be heard, nothing."""
+    text = scene.overheard.strip()
+    if not (talked and text):
+        return
+    keywords = (first.name.lower(), second.name.lower())
+    (record,) = await turn.build(
+        RecordDraft(text=text, kind="observation", by=turn.name, importance=PASSING, keywords=keywords)
+    )
+    turn.write(Perceived(step=turn.step, seen=(), records=(record.id,), gathered=PASSING), (record,))

@@ -1,0 +1,140 @@
+"""What a town is made of, as one text: its own folder holds it, so that no file that it came from is needed again."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from array import array
+from collections.abc import Mapping
+from datetime import UTC
+from typing import Any
+
+from mindstream.errors import InputError
+from mindstream_town.formats.town_file import TownFile
+from mindstream_town.profile import Profile
+from mindstream_town.residents.person import Person
+from mindstream_town.setting import START, Setting
+from mindstream_town.world.graph import PlaceWorld, Road, build_places
+from mindstream_town.world.rules import Hours, PlaceRule, PlaceRules
+from mindstream_town.world.tiles import TileWorld
+from mindstream_town.world.tree import ARENA, Address, parse_address
+from mindstream_town.world.world import Conditions, Weather
+
+MOST = 64_000_000
+"""So many bytes a packed map may have."""
+
+
+def setting_of(town: TownFile, *, seed: int = 0, profile: Profile | None = None) -> Setting:
+    """Return the town that a file describes, ready to begin."""
+    start = START if town.start is None else town.start.replace(tzinfo=town.start.tzinfo or UTC).timestamp()
+    people = {person.name: person for person in town.residents}
+    return Setting(
+        town.name, town.world, people, town.rules, profile or Profile(), seed, start, town.conditions, town.weather
+    )
+
+
+def dump_source(setting: Setting) -> str:
+    """Write a town's world, rules and people as JSON."""
+    weather = setting.weather.model_dump(mode="json", exclude_defaults=True)
+    source = {
+        "name": setting.name,
+        "world": _dump_world(setting.world),
+        "rules": [[str(address), _dump_rule(rule)] for address, rule in setting.rules],
+        "conditions": setting.conditions.model_dump(exclude_defaults=True),
+        "people": [person.model_dump(mode="json", exclude_defaults=True) for person in setting.people.values()],
+    } | ({"weather": weather} if weather else {})
+    return json.dumps(source, ensure_ascii=False, separators=(",", ":"))
+
+
+def load_source(text: str, *, seed: int, profile: Profile, start: float) -> Setting:
+    """Read what `dump_source` wrote.
+
+    Raises:
+        InputError: it is damaged.
+    """
+    try:
+        source = json.loads(text)
+        world = _load_world(source["name"], source["world"])
+        rules = {parse_address(address): _load_rule(rule) for address, rule in source["rules"]}
+        conditions = Conditions.model_validate(source.get("conditions", {}))
+        weather = Weather.model_validate(source.get("weather", {}))
+        people = [Person.model_validate(person) for person in source["people"]]
+    except (ValueError, KeyError, TypeError, AttributeError, zlib.error) as error:
+        raise InputError(f"the town's own description cannot be read ({error}): begin it anew") from None
+    named = {person.name: person for person in people}
+    return Setting(source["name"], world, named, PlaceRules(rules), profile, seed, start, conditions, weather)
+
+
+def _dump_world(world: Any) -> dict[str, Any]:
+    if isinstance(world, PlaceWorld):
+        return {
+            "places": [str(place) for place in world.places],
+            "roads": [[str(road.start), str(road.end), road.steps] for road in world.roads],
+        }
+    if not isinstance(world, TileWorld):
+        raise InputError(f"a world of the kind {type(world).__name__} cannot be kept")
+    return {
+        "width": world.width,
+        "height": world.height,
+        "walls": _pack(world.walls),
+        "here": _pack(world.here.tobytes()),
+        "places": [str(place) for place in world.places],
+        "spawns": [[*spot, name] for spot, name in world.spawns.items()],
+    }
+
+
+def _load_world(name: str, kept: Mapping[str, Any]) -> TileWorld | PlaceWorld:
+    places = tuple(parse_address(place) for place in kept["places"])
+    if "roads" in kept:
+        roads = [Road(parse_address(a), parse_address(b), int(steps)) for a, b, steps in kept["roads"]]
+        return build_places(Address((name,)), places, roads)
+    numbers = {place: number for number, place in enumerate(places)}
+    here = array("H")
+    here.frombytes(_unpack(kept["here"]))
+    arenas = [numbers[place.upto(ARENA)] for place in places]
+    return TileWorld(
+        name=name,
+        width=int(kept["width"]),
+        height=int(kept["height"]),
+        walls=_unpack(kept["walls"]),
+        places=places,
+        here=here,
+        arenas=array("H", [arenas[place] for place in here]),
+        spawns={(x, y): spawn for x, y, spawn in kept["spawns"]},
+    )
+
+
+def _dump_rule(rule: PlaceRule) -> dict[str, Any]:
+    return {
+        "hours": None if rule.hours is None else [[each.start, each.end] for each in rule.hours],
+        "days": None if rule.days is None else sorted(rule.days),
+        "capacity": rule.capacity,
+        "owners": None if rule.owners is None else sorted(rule.owners),
+        "public": rule.public,
+        "purpose": rule.purpose,
+    }
+
+
+def _load_rule(kept: Mapping[str, Any]) -> PlaceRule:
+    hours, days, owners, purpose = kept["hours"], kept["days"], kept["owners"], kept.get("purpose")
+    return PlaceRule(
+        None if hours is None else tuple(Hours(*each) for each in hours),
+        None if days is None else frozenset(days),
+        kept["capacity"],
+        None if owners is None else frozenset(owners),
+        kept.get("public"),
+        None if purpose is None else tuple(purpose),
+    )
+
+
+def _pack(data: bytes) -> str:
+    return base64.b85encode(zlib.compress(data, 9)).decode()
+
+
+def _unpack(text: str) -> bytes:
+    unpacker = zlib.decompressobj()
+    data = unpacker.decompress(base64.b85decode(text), MOST)
+    if unpacker.unconsumed_tail:
+        raise ValueError("a map that is too large")
+    return data

@@ -1,0 +1,288 @@
+"""What a resident is at a step, and what a row of the log makes of it: live, resumed and replayed by the same code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pydantic import BaseModel, ConfigDict
+
+from mindstream.log.events import Event, Reflected
+from mindstream_town.events import (
+    Act,
+    Acted,
+    ActFinished,
+    Asked,
+    Block,
+    BroughtIn,
+    DayPlanned,
+    Decided,
+    Declined,
+    Embodied,
+    IdentityRenewed,
+    MemoriesRated,
+    Met,
+    MovedIn,
+    Overheard,
+    Perceived,
+    Released,
+    Resolved,
+    Spoke,
+    SpokenLine,
+    Talked,
+    TasksPlanned,
+)
+from mindstream_town.profile import Profile
+from mindstream_town.world.world import Spot
+
+
+class Done(NamedTuple):
+    """Something that was done today: from which minute of the day, for how many, and what."""
+
+    start: int
+    minutes: int
+    what: str
+
+
+class ResidentState(BaseModel):
+    """A resident at a step: what changes of it, beside its stream.
+
+    Attributes:
+        currently: what it is about these days, in words.
+        day: the day that is planned, counted from the town's first; -1: none yet.
+        broad: that day in broad strokes.
+        blocks: that day's plan, in order, without gaps.
+        act: what it does; None before it was ever asked.
+        seen: the last percepts, the newest last.
+        partner: whom it talks to, until `act` ends; "" nobody.
+        rested: with whom it talked, and until which step it will not begin again.
+        knows: addresses that it has seen, or knew from the beginning.
+        met: with whom it talked, and at which step the last time.
+        talked: how often it has talked.
+        shared: what it told others, or has from them: ids of its records by their names.
+        gathered: how much importance it has perceived since it last reflected.
+        considered: the objects that it decided about whether to do something, and at which step it last did.
+        scenes: with whom it was in a scene, and at which step the last time.
+        asked: what was asked of models for it since midnight: calls, tokens. It begins anew with a day's plan.
+        done: what it has done today, the newest last; kept where plans are made step by step.
+        unrated: ids of what it saw, did and heard and that was not rated yet. unrated_since: the step of the first.
+        summary: who it is, as it last drew it from memory. summed_up: at which step.
+        embodied: the person who lives as it; "" nobody: it is its own.
+        talk: what was said so far in a talk with a person that is not over. talks_with: whose talk that is.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    currently: str = ""
+    day: int = -1
+    broad: tuple[str, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    home: Spot = (0, 0)
+    act: Act | None = None
+    seen: tuple[tuple[str, str, str], ...] = ()
+    partner: str = ""
+    rested: dict[str, int] = {}
+    knows: frozenset[str] = frozenset()
+    met: dict[str, int] = {}
+    talked: int = 0
+    shared: dict[str, frozenset[str]] = {}
+    gathered: float = 0.0
+    considered: dict[str, int] = {}
+    scenes: dict[str, int] = {}
+    asked: tuple[int, int] = (0, 0)
+    done: tuple[Done, ...] = ()
+    unrated: tuple[str, ...] = ()
+    unrated_since: int = -1
+    summary: str = ""
+    summed_up: int = -1
+    embodied: str = ""
+    talk: tuple[SpokenLine, ...] = ()
+    talks_with: str = ""
+
+    def spot(self, step: int) -> Spot:
+        """Return where it is at a step."""
+        return self.act.spot(step) if self.act else self.home
+
+    @property
+    def asleep(self) -> bool:
+        """It sleeps, or is on its way to bed: it is not spoken to."""
+        return self.act is not None and self.act.asleep
+
+    def is_talking(self, step: int) -> bool:
+        """Tell whether it talks with somebody at a step."""
+        return bool(self.partner) and self.act is not None and step < self.act.until
+
+    def sleeps_on(self, minute: int, ended: bool) -> bool:
+        """Tell whether it sleeps and goes on sleeping; `ended`: what it did has come to its end."""
+        if not self.asleep or not ended:
+            return self.asleep
+        block = self.block_at(minute)  # at midnight of the day before: it ends as that began
+        return block is None or block.asleep
+
+    def block_at(self, minute: int) -> Block | None:
+        """Return what is planned for a minute of the day."""
+        return next((each for each in self.blocks if each.start <= minute < each.start + each.minutes), None)
+
+
+def applied(state: ResidentState, event: Event, profile: Profile) -> ResidentState:
+    """Return what a row makes of a resident."""
+    match event:
+        case MovedIn():
+            return state.model_copy(update={"home": event.spot, "knows": frozenset(event.knows)})
+        case BroughtIn():
+            brought = {"seen": event.seen, "gathered": event.gathered, "rested": event.rested}
+            return state.model_copy(update=brought)
+        case Perceived():
+            seen = (*state.seen, *event.seen)[-profile.retention :] if profile.retention else ()
+            knows = (state.knows | frozenset(event.places)) - frozenset(event.gone)
+            gathered, more = state.gathered + event.gathered, _unrated(state, event.step, event.unrated)
+            return state.model_copy(update={"seen": seen, "knows": knows, "gathered": gathered} | more)
+        case Reflected():
+            return state.model_copy(update={"gathered": 0.0})
+        case DayPlanned():
+            new = {"day": event.day, "currently": event.currently, "broad": event.broad, "blocks": event.blocks}
+            return state.model_copy(update=new | {"asked": (0, 0), "done": ()})
+        case TasksPlanned():
+            return state.model_copy(update={"blocks": spliced(state.blocks, event.blocks)})
+        case Acted():
+            return state.model_copy(update={"act": event.act, "partner": ""})
+        case Decided() if event.other and not event.yes:
+            rested = state.rested | {event.other: event.step + profile.talk_rest}
+            return state.model_copy(update={"rested": rested})
+        case Decided() if event.place:
+            return state.model_copy(update={"considered": state.considered | {event.place: event.step}})
+        case Met():
+            scenes, gathered = state.scenes | {event.other: event.step}, state.gathered + event.gathered
+            return state.model_copy(update={"scenes": scenes, "gathered": gathered})
+        case Asked():
+            calls, tokens = state.asked
+            return state.model_copy(update={"asked": (calls + event.calls, tokens + event.tokens)})
+        case Resolved():
+            return state.model_copy(update={"currently": event.currently})
+        case Talked():
+            return _after_talk(state, event, profile)
+        case _:
+            return _after_steps(state, event) or _after_person(state, event, profile) or state
+
+
+def _unrated(state: ResidentState, step: int, records: Sequence[str]) -> dict[str, object]:
+    """Return what is yet to be rated, and since when, where something that happened was not rated at once."""
+    if not records:
+        return {}
+    return {"unrated": (*state.unrated, *records), "unrated_since": state.unrated_since if state.unrated else step}
+
+
+def _after_talk(state: ResidentState, event: Talked, profile: Profile) -> ResidentState:
+    assert state.act is not None  # who talks is somewhere
+    rested = {name: until for name, until in state.rested.items() if until > event.step}
+    told = {id_ for line in event.lines if line.by == state.name for id_ in line.told}
+    during = {"act": talk_act(event, state.act), "partner": event.partner}
+    after = _freed(state, event.partner, event.step)
+    return state.model_copy(
+        update=({"act": after.act, "partner": after.partner, "talk": ()} if state.talk else during)
+        | {
+            "rested": rested | {event.partner: event.until + profile.talk_rest},
+            "met": state.met | {event.partner: event.step},
+            "talked": state.talked + 1,
+            "shared": state.shared
+            | {event.partner: state.shared.get(event.partner, frozenset()) | told | {*event.records, *event.known}},
+            "gathered": state.gathered + event.gathered,
+        }
+        | _unrated(state, event.step, event.unrated)
+    )
+
+
+def _after_line(state: ResidentState, event: Spoke) -> ResidentState:
+    """Return what something that was said makes of who said or heard it."""
+    assert state.act is not None  # who talks is somewhere
+    if state.partner == event.partner and state.talk:
+        act = state.act.model_copy(update={"until": event.until})
+        return state.model_copy(update={"act": act, "talk": (*state.talk, event.line)})
+    new = {
+        "act": talk_act(event, state.act),
+        "partner": event.partner,
+        "talk": (event.line,),
+        "talks_with": event.partner,
+    }
+    return state.model_copy(update=new)
+
+
+def _freed(state: ResidentState, partner: str, step: int) -> ResidentState:
+    """Return somebody for whom a talk is over, line by line: it goes on with its day at the next step."""
+    if state.partner != partner or state.act is None:
+        return state.model_copy(update={"talk": ()})
+    act = state.act.model_copy(update={"until": step + 1})
+    return state.model_copy(update={"act": act, "partner": "", "talk": ()})
+
+
+def talk_act(event: Talked | Spoke, before: Act) -> Act:
+    """Return what a resident does while it talks: it stands where it is."""
+    x, y = before.spot(event.step)
+    return Act(
+        what=f"talking with {event.partner}",
+        place=before.place if before.has_arrived(event.step) else "",
+        since=event.step,
+        until=event.until,
+        path=f"{x},{y}:",
+        why="talk",
+    )
+
+
+def spliced(blocks: Sequence[Block], new: Sequence[Block]) -> tuple[Block, ...]:
+    """Put new blocks in the place of whatever stood from the first one's start to the last one's end.
+
+    What reaches into that time is cut; nothing else moves.
+    """
+    if not new:
+        return tuple(blocks)
+    begin, end = new[0].start, new[-1].end
+    kept: list[Block] = []
+    for block in blocks:
+        if block.end <= begin or block.start >= end:
+            kept.append(block)
+            continue
+        if block.start < begin:
+            kept.append(block.model_copy(update={"minutes": begin - block.start}))
+        if block.end > end:
+            start = max(block.start, end)
+            kept.append(block.model_copy(update={"start": start, "minutes": block.end - start}))
+    kept += new
+    return tuple(sorted((block for block in kept if block.minutes > 0), key=lambda block: block.start))
+
+
+def _after_steps(state: ResidentState, event: Event) -> ResidentState | None:
+    """Return it after what only those do who live step by step; None: it is something else."""
+    match event:
+        case ActFinished():
+            done = (*state.done, Done(event.start, event.minutes, event.what))
+            return state.model_copy(update={"done": done} | _unrated(state, event.step, event.records))
+        case Overheard() if event.said:
+            return state.model_copy(update={"gathered": state.gathered + event.gathered})
+        case Overheard():
+            return state.model_copy(update=_unrated(state, event.step, event.records))
+        case MemoriesRated():
+            left = tuple(each for each in state.unrated if each not in event.records)
+            new = {"unrated": left, "unrated_since": event.step, "gathered": state.gathered + event.gathered}
+            return state.model_copy(update=new)
+        case IdentityRenewed():
+            return state.model_copy(update={"summary": event.summary, "summed_up": event.step})
+        case _:
+            return None
+
+
+def _after_person(state: ResidentState, event: Event, profile: Profile) -> ResidentState | None:
+    """Return it after what comes of a person who lives as somebody; None: it is something else."""
+    match event:
+        case Spoke():
+            return _after_line(state, event)
+        case Declined():
+            rested = state.rested | {event.partner: event.step + profile.talk_rest}
+            gathered = state.gathered + event.gathered
+            return _freed(state, event.partner, event.step).model_copy(update={"rested": rested, "gathered": gathered})
+        case Embodied():
+            return state.model_copy(update={"embodied": event.person})
+        case Released():
+            return state.model_copy(update={"embodied": ""})
+        case _:
+            return None

@@ -1,0 +1,422 @@
+"""A town that is open: begin one, let it live, look in.
+
+async with Town.open("data", new=setting_of(load_town(Path("town.toml")), seed=1)) as town:
+    await town.run(until=town.setting.step_at(day=2, minute=0))
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from mindstream import intake
+from mindstream.clock import ManualClock, SystemClock
+from mindstream.errors import Conflict, InputError
+from mindstream.identifiers import normal_name
+from mindstream.log.events import Opened, Remembered
+from mindstream.log.names import StreamName, checked_name
+from mindstream.memory import lease
+from mindstream.memory.lease import LEASE_S
+from mindstream.memory.lifecycle.importance import RateImportance
+from mindstream.memory.memory import Memory
+from mindstream.memory.opening import AnyStore, opened_store
+from mindstream.memory.store.record import Record, RecordDraft
+from mindstream.memory.store.store import Commit, Entry, Fence, Store
+from mindstream.memory.store.validation import MAX_UTTERANCE, checked_text
+from mindstream.models.ask import ask
+from mindstream.models.decide import decide
+from mindstream.models.embedders.embedder import Embedder
+from mindstream.models.embedders.named import embedder
+from mindstream.models.roles import AnyModels, Models, open_models
+from mindstream.models.rules import Rules
+from mindstream_town.clockwork import Clockwork
+from mindstream_town.embody.access import find_entrance
+from mindstream_town.embody.embodied import Embodied, visitor
+from mindstream_town.embody.living import Begin, Deed, Leave, is_here
+from mindstream_town.events import JOURNAL, MovedIn, ObjectChanged, TownBegan, TownRested, VisitorCame
+from mindstream_town.journal import TOWN, TownState, Writing, digest, journal, read_setting, read_town
+from mindstream_town.prompts.conduct import IsDanger
+from mindstream_town.residents.keep_visit import KeepVisit, finish_visit
+from mindstream_town.residents.moving_in import move_in
+from mindstream_town.residents.person import Person, ResidentMemory, policy_of
+from mindstream_town.residents.places import words_of
+from mindstream_town.residents.turn import Resident
+from mindstream_town.setting import Setting
+from mindstream_town.state import ResidentState, applied
+from mindstream_town.world.whereabouts import Condition
+
+TAKEN = "a town lives in this folder already: go on with it, or begin the new one in another folder"
+ANYBODY = "a person"
+"""The name of a person who lives as a resident and gives none."""
+SAVE_EVERY = 2_000
+"""So many rows of the log at most lie between two saved states."""
+SLOT, LIVING = "living", "letting this town live"
+"""The work that whoever has a town open holds, and what it is said to be doing."""
+
+
+class Town:
+    """A town with its residents' minds (Park 2023). Open one with `Town.open`, then `run` it.
+
+    Attributes:
+        setting: its world, people, constants, seed.
+        residents: by name.
+        step: the last step that is done; -1: none.
+    """
+
+    def __init__(
+        self,
+        setting: Setting,
+        store: Store,
+        residents: dict[str, Resident],
+        state: TownState,
+        writing: Writing,
+        settle: Callable[[Person], Awaitable[Resident]],
+    ) -> None:
+        self.setting, self.store, self.residents = setting, store, residents
+        self._settle = settle
+        self._clockwork = Clockwork(store.key(JOURNAL), setting, residents, state.conditions, state.step, state.changed)
+        self._writing = writing
+        self._rows = 0
+
+    @property
+    def step(self) -> int:
+        return self._clockwork.step
+
+    @property
+    def conditions(self) -> Mapping[str, Condition]:
+        """The conditions of objects that are not as they should be, by address."""
+        return self._clockwork.conditions
+
+    def is_here(self, name: str) -> bool:
+        """Tell whether somebody is in the town, as a visitor is only while a person lives as it."""
+        return is_here(self.residents[name])
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def open(
+        cls,
+        data: AnyStore,
+        new: Setting | None = None,
+        *,
+        models: AnyModels = "rules",
+        embed: Embedder | str = "wordllama",
+        lease_s: float = LEASE_S,
+    ) -> AsyncIterator[Town]:
+        """Open the town of a data folder, or begin one there.
+
+        Args:
+            new: the town that is to begin; None: the one that lives there.
+            models: who thinks for its residents: `rules`, a name, a model, or a table by role (planner, decider,
+                talker, reasoner, importance).
+            lease_s: how long the town stays with this process when it dies; then another may go on.
+
+        Raises:
+            SettingsError: nobody is named for a role.
+            HeldElsewhere: another process has it open.
+            InputError: no town lives there, or one already does.
+            StorageError: the folder cannot be used.
+        """
+        async with contextlib.AsyncExitStack() as opened:
+            bare = Models(Rules()) if models == Rules.name else models  # nothing stands around rules
+            shared = await opened.enter_async_context(open_models(bare))
+            shared.check("planner", "decider", "talker", "reasoner", "importance")
+            vectors = embedder(embed) if isinstance(embed, str) else embed
+            store = await opened.enter_async_context(opened_store(data))
+            setting = await _setting_of(store, new)
+            if new is not None:
+                async with _residents(
+                    setting, TownState(setting.profile), Writing(store), vectors, shared
+                ) as residents:
+                    try:
+                        await move_in(store, setting, residents)
+                    except Conflict:
+                        raise InputError(TAKEN) from None
+            async with _hold(Memory(store, JOURNAL, vectors, SystemClock(), strength=None), setting, lease_s) as fence:
+                state, writing = await read_town(store, setting.profile), Writing(store, fence)
+                async with _residents(setting, state, writing, vectors, shared) as residents:
+
+                    async def settle(person: Person) -> Resident:
+                        new = replace(setting, people={person.name: person})
+                        one = await opened.enter_async_context(_residents(new, state, writing, vectors, shared))
+                        return one[person.name]
+
+                    yield cls(setting, store, residents, state, writing, settle)
+
+    async def run(
+        self,
+        until: int,
+        on_step: Callable[[int], None] = lambda _: None,
+        on_commits: Callable[[Sequence[Commit]], None] = lambda _: None,
+    ) -> None:
+        """Let it live up to a step, that one included; whatever stops it, the steps that are done are kept.
+
+        A step that was broken off has not happened: it is lived again, whole, when the town goes on. Nobody is lived by
+        a person meanwhile: who was so is its own again (see `embody`).
+
+        Args:
+            on_commits: is told what happened in a step, where something did.
+
+        Raises:
+            ModelError: a model could not be had, or its budget is spent; run it again, it goes on where it was.
+            StorageError: it could not be kept; open it again, it goes on after the last step that was.
+        """
+        try:
+            await self.finish_visits()
+            if until > self.step:
+                self._clockwork.deeds = {name: Leave() for name, one in self.residents.items() if one.state.embodied}
+            await self._live(until, on_step, on_commits)
+        finally:
+            await self.save()
+
+    async def _live(
+        self,
+        until: int,
+        on_step: Callable[[int], None],
+        on_commits: Callable[[Sequence[Commit]], None],
+        stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Live up to a step, or to one after which it is to stop."""
+        while (step := self._clockwork.next_step()) <= until:
+            commits = await self._advance(step)
+            if commits:
+                on_commits(commits)
+                self._writing.add(commits)
+                self._rows += sum(len(commit.entries) for commit in commits)
+                if self._rows >= SAVE_EVERY:
+                    await self.save()
+            on_step(step)
+            if stop():
+                return
+        self._clockwork.rest_until(until)
+
+    async def embody(self, name: str, by: str = "", *, as_visitor: bool = False, at: str = "") -> Embodied:
+        """Let a person live as a resident, or as a visitor, from the next step on; go on where it does already.
+
+        Args:
+            by: who the person is; "": a visitor by its own name, or a person without one.
+            at: the address of the place where a visitor comes in; "": one that anybody may go to.
+
+        Raises:
+            InputError: nobody is called so, or a visitor as a resident; another person lives as it; no such place.
+            ModelError, StorageError: see `run`.
+        """
+        name = self.resident_name(name)
+        person = checked_name(by or (name if as_visitor else ANYBODY), "a person's name")
+        place = ""
+        if as_visitor and (name not in self.residents or not self.is_here(name)):
+            coming = self._visitor(name)
+            place = find_entrance(self, coming, at)
+            if name not in self.residents:
+                await self._let_in(coming)
+        if name not in self.residents:
+            raise InputError(f"nobody in {self.setting.name} is called {name!r}: {', '.join(self.residents)}")
+        resident = self.residents[name]
+        if as_visitor != resident.person.visits:
+            raise InputError(f"{name} {'lives' if as_visitor else 'does not live'} in {self.setting.name}")
+        if resident.state.embodied not in ("", person):
+            raise InputError(f"{resident.state.embodied} lives as {name} already")
+        await self.finish_visits()
+        embodied = Embodied(self, resident)
+        if not resident.state.embodied:
+            await embodied.perform(Begin(person=person, place=place))
+        return embodied
+
+    async def live_with(
+        self, deeds: Mapping[str, Deed], until: int, stop: Callable[[], bool], on_step: Callable[[int], None]
+    ) -> None:
+        """Let people do something in the next step, and live up to a step, or to one after which it is to stop.
+
+        All of it is kept when this returns. See `run` for what is raised.
+        """
+        self._clockwork.deeds = dict(deeds)
+        await self._live(until, on_step, lambda _: None, stop)
+        await self._writing.written()
+        rested = Entry(TownRested(step=self.step), TOWN)
+        at, key = self.setting.moment(max(self.step, 0)), self.store.key(JOURNAL)
+        await self.store.commit(Commit(mind=key, at=at, entries=(rested,), fence=self._writing.fence))
+
+    def resident_name(self, typed: str) -> str:
+        """Return the name of the resident that is meant by a name in any form (see `normal_name`)."""
+        normal = normal_name(typed)
+        return next(
+            (
+                each
+                for each in (typed, normal, *self.residents)
+                if each in self.residents and normal_name(each) == normal
+            ),
+            normal,
+        )
+
+    def _visitor(self, name: str) -> Person:
+        """Return a visitor, who may have been here before.
+
+        Raises:
+            InputError: a resident is called so but for capitals.
+        """
+        if name in self.residents:
+            return self.residents[name].person
+        if name.casefold() in {each.casefold() for each in self.residents}:
+            raise InputError(f"{name!r} lives there: come by another name")
+        return visitor(self.setting, name)
+
+    async def _let_in(self, person: Person) -> None:
+        """Let a visitor be known to the town, who is nowhere in it yet."""
+        visitors = (*(each for each in self.setting.people.values() if each.visits), person)
+        came = VisitorCame(step=self.step, visitors=tuple(each.model_dump_json() for each in visitors))
+        moved = MovedIn(step=self.step, spot=(0, 0), knows=person.knows)
+        at, fence = self.setting.moment(max(self.step, 0)), self._writing.fence
+        await self._writing.written()
+        resident = await self._settle(person)
+        await self.store.commit(
+            Commit(mind=self.store.key(JOURNAL), at=at, entries=(Entry(came, TOWN),), fence=fence),
+            Commit(mind=resident.memory.key, at=at, entries=(Entry(moved, person.name),)),
+        )
+        resident.state = applied(resident.state, moved, self.setting.profile)
+        self.setting, self.residents[person.name] = self.setting.with_people(person), resident
+        self._rewind(self._clockwork.step, self._clockwork.changed)
+
+    def _rewind(self, done: int, changed: Collection[str]) -> None:
+        """Let the clockwork be as after a step."""
+        before = self._clockwork
+        self._clockwork = Clockwork(before.journal, self.setting, self.residents, before.conditions, done, changed)
+
+    async def _advance(self, step: int) -> list[Commit]:
+        """Let a step happen, or nothing of it."""
+        before = self._clockwork
+        done, changed = before.step, set(before.changed)
+        try:
+            return await before.advance(step)
+        except BaseException:
+            self._rewind(done, changed)
+            raise
+
+    async def save(self) -> None:
+        """Write the state of all, so that opening it again is quick."""
+        await self._writing.written()
+        if self.step < 0:
+            return
+        states = {name: each.state for name, each in self.residents.items()}
+        clock = self._clockwork
+        saved = TownState(self.setting.profile, states, clock.conditions, changed=clock.changed).saved(self.step)
+        at, fence = self.setting.moment(self.step), self._writing.fence
+        await self.store.commit(Commit(mind=self.store.key(JOURNAL), at=at, entries=(Entry(saved, TOWN),), fence=fence))
+        self._rows = 0
+
+    async def set_object(self, place: str, condition: str, by: str = "", danger: bool | None = None) -> bool:
+        """Put an object into a condition, in words ("leaking"); "" for as it should be. From the next step on.
+
+        Args:
+            danger: it wakes who sleeps beside it, and comes before everything; None: the decider is asked.
+
+        Returns:
+            Whether it is a danger.
+
+        Raises:
+            InputError: there is no such object.
+            ModelError: nobody could say whether it is a danger.
+        """
+        if place not in self.setting.addresses:
+            raise InputError(f"there is no {place!r} in {self.setting.name}")
+        if danger is None:
+            danger = bool(condition) and await self._is_danger(place, condition)
+        change = ObjectChanged(step=self.step, place=place, condition=condition, danger=danger, by=by)
+        await self._writing.written()
+        await self.store.commit(replace(self._clockwork.change_objects(change), fence=self._writing.fence))
+        return danger
+
+    async def _is_danger(self, place: str, condition: str) -> bool:
+        """Ask whether a condition is a danger; those who live here share one decider."""
+        decider = next(iter(self.residents.values())).models.of(IsDanger.role)
+        asked = IsDanger(thing=words_of(place), condition=condition, dangers=self.setting.conditions.danger)
+        return (await decide(decider, asked))["yes"] > 0.5
+
+    async def whisper(self, name: str, text: str) -> Record:
+        """Put a thought into somebody's memory, as if it had always been there; it thinks of it from the next step on.
+
+        Raises:
+            InputError: nobody is called so, or nothing is said.
+            ModelError: nobody could say how important it is.
+        """
+        name = self.resident_name(name)
+        if name not in self.residents:
+            raise InputError(f"nobody in {self.setting.name} is called {name!r}: {', '.join(self.residents)}")
+        said, resident = intake.clean(checked_text(text, MAX_UTTERANCE)).text, self.residents[name]
+        now = self.setting.moment(max(self.step, 0))
+        await self.finish_visits()
+        rated = await ask(resident.models.of("importance"), RateImportance(who=name, memories=(said,)))
+        new = RecordDraft(text=said, kind="note", by=name, importance=float(rated.ratings[0]), keywords=(name.lower(),))
+        called, key = StreamName("resident", name), resident.memory.key
+        count = await self.store.count(key, Remembered.kind)
+        seed, embedder = f"{self.setting.seed} {name} whisper {count}", resident.memory.embedder
+        async with Memory(self.store, called, embedder, ManualClock(now), strength=None, seed=seed) as stream:
+            records = tuple(await stream.build_records([new]))
+        entry = Entry(Remembered(count=1, kinds={"note": 1}), "whisper", records, system=True)
+        await self.store.commit(Commit(mind=key, at=now, entries=(entry,)))
+        return records[0]
+
+    async def finish_visits(self) -> None:
+        """Write what residents keep of what visitors said, where a process died before.
+
+        Raises:
+            ModelError: nobody could be asked what is to be kept.
+        """
+        await self._writing.written()
+        for resident in self.residents.values():
+            await finish_visit(KeepVisit(resident, self.setting, max(self.step, 0)))
+
+    async def digest(self) -> str:
+        """Return the checksum of its journal."""
+        return await digest(self.store, self.setting)
+
+    def journal(self) -> AsyncIterator[bytes]:
+        """Yield its journal, line by line (see town/journal)."""
+        return journal(self.store, self.setting)
+
+
+@contextlib.asynccontextmanager
+async def _hold(stream: Memory, setting: Setting, lease_s: float) -> AsyncIterator[Fence]:
+    """Hold a town while the block runs; where the process died that held it, when its lease has run out."""
+    await lease.outlast(stream, SLOT, LIVING)
+    if not await lease.is_open(stream, SLOT):
+        opened = (Entry(Opened(session=TOWN, models={}), TOWN),)
+        work = lease.for_anybody(SLOT)
+        await stream.store.commit(Commit(mind=stream.key, at=setting.start, entries=opened, wake=work))
+    async with lease.hold(stream, SLOT, LIVING, lease_s) as fence:
+        yield fence
+
+
+@contextlib.asynccontextmanager
+async def _residents(
+    setting: Setting, state: TownState, writing: Writing, vectors: Embedder, models: Models
+) -> AsyncIterator[dict[str, Resident]]:
+    """Give the residents of a town, as they are after its last step."""
+    async with contextlib.AsyncExitStack() as opened:
+        residents = {}
+        for name, person in sorted(setting.people.items()):
+            clock = ManualClock(setting.moment(max(state.step, 0)))
+            stream = ResidentMemory(
+                writing.store,
+                StreamName("resident", name),
+                vectors,
+                clock,
+                strength=None,
+                seed=f"{setting.seed} {name}",
+            )
+            await opened.enter_async_context(stream)
+            stream.policy = policy_of(setting.profile)
+            held = state.states.get(name, ResidentState(name=name, currently=person.currently))
+            residents[name] = Resident(person, stream, clock, models, held, partial(writing.written, stream.key))
+        yield residents
+
+
+async def _setting_of(store: Store, new: Setting | None) -> Setting:
+    """Return the town that begins, or the one that lives here."""
+    if new is None:
+        return await read_setting(store)
+    if await store.last(store.key(JOURNAL), TownBegan.kind) is not None:
+        raise InputError(TAKEN)
+    if await store.events(None, limit=1):
+        raise InputError("somebody's memory is in this folder: begin the town in a folder of its own")
+    return new

@@ -1,0 +1,208 @@
+"""A world without tiles: places and how many steps lie between them."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from mindstream.errors import InputError
+from mindstream_town.world.tree import ARENA, OBJECT, Address
+from mindstream_town.world.world import Spot
+
+MOST_SPOTS = 100_000
+
+
+@dataclass(frozen=True)
+class Road:
+    """A way between two places, as long as so many steps (at least 1)."""
+
+    start: Address
+    end: Address
+    steps: int
+
+
+@dataclass(frozen=True, eq=False)
+class PlaceWorld:
+    """Places joined by roads; `build_places` makes one.
+
+    A spot is `(i, 0)` for the i-th place that a road leads to, and `(k, r)` for the k-th step on the r-th road, from 1.
+    A place that no road leads to is where the place around it is; objects are where their arena is.
+
+    Attributes:
+        ends: the places that roads lead to, in their order.
+        roads: what it was made of.
+        neighbours: the spots one step from each spot.
+    """
+
+    name: str
+    places: tuple[Address, ...]
+    ends: tuple[Address, ...]
+    roads: tuple[Road, ...]
+    neighbours: Mapping[Spot, Sequence[Spot]]
+
+    def address_at(self, spot: Spot) -> Address:
+        """Return the place of a spot; the world's own on a road."""
+        if spot not in self.neighbours:
+            raise InputError(f"{spot} is no spot in {self.name}")
+        return self.ends[spot[0]] if spot[1] == 0 else self.places[0]
+
+    def arena_of(self, spot: Spot) -> int:
+        """Return the number of the arena or sector of a spot; 0 on a road."""
+        return self._numbers[self.ends[spot[0]].upto(ARENA)] if spot[1] == 0 else 0
+
+    def spots(self, address: Address) -> tuple[Spot, ...]:
+        """Return the spots of the places in a place, or of what is around it.
+
+        Raises:
+            InputError: the world has no such place.
+        """
+        self.number(address)
+        if inside := tuple((i, 0) for i, end in enumerate(self.ends) if end.is_within(address)):
+            return inside
+        around = address.parent
+        while around is not None and around not in self.ends:
+            around = around.parent
+        return ((self.ends.index(around), 0),) if around is not None else ()
+
+    def distance(self, a: Spot, b: Spot) -> int:
+        """Return how many steps are between two spots: eyes follow the roads."""
+        return self.routes.distance(a, b)
+
+    def near(self, spot: Spot, radius: int) -> list[Spot]:
+        """Return the spots within so many steps, nearest first."""
+        return [there for there, steps in spread(self.neighbours, [spot], radius).items() if steps <= radius]
+
+    def visible(self, spot: Spot, radius: int) -> tuple[Spot, ...]:
+        """Return the spots within so many steps in the same place, or also on roads; nearest first."""
+        return tuple(there for there in self.near(spot, radius) if self.arena_of(there) == self.arena_of(spot))
+
+    def number(self, address: Address) -> int:
+        """Return a place's position in `places`.
+
+        Raises:
+            InputError: the world has no such place.
+        """
+        if address not in self._numbers:
+            raise InputError(f"{self.name} has no place {str(address)!r}")
+        return self._numbers[address]
+
+    def objects_in(self, arena: int) -> tuple[tuple[Spot, int], ...]:
+        """Return the spots of the objects in an arena (by its number) with the objects' numbers, in their order."""
+        inside = [
+            address for address in self.places if address.level == OBJECT and address.parent == self.places[arena]
+        ]
+        return tuple((spot, self._numbers[address]) for address in inside for spot in self.spots(address))
+
+    def walkable(self, spot: Spot) -> bool:
+        """Tell whether there is such a spot."""
+        return spot in self.neighbours
+
+    @cached_property
+    def routes(self) -> PlaceRoutes:
+        """The ways through it."""
+        return PlaceRoutes(self)
+
+    @cached_property
+    def _numbers(self) -> dict[Address, int]:
+        return {address: number for number, address in enumerate(self.places)}
+
+
+class PlaceRoutes:
+    """The ways along roads (see `Routes`)."""
+
+    def __init__(self, world: PlaceWorld) -> None:
+        self._world = world
+        self._fields: dict[Address | Spot, dict[Spot, int]] = {}
+
+    def distance(self, start: Spot, goal: Address | Spot) -> int:
+        """Count the steps of the shortest way.
+
+        Raises:
+            InputError: there is no such spot or place.
+        """
+        return self._field(start, goal)[start]
+
+    def is_reachable(self, start: Spot, goal: Address | Spot) -> bool:
+        """Tell whether there is a way."""
+        return self._world.walkable(start) and start in self._look_up(goal)
+
+    def path(self, start: Spot, goal: Address | Spot) -> tuple[Spot, ...]:
+        """Return the spots of a shortest way after `start`.
+
+        Raises:
+            InputError: there is no such spot or place.
+        """
+        field = self._field(start, goal)
+        spots = []
+        for steps in range(field[start] - 1, -1, -1):
+            start = next(there for there in self._world.neighbours[start] if field[there] == steps)
+            spots.append(start)
+        return tuple(spots)
+
+    def _field(self, start: Spot, goal: Address | Spot) -> dict[Spot, int]:
+        field = self._look_up(goal)
+        if start not in field:
+            raise InputError(f"there is no way from {start} to {goal} in {self._world.name}")
+        return field
+
+    def _look_up(self, goal: Address | Spot) -> dict[Spot, int]:
+        if goal not in self._fields:
+            if len(self._fields) * len(self._world.neighbours) > MOST_SPOTS * 20:
+                self._fields.clear()
+            ends = (
+                self._world.spots(goal) if isinstance(goal, Address) else [goal] if self._world.walkable(goal) else []
+            )
+            self._fields[goal] = spread(self._world.neighbours, ends)
+        return self._fields[goal]
+
+
+def spread(neighbours: Mapping[Spot, Sequence[Spot]], ends: Iterable[Spot], most: int | None = None) -> dict[Spot, int]:
+    """Return how many steps each spot is from the nearest of some, nearest first; not farther than `most`."""
+    field = dict.fromkeys(ends, 0)
+    wave, steps = list(field), 0
+    while wave and (most is None or steps < most):
+        steps += 1
+        reached = list(dict.fromkeys(there for spot in wave for there in neighbours[spot] if there not in field))
+        field.update(dict.fromkeys(reached, steps))
+        wave = reached
+    return field
+
+
+def build_places(world: Address, places: Iterable[Address], roads: Sequence[Road]) -> PlaceWorld:
+    """Make a world of places and roads; places around a given one are added.
+
+    Raises:
+        InputError: a road to nowhere, or of no length; a place that cannot be reached; more than MOST_SPOTS steps.
+    """
+    known = dict.fromkeys([world])
+    for address in [*places, *(end for road in roads for end in (road.start, road.end))]:
+        if not address.is_within(world):
+            raise InputError(f"{str(address)!r} is not in {str(world)!r}")
+        known.update(dict.fromkeys(address.upto(level) for level in range(1, address.level + 1)))
+    ends = tuple(dict.fromkeys(end for road in roads for end in (road.start, road.end))) or (world,)
+    if sum(max(1, road.steps) for road in roads) > MOST_SPOTS:
+        raise InputError(f"the roads of {world} are longer than {MOST_SPOTS:,} steps together")
+    result = PlaceWorld(world.last, tuple(known), ends, tuple(roads), _pave(ends, roads))
+    reached = spread(result.neighbours, [(0, 0)])
+    for i, end in enumerate(ends):
+        if (i, 0) not in reached:
+            raise InputError(f"no road leads from {ends[0]} to {end}")
+    for address in known:
+        if address.level > 1 and not result.spots(address):
+            raise InputError(f"no road leads to {str(address)!r}")
+    return result
+
+
+def _pave(ends: tuple[Address, ...], roads: Sequence[Road]) -> dict[Spot, tuple[Spot, ...]]:
+    neighbours: dict[Spot, list[Spot]] = defaultdict(list, {(i, 0): [] for i in range(len(ends))})
+    for r, road in enumerate(roads, start=1):
+        if road.steps < 1:
+            raise InputError(f"the road from {road.start} to {road.end} has {road.steps} steps: at least 1 is wanted")
+        stations = [(ends.index(road.start), 0), *((k, r) for k in range(1, road.steps)), (ends.index(road.end), 0)]
+        for a, b in itertools.pairwise(stations):
+            neighbours[a].append(b)
+            neighbours[b].append(a)
+    return {spot: tuple(others) for spot, others in neighbours.items()}

@@ -1,0 +1,248 @@
+"""A world of tiles: walls, and on every tile the narrowest place it belongs to. Nothing in it ever changes."""
+
+from __future__ import annotations
+
+import difflib
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+from mindstream.errors import InputError
+from mindstream_town.world.routes import TileRoutes
+from mindstream_town.world.tree import ARENA, OBJECT, Address
+from mindstream_town.world.world import Spot
+
+MOST_TILES = 4_000_000
+MOST_PLACES = 30_000
+MOST_KEPT = 5_000
+"""From how many spots what is near is kept; then all is looked at anew."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class TileWorld:
+    """Tiles in rows from the top; `build_tiles` makes one. All sequences are row-major, `y * width + x`.
+
+    Attributes:
+        walls: 1 where nobody can stand.
+        places: every address on the map, parents before children; [0] is the world itself.
+        here: the number of each tile's narrowest place.
+        arenas: the number of the arena around each tile, else of its sector, else 0.
+        spawns: where residents may appear, and what that point is called.
+    """
+
+    name: str
+    width: int
+    height: int
+    walls: bytes
+    places: tuple[Address, ...]
+    here: array[int]
+    arenas: array[int]
+    spawns: Mapping[Spot, str]
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.width, self.height, self.walls))
+
+    def address_at(self, spot: Spot) -> Address:
+        """Return the narrowest address of a spot; the world's own where nothing is."""
+        return self.places[self.here[self._cell(spot)]]
+
+    def arena_of(self, spot: Spot) -> int:
+        """Return the number of the arena around a spot, else of the sector, else 0."""
+        return self.arenas[spot[1] * self.width + spot[0]]
+
+    def distance(self, a: Spot, b: Spot) -> int:
+        """Return the Chebyshev distance: how large a square box around one must be to hold the other."""
+        return max(abs(a[0] - b[0]), abs(a[1] - b[1]))
+
+    def near(self, spot: Spot, radius: int) -> list[Spot]:
+        """Return the spots of the square box around one, row by row."""
+        x, y = spot
+        across = range(max(0, x - radius), min(self.width, x + radius + 1))
+        return [(i, j) for j in range(max(0, y - radius), min(self.height, y + radius + 1)) for i in across]
+
+    def visible(self, spot: Spot, radius: int) -> tuple[Spot, ...]:
+        """Return the spots of the square box around one that are in its own arena, row by row."""
+        known = self._visible.get((spot, radius))
+        if known is None:
+            arena = self.arena_of(spot)
+            near = (there for there in self.near(spot, radius) if self.arena_of(there) == arena)
+            known = tuple(self._same.setdefault(there, there) for there in near)
+            _keep(self._visible, (spot, radius), known)
+        return known
+
+    def walkable(self, spot: Spot) -> bool:
+        """Tell whether one can stand there: on the map, and no wall."""
+        x, y = spot
+        return 0 <= x < self.width and 0 <= y < self.height and not self.walls[y * self.width + x]
+
+    def tiles(self, address: Address) -> tuple[Spot, ...]:
+        """Return all tiles of a place and of the places in it, walls too, row by row.
+
+        Raises:
+            InputError: the map has no such place.
+        """
+        if address not in self._tiles:
+            raise InputError(self._unknown(address))
+        return self._tiles[address]
+
+    def spots(self, address: Address) -> tuple[Spot, ...]:
+        """Return where one stands to be at a place: its tiles without walls.
+
+        An object that stands in walls alone is used from the tiles beside it, in its own arena.
+
+        Raises:
+            InputError: the map has no such place.
+        """
+        if (known := self._spots.get(address)) is None:
+            tiles = self.tiles(address)
+            known = tuple(tile for tile in tiles if self.walkable(tile))
+            self._spots[address] = known = known or (self._beside(tiles) if address.level == OBJECT else ())
+        return known
+
+    def number(self, address: Address) -> int:
+        """Return a place's position in `places`.
+
+        Raises:
+            InputError: the map has no such place.
+        """
+        try:
+            return self._numbers[address]
+        except KeyError:
+            raise InputError(self._unknown(address)) from None
+
+    def objects_in(self, arena: int) -> tuple[tuple[Spot, int], ...]:
+        """Return the tiles of the objects in an arena (by its number) with the objects' numbers, row by row."""
+        return self._objects.get(arena, ())
+
+    @cached_property
+    def routes(self) -> TileRoutes:
+        """The ways through it."""
+        return TileRoutes(self)
+
+    @cached_property
+    def _numbers(self) -> dict[Address, int]:
+        return {address: number for number, address in enumerate(self.places)}
+
+    @cached_property
+    def _spots(self) -> dict[Address, tuple[Spot, ...]]:
+        return {}
+
+    @cached_property
+    def _visible(self) -> dict[tuple[Spot, int], tuple[Spot, ...]]:
+        return {}
+
+    @cached_property
+    def _same(self) -> dict[Spot, Spot]:
+        """One object for each spot that is kept, however often."""
+        return {}
+
+    @cached_property
+    def _tiles(self) -> dict[Address, tuple[Spot, ...]]:
+        around = [
+            tuple(self._numbers[address.upto(level)] for level in range(1, address.level + 1))
+            for address in self.places
+        ]
+        found: list[list[Spot]] = [[] for _ in self.places]
+        for cell, place in enumerate(self.here):
+            for number in around[place]:
+                found[number].append((cell % self.width, cell // self.width))
+        return {address: tuple(spots) for address, spots in zip(self.places, found, strict=True)}
+
+    @cached_property
+    def _objects(self) -> dict[int, tuple[tuple[Spot, int], ...]]:
+        found: dict[int, list[tuple[Spot, int]]] = {}
+        things = {number for number, address in enumerate(self.places) if address.level == OBJECT}
+        for cell, place in enumerate(self.here):
+            if place in things:
+                found.setdefault(self.arenas[cell], []).append(((cell % self.width, cell // self.width), place))
+        return {arena: tuple(pairs) for arena, pairs in found.items()}
+
+    def _beside(self, tiles: Sequence[Spot]) -> tuple[Spot, ...]:
+        beside = {
+            spot: None
+            for x, y in tiles
+            for spot in ((x, y - 1), (x - 1, y), (x + 1, y), (x, y + 1))
+            if self.walkable(spot) and self.arena_of(spot) == self.arena_of((x, y))
+        }
+        return tuple(sorted(beside, key=lambda spot: (spot[1], spot[0])))
+
+    def _cell(self, spot: Spot) -> int:
+        x, y = spot
+        if not (0 <= x < self.width and 0 <= y < self.height):
+            raise InputError(f"({x}, {y}) is not on the map of {self.name}: it has {self.width} x {self.height} tiles")
+        return y * self.width + x
+
+    def _unknown(self, address: Address) -> str:
+        near = difflib.get_close_matches(str(address), map(str, self.places), 1)
+        advice = f"; did you mean {near[0]!r}?" if near else ""
+        return f"{self.name} has no place {str(address)!r}{advice}"
+
+
+def _keep(kept: dict[tuple[Spot, int], T], key: tuple[Spot, int], value: T) -> None:
+    if len(kept) >= MOST_KEPT:
+        kept.clear()
+    kept[key] = value
+
+
+def check_size(width: int, height: int) -> None:
+    """Refuse a map that has no tiles or too many.
+
+    Raises:
+        InputError: with the size.
+    """
+    if width < 1 or height < 1 or width * height > MOST_TILES:
+        raise InputError(f"a map of {width} x {height} tiles cannot be used: 1 to {MOST_TILES:,} tiles are wanted")
+
+
+def build_tiles(
+    world: Address,
+    size: tuple[int, int],
+    walls: bytes,
+    narrowest: Iterable[Address | None],
+    spawns: Mapping[Spot, str] | None = None,
+) -> TileWorld:
+    """Make a world of the narrowest place of each tile (None: nothing but the world), row by row.
+
+    Places are numbered as they appear, row by row, each after what is around it.
+
+    Raises:
+        InputError: a wrong size, an address of another world, too many places.
+    """
+    width, height = size
+    check_size(width, height)
+    numbers: dict[Address, int] = {world: 0}
+    here = array("H", bytes(2 * width * height))
+    count = 0
+    for cell, address in enumerate(narrowest):
+        count += 1
+        if address is not None and cell < width * height:
+            here[cell] = numbers[address] if address in numbers else _number(address, world, numbers)
+    if count != width * height or len(walls) != count:
+        raise InputError(
+            f"the map should have {width * height} tiles, and has {count} places and {len(walls)} walls or ways"
+        )
+    places = tuple(numbers)
+    arenas = [numbers[address.upto(ARENA)] for address in places]
+    return TileWorld(
+        name=world.last,
+        width=width,
+        height=height,
+        walls=walls,
+        places=places,
+        here=here,
+        arenas=array("H", [arenas[place] for place in here]),
+        spawns=dict(spawns or {}),
+    )
+
+
+def _number(address: Address, world: Address, numbers: dict[Address, int]) -> int:
+    if not address.is_within(world):
+        raise InputError(f"{str(address)!r} is not in {str(world)!r}")
+    for level in range(1, address.level + 1):
+        numbers.setdefault(address.upto(level), len(numbers))
+    if len(numbers) > MOST_PLACES:
+        raise InputError(f"a map may have {MOST_PLACES:,} places, not more")
+    return numbers[address]

@@ -1,0 +1,18 @@
+"""The anchors that a recorded day gives hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from town_anchors import measure
+
+SHARED = Path(__file__).parents[4] / "shared/data/town"
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="the town's data is not beside the repository (../shared/data/town)")
+def test_the_recorded_days_are_reproduced() -> None:
+    results = measure(SHARED, None)
+    assert {name.split()[0] for name in results} >= {f"A{number}" for number in range(1, 12)}
+    assert [key for key, by_save in results.items() for found in by_save.values() if found["wrong"]] == []
+    assert {found["cases"] for found in results["A1 import"].values()} == {304}

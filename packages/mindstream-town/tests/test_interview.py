@@ -1,0 +1,122 @@
+"""Interviews: answers from memory and plan, nothing made up, parts hidden, at any step, and no trace."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+from hamlet import hamlet, live
+from mindstream_town.inspect.history import read_history
+from mindstream_town.prompts.conduct import AnswerInterview
+from mindstream_town.residents.interview import Condition, interview, open_interview
+from mindstream_town.town import Town
+
+from mindstream.errors import InputError
+from mindstream.models.model import Part, Piece, Request
+from mindstream.models.roles import Models
+
+NIGHT = 2 * 8_640 - 1
+NOON = 8_640 + 12 * 360
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("hamlet")
+    asyncio.run(live(folder, hamlet(), NIGHT))
+    return folder
+
+
+async def answer(folder: Path, question: str, who: str = "Ben Hale", **more: object) -> str:
+    step, condition = more.get("step", NOON), more.get("condition", "full")
+    assert step is None or isinstance(step, int)
+    return (await interview(folder, who, question, step, condition)).answer  # type: ignore[arg-type]
+
+
+async def test_an_interview_leaves_no_trace(tmp_path: Path) -> None:
+    async with Town.open(tmp_path / "asked", hamlet()) as town:
+        await town.run(until=4_000)
+        before = await town.digest()
+        for question in ("Who is Ada Brook?", "Give an introduction of yourself.", "Who is running for mayor?"):
+            await interview(town, "Ben Hale", question)
+        assert await town.digest() == before
+        await town.run(until=NOON)
+        asked = await town.digest()
+    assert await live(tmp_path / "not", hamlet(), NOON) == asked, "nor does what it remembers, or does next, change"
+
+
+async def test_without_a_model_what_comes_to_mind_is_quoted_with_its_day(folder: Path) -> None:
+    said = await answer(folder, "Is there a reading evening at the Oak Cafe?")
+    assert said.startswith("(No model answers.") and "reading evening" in said and "(Monday 2023-02-13" in said
+    assert await answer(folder, "Is there a reading evening?", condition="none") == (
+        "(No model answers. Ben Hale remembers: nothing of it)"
+    )
+    assert "reading evening" not in await answer(folder, "Is there a reading evening?", step=10), (
+        "it knew nothing of it"
+    )
+
+
+class Keeps:
+    """A model that answers nothing of worth, and keeps what it was asked."""
+
+    name = "keeps"
+
+    def __init__(self) -> None:
+        self.asked: list[AnswerInterview] = []
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        assert isinstance(request.prompt, AnswerInterview)
+        self.asked.append(request.prompt)
+        yield Piece("Well.")
+
+
+async def test_a_model_is_shown_who_it_is_its_day_and_what_came_to_mind(folder: Path) -> None:
+    model = Keeps()
+    block = (await read_history(folder, NOON)).state("Ben Hale", NOON).block_at(18 * 60)
+    assert block is not None
+    async with open_interview(folder, NOON, models=Models(model)) as interviewer:
+        first = await interviewer.ask("Ben Hale", "Who is ada?")
+        said = ("Interviewer: Who is ada?", f"Ben Hale: {first.answer}")
+        second = await interviewer.ask("Ben Hale", "What does she plan?", lines=said)
+        await interviewer.ask("Ben Hale", "What will you do?", "none")
+    shown, again, bare = model.asked
+    assert "piano tuner" in shown.identity and any(block.what in line for line in shown.day)
+    assert any("Ada Brook is planning a reading evening" in each for each in shown.memories), "by her first name"
+    assert any("reading evening" in each for each in again.memories), "what was asked before comes to mind, too"
+    assert again.lines == ("Interviewer: Who is ada?", "Ben Hale: Well.") and first.answer == second.answer == "Well."
+    assert not (bare.memories or bare.day or bare.near or bare.doing)
+
+
+async def test_what_is_hidden_does_not_come_to_mind(folder: Path) -> None:
+    kinds: dict[Condition, set[str]] = {}
+    async with open_interview(folder) as interviewer:
+        for condition in ("full", "no_reflection", "no_reflection_no_plan", "none"):
+            asked = await interviewer.ask("Ben Hale", "What have you planned with Ada Brook?", condition)
+            kinds[condition] = {
+                "plan" if "plan" in each.record.keywords else each.record.kind for each in asked.memories
+            }
+    assert {"thought", "plan", "chat"} <= kinds["full"]
+    assert "thought" not in kinds["no_reflection"] and "plan" in kinds["no_reflection"]
+    assert not {"thought", "plan"} & kinds["no_reflection_no_plan"] and "chat" in kinds["no_reflection_no_plan"]
+    assert kinds["none"] == set()
+
+
+async def test_an_answer_names_the_memories_that_it_rests_on(folder: Path) -> None:
+    asked = await interview(folder, "Ben Hale", "Is there a reading evening?")
+    assert any("reading evening" in record.text for record in asked.rests_on)
+    none = await interview(folder, "Ben Hale", "Who is Dora Finch?", models=Models(Keeps()))
+    assert none.rests_on == ()
+
+
+async def test_what_cannot_be_asked_is_said(folder: Path) -> None:
+    async with open_interview(folder) as interviewer:
+        for who, question, condition, words in (
+            ("Nobody", "Who?", "full", "nobody in Hamlet"),
+            ("Ben Hale", " ", "full", "no question"),
+            ("Ben Hale", "Who?", "half", "no condition"),
+        ):
+            with pytest.raises(InputError, match=words):
+                await interviewer.ask(who, question, condition)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="cannot be asked"):
+        await interview(folder, "Ben Hale", "Who?", NIGHT + 10_000)

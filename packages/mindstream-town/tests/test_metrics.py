@@ -1,0 +1,109 @@
+"""What a town's history shows: a fact's way, who knows whom, who was at an event, what cannot be."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import pairwise
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from hamlet import hamlet, live
+from mindstream_town.events import Acted
+from mindstream_town.inspect.history import History, read_history
+from mindstream_town.metrics.attendance import Event, trace_attendance
+from mindstream_town.metrics.conduct import examine_conduct
+from mindstream_town.metrics.counts import count_events
+from mindstream_town.metrics.measures import curves_csv, draw_curves, find_fact, hours, trace_fact, write_csv
+from mindstream_town.metrics.relationships import trace_acquaintance
+from mindstream_town.world.routes import read_walk
+
+from mindstream.errors import InputError
+
+EVENING = "there is a reading evening at Oak Cafe"
+TWO_DAYS = 2 * 8_640 - 1
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> History:
+    folder = tmp_path_factory.mktemp("hamlet")
+    asyncio.run(live(folder, hamlet(), TWO_DAYS))
+    return asyncio.run(read_history(folder))
+
+
+def test_a_fact_is_the_first_memory_that_is_meant(history: History) -> None:
+    fact = find_fact("Reading evening at the Oak Cafe", history)
+    assert fact.says.startswith("Ada Brook is planning") and {name for name, _ in fact.records} == {"Ada Brook"}
+    with pytest.raises(InputError, match="nobody began with a memory like 'a mayor'"):
+        find_fact("a mayor ", history)
+
+
+def test_a_fact_spreads_by_talk_and_its_way_is_known(history: History) -> None:
+    diffusion = trace_fact(history, find_fact(EVENING, history))
+    first, *others = diffusion.knowers
+    assert (first.name, first.step, first.how, first.chain) == ("Ada Brook", 0, "beginning", ("Ada Brook",))
+    assert others, "somebody else heard of it"
+    for knower in others:
+        assert knower.how == "told" and knower.by and knower.chain[0] == "Ada Brook"
+        assert knower.chain[-2:] == (knower.by, knower.name)
+    assert diffusion.count(0) == 1 and diffusion.count(history.step) == len(diffusion.knowers)
+    assert write_csv(diffusion).count("\n") == len(diffusion.knowers) + 1
+
+
+async def test_without_recall_nothing_spreads(tmp_path: Path) -> None:
+    await live(tmp_path, hamlet(recalls=False), TWO_DAYS)
+    past = await read_history(tmp_path)
+    diffusion = trace_fact(past, find_fact(EVENING, past))
+    assert [knower.name for knower in diffusion.knowers] == ["Ada Brook"]
+
+
+def test_who_talks_knows_each_other(history: History) -> None:
+    known = trace_acquaintance(history)
+    assert known.since["Ada Brook", "Ben Hale"] == 0 and known.density(0) == pytest.approx(1 / 3)
+    assert known.density(history.step) >= known.density(0)
+    talked = {tuple(sorted((name, talk.partner))) for name, talk in history.talks()}
+    assert set(known.since) == talked | {("Ada Brook", "Ben Hale")}
+
+
+def test_an_event_has_guests_minutes_and_invitations(history: History) -> None:
+    setting = history.setting
+    known = trace_fact(history, find_fact(EVENING, history))
+    home = setting.addresses[setting.people["Ada Brook"].home]
+    night = Event(home, setting.step_at(1, 0), setting.step_at(1, 60))
+    assert trace_attendance(history, night, known).minutes == {}, "who sleeps there does not attend"
+    whole = trace_attendance(history, Event(home.upto(1), setting.step_at(1, 0), history.step), known)
+    assert set(whole.minutes) == set(history.names)
+    assert set() < set(whole.invited) <= {each.name for each in known.knowers} - {"Ada Brook"}
+    assert whole.invitations[0][0] == "Ada Brook"
+    assert set(whole.came_invited) >= set(whole.invited), "who hears of it while it lasts may come, too"
+    assert len(whole.talked) == sum(talk.step >= setting.step_at(1, 0) for _, talk in history.talks())
+    with pytest.raises(InputError, match="an event needs"):
+        trace_attendance(history, Event(home, 10, 10), known)
+
+
+def jumps(history: History, name: str) -> list[str]:
+    """Return when somebody sets out from a place at which it is not, or makes two steps in one."""
+    world, found = history.setting.world, []
+    for step, acted in history.events(name, Acted):
+        tiles = read_walk(acted.act.path)
+        way = [history.spot(name, step - 1), *tiles] if step else tiles
+        if any(world.distance(one, other) > 1 for one, other in pairwise(way)):
+            found.append(history.clock(step))
+    return found
+
+
+def test_what_cannot_be_does_not_happen(history: History) -> None:
+    conduct = examine_conduct(history)
+    assert (conduct.in_walls, conduct.asleep_elsewhere, conduct.talking_asleep) == (0, 0, 0)
+    assert not any(jumps(history, name) for name in history.names) and "closed" not in conduct.not_believable
+    assert 0.5 < conduct.adherence <= 1 and conduct.planned > 1_000
+    assert conduct.believable + sum(conduct.not_believable.values()) == conduct.acts > 0
+
+
+def test_counts_and_curves(history: History) -> None:
+    counts = count_events(history)
+    assert counts.days == 2 and counts.talks == sum(1 for _ in history.talks()) > 0 and counts.calls == {}
+    steps = hours(history)
+    curves = {"know": trace_acquaintance(history).curve(steps)}
+    assert curves_csv(history, steps, curves).count("\n") == len(steps) + 1
+    assert ElementTree.fromstring(draw_curves(history, steps, curves, "who < knows")).tag.endswith("svg")

@@ -1,0 +1,117 @@
+"""Towns in German and in Chinese: what is agreed on, what is a danger and where one may go are typed replies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from keys import key_of_resident
+from mindstream_town.events import Acted, Talked
+from mindstream_town.inspect.history import read_history
+from mindstream_town.journal import resident_of, rows_after
+from mindstream_town.prompts.conduct import IsDanger, TakeFromTalk
+from mindstream_town.prompts.plans import PlanDay
+from mindstream_town.residents.person import appointment_of
+from mindstream_town.residents.turn import StepFailed
+from mindstream_town.town import Town
+from villages import LIUCUN, TAL, Mind, Village
+
+from mindstream.models.roles import Models
+
+villages = pytest.mark.parametrize("village", [TAL, LIUCUN], ids=["German", "Chinese"])
+HOUR, EVENING = 360, 21 * 360 + 180
+
+
+def room_of(town: Town, name: str) -> str:
+    """Return the address of the room in which somebody is."""
+    world = town.setting.world
+    arena = world.arena_of(town.residents[name].state.spot(town.step))
+    return str(world.places[arena]) if arena else ""
+
+
+@villages
+async def test_what_was_agreed_on_in_a_talk_is_kept(tmp_path: Path, village: Village) -> None:
+    mind = Mind(village)
+    async with Town.open(tmp_path, village.setting(), models=Models(mind)) as town:
+        await town.run(until=11 * HOUR)
+        for name in (village.host, village.guest):
+            assert room_of(town, name) != village.inn, "the plan of the morning is over"
+        await town.run(until=12 * HOUR + 60)
+        for name in (village.host, village.guest):
+            act = town.residents[name].state.act
+            assert room_of(town, name) == village.inn and act is not None and act.what.startswith(village.lunch)
+        await town.run(until=14 * HOUR)
+        assert room_of(town, village.host) == village.homes[0], "then the day goes on"
+        talks = [row async for row in rows_after(town.store) if isinstance(row.event, Talked)]
+        kept = await town.store.latest(
+            key_of_resident(village.guest), ("thought",), 20, now=town.setting.moment(town.step)
+        )
+    appointments = [at for each in kept if (at := appointment_of(each.data))]
+    (lunch,) = [at for at in appointments if at.what == village.lunch]
+    assert lunch.place == village.inn and lunch.who == tuple(sorted((village.host, village.guest)))
+    asked = [each for each in mind.asked if isinstance(each, TakeFromTalk)]
+    assert len(asked) == len(talks), "nobody was asked once more for it"
+
+
+@villages
+async def test_who_is_invited_may_come_in_until_it_ends_and_nobody_else(tmp_path: Path, village: Village) -> None:
+    mind = Mind(village)
+    async with Town.open(tmp_path, village.setting(), models=Models(mind)) as town:
+        await town.run(until=18 * HOUR + 60)
+        assert room_of(town, village.guest) == village.homes[0], "the host lets him in"
+        await town.run(until=19 * HOUR + 60)
+        assert room_of(town, village.guest) != village.homes[0]
+        await town.run(until=EVENING)
+        rows = [row async for row in rows_after(town.store)]
+    hermitage = village.homes[2]
+    went = [row.event.act.place for row in rows if isinstance(row.event, Acted) and resident_of(row) != village.hermit]
+    assert went and not any(place.startswith(hermitage) for place in went), "it was told of, and agreed to"
+    for ask in mind.asked:
+        if isinstance(ask, PlanDay) and ask.who != village.hermit:
+            assert hermitage not in {place.address for place in ask.places}
+        if isinstance(ask, TakeFromTalk):
+            assert not any(hermitage.rpartition(":")[2] in place for place in ask.places)
+    told = [each.told for each in mind.asked if isinstance(each, TakeFromTalk)]
+    assert any(at.what == village.rumour for news in told for each in news if (at := each.appointment))
+
+
+@villages
+async def test_a_fire_wakes_and_a_drip_does_not(tmp_path: Path, village: Village) -> None:
+    for condition, wakes in ((village.drip, False), (village.fire, True)):
+        mind, folder = Mind(village), tmp_path / str(wakes)
+        async with Town.open(folder, village.setting(), models=Models(mind)) as town:
+            await town.run(until=3 * HOUR)
+            await town.set_object(village.stove, condition)
+            await town.run(until=3 * HOUR + 60)
+            history = await read_history(town.store)
+        acts = [event.act for at, event in history.events(village.host, Acted) if at > 3 * HOUR]
+        assert [each.condition for each in mind.asked if isinstance(each, IsDanger)] == [condition]
+        assert bool(acts) is wakes and all(act.what == village.says["put out"] for act in acts[:1])
+        assert (village.stove in town._clockwork.conditions) is not wakes, "and it is put out"
+        assert not [at for at, _ in history.events(village.guest, Acted) if at > 3 * HOUR], "he sleeps elsewhere"
+
+
+@villages
+async def test_garbage_fails_the_step_and_the_town_goes_on_as_if_there_had_been_none(
+    tmp_path: Path, village: Village
+) -> None:
+    async def live(folder: Path, garbled: tuple[int, ...]) -> tuple[str, int]:
+        failed, mind = 0, Mind(village, garbled)
+        async with Town.open(folder, village.setting(), models=Models(mind)):
+            pass
+        while True:
+            async with Town.open(folder, models=Models(mind)) as town:
+                if town.step < 3 * HOUR:
+                    await town.run(until=3 * HOUR)
+                    await town.set_object(village.stove, village.fire)
+                try:
+                    await town.run(until=13 * HOUR)
+                except StepFailed as error:
+                    assert any(name in str(error) for name in town.setting.people)
+                    failed += 1
+                    continue
+                return await town.digest(), failed
+
+    straight, none = await live(tmp_path / "straight", ())
+    again, failed = await live(tmp_path / "garbled", (9, 14, 20, 23, 27, 30, 33))
+    assert none == 0 and failed > 4 and again == straight

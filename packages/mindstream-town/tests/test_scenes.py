@@ -1,0 +1,342 @@
+"""Residents on a model live in scenes: what is agreed, refused, overheard, kept secret and thought is a typed reply."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from fake_endpoint import FakeEndpoint
+from hamlet import HAMLET
+from keys import key_of_resident
+from mindstream_town.events import Acted, Asked, Met, Talked, TasksPlanned
+from mindstream_town.formats.town_file import parse_town
+from mindstream_town.inspect.history import read_history
+from mindstream_town.journal import resident_of, rows_after
+from mindstream_town.profile import Profile
+from mindstream_town.residents.person import appointment_of
+from mindstream_town.scenes.prompts import LetOn, PlanScenes, ReflectScenes, TalkScene
+from mindstream_town.setting import Setting
+from mindstream_town.source import setting_of
+from mindstream_town.town import Town
+from over_http import over_http
+from scene_minds import DAY, GUEST, HERMIT, HOST, HOUR, INN, INN_WORDS, LUNCH, SceneMind, day, liucun, talk
+
+from mindstream.memory.store.record import Kind
+from mindstream.models.roles import Models
+from mindstream.models.rules import Rules
+
+
+async def remembered(town: Town, name: str, kinds: tuple[Kind, ...] = ("thought", "observation")) -> list[str]:
+    """Return the texts of what somebody remembers."""
+    now = town.setting.moment(town.step)
+    return [each.text for each in await town.store.latest(key_of_resident(name), kinds, 200, now=now)]
+
+
+def agree(ask: TalkScene) -> dict[str, Any]:
+    """Let the host and the guest agree on lunch for today and on a tea for tomorrow; the others talk."""
+    if {side.who for side in ask.sides} != {HOST, GUEST}:
+        return talk(ask)
+    both = {"place": INN_WORDS, "who": [HOST, GUEST]}
+    lunch = {"what": LUNCH, "day": "2024-06-03", "from": "12:00", "to": "13:00"}
+    tea = {"what": "下午喝茶", "day": "2024-06-04", "from": "15:00", "to": "16:00"}
+    return talk(ask, agreed=[lunch | both, tea | both])
+
+
+async def test_what_is_agreed_in_chinese_changes_both_days(tmp_path: Path, door: FakeEndpoint) -> None:
+    mind = SceneMind(talk_scene=agree)
+    async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), models=models) as town:
+        await town.run(until=12 * HOUR + 60)
+        for name in (HOST, GUEST):
+            act = town.residents[name].state.act
+            assert act is not None and (act.what, act.place) == (LUNCH, INN)
+        hermit = town.residents[HERMIT].state.act
+        assert hermit is not None and hermit.what != LUNCH, "she has agreed to nothing"
+        await town.run(until=13 * HOUR + 120)
+        act = town.residents[HOST].state.act
+        assert act is not None and act.what != LUNCH, "then the day goes on"
+        await town.run(until=DAY + HOUR)
+        kept = await town.store.latest(key_of_resident(GUEST), ("thought",), 50, now=town.setting.moment(town.step))
+    later = [at for each in kept if (at := appointment_of(each.data)) and at.start.day == 4]
+    assert [at.what for at in later] == ["下午喝茶"] and later[0].who == tuple(sorted((HOST, GUEST)))
+    tomorrow = [each for each in mind.of(PlanScenes) if each.who == GUEST][-1]
+    assert any(each.appointment and each.appointment.what == "下午喝茶" for each in tomorrow.memories)
+
+
+async def test_who_is_refused_remembers_it_and_does_not_ask_again_soon(tmp_path: Path, door: FakeEndpoint) -> None:
+    def refuse(ask: TalkScene) -> dict[str, Any]:
+        one, two = (side.who for side in ask.sides)
+        words = [{"who": one, "text": f"{two}今天不想说话。", "weight": 4}, {"who": two, "text": "不想说话。"}]
+        return {"talk": False, "declined_by": two, "remember": words}
+
+    mind = SceneMind(talk_scene=refuse)
+    async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), models=models) as town:
+        await town.run(until=10 * HOUR)
+        rows = [row async for row in rows_after(town.store)]
+        one, two = (side.who for side in mind.of(TalkScene)[0].sides)
+        assert f"{two}今天不想说话。" in await remembered(town, one)
+    met = [row.event for row in rows if isinstance(row.event, Met)]
+    assert met and {each.outcome for each in met} == {"declined"} and all(each.by for each in met)
+    assert not any(isinstance(row.event, Talked) for row in rows)
+    assert len(mind.of(TalkScene)) == 3, "each pair once"
+
+
+async def test_who_declines_with_a_word_is_left_alone(tmp_path: Path, door: FakeEndpoint) -> None:
+    def decline(ask: TalkScene) -> dict[str, Any]:
+        return talk(ask, declined_by=ask.sides[1].who)
+
+    mind = SceneMind(talk_scene=decline)
+    async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), models=models) as town:
+        await town.run(until=10 * HOUR)
+        rows = [row async for row in rows_after(town.store)]
+    met = [row.event for row in rows if isinstance(row.event, Met)]
+    assert met and all(each.outcome == "declined" and each.by for each in met)
+    assert any(isinstance(row.event, Talked) for row in rows), "what was said is kept"
+    assert "until 10:00" in mind.of(TalkScene)[0].sides[1].doing, "what the other is bound to stands there"
+
+
+async def test_who_is_near_overhears(tmp_path: Path, door: FakeEndpoint) -> None:
+    def heard(ask: TalkScene) -> str:
+        return f"{ask.sides[0].who}说磨坊要关门了,{ask.sides[1].who}不信。"
+
+    mind = SceneMind(plan_scenes=out_all_day, talk_scene=lambda ask: talk(ask, overheard=heard(ask)))
+    async with over_http(mind, door) as models, Town.open(tmp_path, five(), models=models) as town:
+        await town.run(until=10 * HOUR)
+        talks = [each for each in mind.of(TalkScene) if each.near]
+        for name in talks[0].near:
+            assert heard(talks[0]) in await remembered(town, name)
+        assert heard(talks[0]) not in await remembered(town, talks[0].sides[0].who)
+
+
+async def test_what_one_has_done_is_remembered_and_who_was_there(tmp_path: Path, door: FakeEndpoint) -> None:
+    mind = SceneMind()
+    async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), models=models) as town:
+        await town.run(until=11 * HOUR)
+        deeds = await remembered(town, HOST, ("observation",))
+    assert any("起床吃早饭" in text and "07:00-08:00" in text for text in deeds)
+    assert any(text.startswith(f"{HOST}: 喝茶") and GUEST in text for text in deeds)
+
+
+async def test_the_next_plan_sees_what_the_days_are_about_now(tmp_path: Path, door: FakeEndpoint) -> None:
+    def evening(ask: ReflectScenes) -> dict[str, Any]:
+        thought = {"text": f"{GUEST}常来茶馆。", "because": [1, 99]}
+        return {"insights": [thought, {"text": "无据。", "because": [99]}], "currently": "磨坊要换新磨盘了。"}
+
+    mind = SceneMind(reflect_scenes=evening)
+    async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), models=models) as town:
+        await town.run(until=DAY + HOUR)
+        thoughts = await remembered(town, HOST, ("thought",))
+    first, second = (each for each in mind.of(PlanScenes) if each.who == HOST)
+    assert "新磨盘" not in first.identity and "磨坊要换新磨盘了。" in second.identity
+    assert f"{GUEST}常来茶馆。" in thoughts and "无据。" not in thoughts, "what nothing supports is not kept"
+
+
+SECRET = "王秀兰要把磨坊卖了。"
+
+
+def with_secret(text: str) -> str:
+    seed = f'home = "磨坊:卧室"\nseeds = [{{ text = "{SECRET}", weight = 9, secret = true }}]'
+    return text.replace('home = "磨坊:卧室"', seed, 1)
+
+
+async def test_a_secret_never_stands_in_a_call_of_another(tmp_path: Path) -> None:
+    def evening(ask: ReflectScenes) -> dict[str, Any]:
+        if ask.who != HOST:
+            return {}
+        numbers = [n for n, each in enumerate(ask.memories, 1) if SECRET in each] or [1]
+        return {"insights": [{"text": f"想着:{SECRET}", "because": numbers}], "currently": f"忙着。{SECRET}"}
+
+    mind = SceneMind(reflect_scenes=evening, let_on=lambda _: {"lets_on": ["磨坊生意不好。"], "bearing": "累"})
+    async with Town.open(tmp_path, liucun(with_secret), models=Models(mind)) as town:
+        await town.run(until=2 * DAY - 1)
+    own = [each for each, words in zip(mind.asked, mind.rendered, strict=True) if SECRET in words]
+    assert own and all(getattr(each, "who", "") == HOST for each in own), "only her own calls know it"
+    talks = [each for each in mind.of(TalkScene) if HOST in {side.who for side in each.sides}]
+    assert len(talks) >= 4 and all("磨坊生意不好。" in str(each.sides) for each in talks)
+    assert {each.who for each in mind.of(LetOn)} == {HOST}
+
+
+FIVE = "".join(
+    f"""
+[[residents]]
+name = "{name}"
+age = 30
+learned = "{name} lives here."
+home = "Elm House:room"
+"""
+    for name in ("Dora Lund", "Emil Kern")
+)
+
+
+def five(**profile: Any) -> Setting:
+    return setting_of(parse_town(HAMLET + FIVE, Path()), seed=1, profile=Profile.model_validate(profile))
+
+
+def out_all_day(ask: PlanScenes) -> dict[str, Any]:
+    """Plan a day at the café, in quarters of an hour, in which everybody always sees everybody."""
+    times = [f"{minute // 60:02d}:{minute % 60:02d}" for minute in range(7 * 60, 22 * 60 + 1, 15)]
+    items = [
+        {"from": start, "to": end, "what": f"{ask.who} at {start}", "place": "cafe of Oak Cafe"}
+        for start, end in pairwise(times)
+    ]
+    return {"items": items}
+
+
+async def test_a_day_takes_no_more_calls_than_its_budget(tmp_path: Path) -> None:
+    mind = SceneMind(plan_scenes=out_all_day)
+    async with Town.open(tmp_path, five(), models=Models(mind)) as town:
+        await town.run(until=DAY - 1)
+        spent = {name: resident.state.asked for name, resident in town.residents.items()}
+        asked = [row.event async for row in rows_after(town.store) if isinstance(row.event, Asked)]
+    of_days = len(mind.asked) - 5  # what the town's first memories weigh is asked once, as it begins
+    assert sum(calls for calls, _ in spent.values()) == sum(each.calls for each in asked) == of_days
+    assert all(2 < calls <= 12 for calls, _ in spent.values()), spent
+    assert all(tokens <= 15_000 for _, tokens in spent.values()), spent
+    assert {each.who for each in mind.of(ReflectScenes)} == set(spent), "something is left for the evening"
+
+
+async def test_a_smaller_budget_means_fewer_talks(tmp_path: Path) -> None:
+    mind = SceneMind(plan_scenes=out_all_day)
+    async with Town.open(tmp_path, five(day_calls=4), models=Models(mind)) as town:
+        await town.run(until=DAY - 1)
+        assert all(each.state.asked[0] <= 4 for each in town.residents.values())
+    assert 0 < len(mind.of(TalkScene)) <= 5
+
+
+async def test_the_same_replies_give_the_same_journal_wherever_it_was_broken_off(tmp_path: Path) -> None:
+    async def live(folder: Path, stops: tuple[int, ...]) -> str:
+        begun: Setting | None = liucun(with_secret)
+        for stop in stops:
+            async with Town.open(folder, begun, models=Models(SceneMind(talk_scene=agree))) as town:
+                await town.run(until=stop)
+                digest = await town.digest()
+            begun = None
+        return digest
+
+    end = DAY + 10 * HOUR
+    straight = await live(tmp_path / "a", (end,))
+    assert await live(tmp_path / "b", (end,)) == straight
+    assert await live(tmp_path / "c", (8 * HOUR + 300, 9 * HOUR, 9 * HOUR + 1, 21 * HOUR, DAY, end)) == straight
+
+
+async def test_a_step_whose_talk_fails_is_lived_again(tmp_path: Path) -> None:
+    from mindstream_town.residents.turn import StepFailed
+
+    failing = iter((True, True, False))
+
+    def sometimes(ask: TalkScene) -> Any:
+        return "…" if next(failing, False) else agree(ask)
+
+    async with Town.open(tmp_path / "a", liucun(), models=Models(SceneMind(talk_scene=agree))) as town:
+        await town.run(until=11 * HOUR)
+        straight = await town.digest()
+    failed = 0
+    async with Town.open(tmp_path / "b", liucun(), models=Models(SceneMind(talk_scene=sometimes))) as town:
+        while town.step < 11 * HOUR:
+            try:
+                await town.run(until=11 * HOUR)
+            except StepFailed:
+                failed += 1
+        assert failed and await town.digest() == straight
+
+
+async def test_a_newcomer_knows_a_place_that_somebody_tells_of(tmp_path: Path) -> None:
+    hall = "旧祠堂:厢房"
+
+    def opened(text: str) -> str:
+        at_home = f'home = "{hall}"\nbed = "{hall}:床"'
+        text = text.replace(at_home, at_home.replace(hall, "林屋:小间")).replace(f', "{hall}"]', "]")
+        text = text.replace('bed = "林屋:小间:床"\nknows', 'bed = "林屋:小间:床"\nknows')
+        text = re.sub(r"\[\[residents.seeds\]\].*?\n\n", "", text, flags=re.DOTALL)
+        return text.replace('knows = ["老茶馆:大堂:方桌"]', f'knows = ["老茶馆:大堂:方桌", "{hall}"]', 1)
+
+    place = f"柳村:{hall}"
+    mind = SceneMind(talk_scene=lambda ask: talk(ask, places=["厢房 of 旧祠堂", "nowhere"]))
+    async with Town.open(tmp_path, liucun(opened), models=Models(mind)) as town:
+        await town.run(until=6 * HOUR)
+        assert place not in town.residents[GUEST].state.knows and place in town.residents[HOST].state.knows
+        await town.run(until=DAY)
+        assert place in town.residents[GUEST].state.knows
+    first, second = ({each.address for each in ask.places} for ask in mind.of(PlanScenes) if ask.who == GUEST)
+    assert place in second and place not in first
+
+
+async def test_nobody_comes_before_it_opens_and_noon_is_as_planned(tmp_path: Path) -> None:
+    def hours(text: str) -> str:
+        return text + '\n[[places]]\naddress = "老茶馆:大堂"\nhours = "08:55-20:00"\n'
+
+    mind = SceneMind()
+    async with Town.open(tmp_path, liucun(hours), models=Models(mind)) as town:
+        await town.run(until=10 * HOUR)
+        history = await read_history(town.store)
+    arrived = [
+        act.arrives for name in (HOST, GUEST, HERMIT) for _, event in history.events(name, Acted)
+        if (act := event.act).place == INN and act.why == "plan"
+    ]  # fmt: skip
+    assert arrived and min(arrived) >= 8 * HOUR + 55 * 6
+    assert (mind.of(PlanScenes)[0].date, "08:55-20:00" in str(mind.of(PlanScenes)[0].places)) == (
+        "Monday June 3, 2024", True,
+    )  # fmt: skip
+
+
+async def test_a_thing_is_in_use_while_it_is_used(tmp_path: Path) -> None:
+    def cooks(ask: PlanScenes) -> dict[str, Any]:
+        plan = day()
+        plan["items"][1] |= {"thing": "炉灶", "state": "正在用"} if ask.who == HOST else {}
+        return plan
+
+    async with Town.open(tmp_path, liucun(), models=Models(SceneMind(plan_scenes=cooks))) as town:
+        await town.run(until=8 * HOUR + 30)
+        act = town.residents[HOST].state.act
+        assert act is not None and (act.place.rpartition(":")[2], act.state) == ("炉灶", "正在用")
+        await town.run(until=9 * HOUR)
+        act = town.residents[HOST].state.act
+        assert act is not None and not act.state
+
+
+async def test_without_a_model_for_plans_they_live_by_rules(tmp_path: Path) -> None:
+    mind = SceneMind()
+    async with Town.open(tmp_path, five(talks=False), models=Models(Rules(), {"reasoner": mind})) as town:
+        await town.run(until=8 * HOUR)
+        rows = [row async for row in rows_after(town.store)]
+    assert not mind.of(PlanScenes) and not any(isinstance(row.event, Met | Asked) for row in rows)
+    assert {resident_of(row) for row in rows if isinstance(row.event, Acted)} == set(five().people)
+
+
+def overtaken(ask: TalkScene) -> dict[str, Any]:
+    """Let the host's work at eleven become another, elsewhere, by what she hears."""
+    changes = [
+        {"number": int(number), "becomes": "去老茶馆帮忙", "place": INN_WORDS}
+        for side in ask.sides if side.who == HOST for line in side.plan
+        if (number := line.partition(".")[0]) and "11:00" in line
+    ]  # fmt: skip
+    return talk(ask, changes=[*changes, {"number": 99, "becomes": "nothing"}])
+
+
+async def test_what_a_talk_tells_changes_what_it_has_overtaken(tmp_path: Path, door: FakeEndpoint) -> None:
+    mind = SceneMind(talk_scene=overtaken)
+    async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), models=models) as town:
+        await town.run(until=11 * HOUR + 60)
+        acts = {name: town.residents[name].state.act for name in (HOST, GUEST)}
+        rows = [row async for row in rows_after(town.store)]
+    host, guest = acts[HOST], acts[GUEST]
+    assert host is not None and (host.what, host.place) == ("去老茶馆帮忙", INN)
+    assert guest is not None and guest.what == "干活11", "only hers is another"
+    why = [row.event.because for row in rows if isinstance(row.event, TasksPlanned) and row.event.because]
+    assert why and all("说了话" in each for each in why), "it is said by what she heard"
+    first = mind.of(TalkScene)[0]
+    numbers = [int(line.partition(".")[0]) for side in first.sides for line in (*side.memories, *side.plan)]
+    assert len(numbers) == len(set(numbers)), "no two things have one number"
+
+
+async def test_of_who_keeps_a_secret_a_talk_sees_only_plans_that_give_nothing_away(tmp_path: Path) -> None:
+    def lets_on(ask: LetOn) -> dict[str, Any]:
+        return {"plan": [n for n, line in enumerate(ask.plan, 1) if "干活10" in line]}
+
+    mind = SceneMind(let_on=lets_on)
+    async with Town.open(tmp_path, liucun(with_secret), models=Models(mind)) as town:
+        await town.run(until=10 * HOUR)
+    shown = {side.who: side.plan for ask in mind.of(TalkScene) for side in ask.sides if "干活10" in str(side.plan)}
+    assert len(shown[HOST]) == 1 and len(shown[GUEST]) > 1
+    assert mind.of(LetOn)[0].relation and mind.of(LetOn)[0].when.endswith(mind.of(TalkScene)[0].when[-5:])

@@ -1,0 +1,72 @@
+"""`mindstream town`: what is mistyped is answered with what to type instead; times as people write them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from mindstream_town.formats.town_file import parse_town
+from mindstream_town.inspect.lookup import find_span, find_step
+from mindstream_town.source import setting_of
+from running import mistaken, run
+from test_town import HAMLET, town
+
+from mindstream.errors import InputError
+
+__all__ = ["town"]
+NOW = 8_640 + 3_600
+"""Day 2 of the hamlet, 10:00."""
+
+
+@pytest.mark.parametrize(
+    ("typed", "minute"),
+    [
+        ("Feb 13", 0), ("day 2", 1_440), ("10am", 1_440 + 600), ("yesterday 10:30", 630), ("tomorrow noon", 3_600),
+        ("now", 1_440 + 600), ("Tue Feb 14 at 7 pm", 1_440 + 1_140), ("2023-02-14T07:05", 1_440 + 425),
+        ("14 February 2023 midnight", 1_440), ("day 1 12am", 0), ("24:00", 2_880),
+    ],
+)  # fmt: skip
+def test_a_time_is_read_as_people_write_it(typed: str, minute: int) -> None:
+    assert find_step(setting_of(parse_town(HAMLET, Path())), typed, NOW) == minute * 6
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [("Feb 30 10:00", "no Feb 30 in 2023"), ("25:00", "no time 25:00"), ("13pm", "no hour 13"), ("day 0", "no day 0"),
+     ("noonish", "is no time"), ("", "is no time"), ("13", "is no time")],
+)  # fmt: skip
+def test_a_time_that_cannot_be_is_said(typed: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        find_step(setting_of(parse_town(HAMLET, Path())), typed, NOW)
+
+
+def test_the_second_of_two_times_is_of_the_day_of_the_first() -> None:
+    setting = setting_of(parse_town(HAMLET, Path()))
+    assert find_span(setting, "day 1 8am", "9am", NOW) == (2_880, 3_240)
+    assert find_span(setting, "yesterday", "yesterday", NOW) == (0, 8_639), "a whole day"
+    with pytest.raises(InputError, match=r"Tue Feb 14, 08:00.* is before"):
+        find_span(setting, "day 2 9am", "8am", NOW)
+
+
+def test_who_types_another_word_is_told_the_right_one(town: tuple[str | Path, ...]) -> None:
+    folder = town[1]
+    assert "places lists what there is" in mistaken(run("town", "list"))
+    assert f"mindstream town status --data {folder}" in mistaken(run("town", "status", folder))
+    assert "TEXT is empty" in mistaken(run("town", "talk", "ada", " ", *town))
+    assert "is not the name of a model" in mistaken(run("town", "run", "--model", "nosuch:foo", *town))
+    assert "a number is wanted" in mistaken(run("town", "run", "--days", "two", *town))
+    assert "rules answer everything" in run("town", "estimate", *town).out
+    file = Path(folder).parent / "wrong.toml"
+    file.write_text(HAMLET.replace("knows =", "know =", 1))
+    said = mistaken(run("town", "new", file, "--data", file.parent / "fresh"))
+    assert "residents.1.know: there is no such key, did you mean 'knows'?" in said and "lifestyle" in said
+
+
+def test_what_there_is_is_listed(town: tuple[str | Path, ...]) -> None:
+    run("town", "run", "--steps", "1", *town)
+    run("town", "set", "piano", "out of tune", *town)
+    assert "cafe: counter, piano (out of tune)" in run("town", "places", *town).out
+    (cafe,) = run("town", "places", "cafe", "--json", *town).rows
+    assert [each["condition"] for each in cafe["objects"]] == ["", "out of tune"] and cafe["residents"] == []
+    mill = run("town", "places", "Mill House", *town).out
+    assert "there: Ada Brook, Ben Hale" in mill
