@@ -17,7 +17,7 @@ import mindstream
 from mindstream import InputError, Mind, RunContext, RunResult, ToolError, Trigger, tool
 from mindstream.coach.coach import Coach
 from mindstream.coach.packs.load import load
-from mindstream.log.events import BeliefChanged, Failed, FollowUp, Heard, Logged, Piece, Said
+from mindstream.log.events import BeliefChanged, Failed, FollowUp, Heard, Logged, Opened, Piece, Said
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Entry
 from mindstream.minds.responder import Handling, Host, NullResponder, ResponderFactory, answer_with

@@ -23,7 +23,7 @@ from mindstream.errors import (
 from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Part, Piece, Request
 from mindstream.models.roles import Models
-from mindstream.models.wrappers.breaker import Breaker
+from mindstream.models.wrappers.retry import Breaker
 
 DOWN = ModelUnavailable("it is down")
 

@@ -30,11 +30,10 @@ from mindstream.models.shorten import request_tokens
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.models.wrappers.cache import Cache
 from mindstream.models.wrappers.fallback import Fallback
-from mindstream.models.wrappers.limit import Limit
 from mindstream.models.wrappers.meter import Meter, Metered
 from mindstream.models.wrappers.override import PromptOverride
 from mindstream.models.wrappers.repair import Repair
-from mindstream.models.wrappers.retry import Retry
+from mindstream.models.wrappers.retry import Limit, Retry
 
 
 def talks(*lines: Line) -> FakeModel:

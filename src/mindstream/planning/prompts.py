@@ -6,6 +6,7 @@ missing (see `states_of`). So no evidence can add a call to a plan (Debenedetti 
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -18,8 +19,10 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from mindstream.errors import ToolError
 from mindstream.models.model import ToolSpec
 from mindstream.models.prompt import Prompt, rule
-from mindstream.planning.plan import Evidence, Plan, PlannedStep, Reference, Text, fill, find_references
-from mindstream.tools.algebra import CONSTANTS, Apply, Name, Node, read_formulas
+from mindstream.planning.plan import Reference, Text, fill, find_references
+from mindstream.planning.plan import Evidence
+from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.tools.algebra import read_formulas, words_in
 
 
 class ActOnTask(Prompt[str]):
@@ -315,13 +318,7 @@ def _is_formula(task: str) -> bool:
         return False
     sides = [side for formula in formulas for side in formula]
     is_equation = len(sides) > len(formulas)
-    return is_equation or (any(isinstance(side, Apply) for side in sides) and not any(map(_has_word, sides)))
-
-
-def _has_word(node: Node) -> bool:
-    if isinstance(node, Name):
-        return node.name not in CONSTANTS
-    return isinstance(node, Apply) and any(map(_has_word, node.to))
+    return is_equation or not (any(map(words_in, sides)) or all(isinstance(side, ast.Constant) for side in sides))
 
 
 SHOWN = 300

@@ -18,7 +18,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +26,9 @@ from mindstream import chance
 from mindstream.errors import ModelRefused, SettingsError
 from mindstream.memory.store.validation import MAX_TEXT
 from mindstream.models.providers.address import Address, address
-from mindstream.models.providers.given_text import checked_gguf, load, open_given_text
+from mindstream.models.providers.given_text import checked_gguf, open_given_text
+from mindstream.models.providers.llama import Engine, engine
 from mindstream.text.words import UNSPACED, plain_words, terms
-
-if TYPE_CHECKING:
-    from mindstream.models.providers.gguf import Engine
 
 Floats = NDArray[np.float64]
 WIDE = re.compile(f"[{UNSPACED}]")
@@ -222,7 +219,7 @@ class MutualInformation:
         return gained / math.sqrt(len(own))
 
     async def _weigh(self, answer: str, prompts: Sequence[str]) -> list[list[float]]:
-        self._engine = self._engine or await asyncio.to_thread(load, self._at)
+        self._engine = self._engine or await asyncio.to_thread(engine, self._at)
         async with open_given_text(self._at, self._engine) as given:
             tokens = await given.tokens(" " + answer, TOKENS)
             return [
