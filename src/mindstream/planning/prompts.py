@@ -19,9 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from mindstream.errors import ToolError
 from mindstream.models.model import ToolSpec
 from mindstream.models.prompt import Prompt, rule
-from mindstream.planning.plan import Reference, Text, fill, find_references
-from mindstream.planning.plan import Evidence
-from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.planning.plan import Evidence, Plan, PlannedStep, Reference, Text, fill, find_references
 from mindstream.tools.algebra import read_formulas, words_in
 
 
