@@ -56,9 +56,8 @@ from mindstream.models.recording import Playback
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.models.wrappers.budget import Budget, Budgeted
-from mindstream.models.wrappers.mend import Mend
 from mindstream.models.wrappers.meter import Meter
-from mindstream.models.wrappers.repair import Repair
+from mindstream.models.wrappers.repair import Mend, Repair
 from mindstream.planning.planner import Planner, Strategy
 from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.events import ExemplarJudged, ExemplarOffered, RubricFrozen

@@ -82,7 +82,7 @@ async def by_web(url: str, *allow: str) -> str:
 
 
 async def by_mcp(url: str, *allow: str) -> str:
-    transport = GuardedTransport(allow, httpx2.AsyncHTTPTransport(verify=CERTIFICATES, trust_env=False))
+    transport = GuardedTransport(allow, CERTIFICATES)
     async with httpx2.AsyncClient(transport=transport, trust_env=False, timeout=5) as client:
         try:
             response = await client.post(url)

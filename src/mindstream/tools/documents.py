@@ -13,7 +13,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field, JsonValue, TypeAdapter
 
 from mindstream.errors import Conflict, ToolError
 from mindstream.location import AnyData
@@ -135,7 +135,7 @@ class Documents:
             self.unread[name] = str(error)
             digest, found = "", []
         await self._erase(there)
-        data = {"file": name, "hash": digest, "parts": len(found), TAINTED: True}
+        data: dict[str, JsonValue] = {"file": name, "hash": digest, "parts": len(found), TAINTED: True}
         drafts = [
             RecordDraft(
                 text=f"{name}, {each.place}:\n{each.headed}",

@@ -132,7 +132,7 @@ def checked_gguf(at: Address) -> Address:
 @contextlib.asynccontextmanager
 async def open_given_text(at: Address, held: Engine | None = None) -> AsyncIterator[GivenText]:
     """Weigh texts by a GGUF file's model, which is loaded unless it is `held`."""
-    held = held or await asyncio.to_thread(engine, at)
-    here = replace(at, url=held.url, key=held.key)
+    weighed_by = held if held is not None else await asyncio.to_thread(engine, at)
+    here = replace(at, url=weighed_by.url, key=weighed_by.key)
     async with Client(here, WHOLE_BYTES) as client:
         yield GivenText(here, client)

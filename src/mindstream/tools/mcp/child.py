@@ -38,10 +38,15 @@ async def serve() -> None:
     process = None
     try:
         if command := opening["command"]:
-            pipes = {"stdin": PIPE, "stdout": PIPE, "stderr": PIPE}
-            place = {"env": opening["environment"], "cwd": opening["folder"]}
             process = await asyncio.create_subprocess_exec(
-                *command, **pipes, **place, start_new_session=True, limit=MAX_BYTES
+                *command,
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=PIPE,
+                env=opening["environment"],
+                cwd=opening["folder"],
+                start_new_session=True,
+                limit=MAX_BYTES,
             )
     except (OSError, ValueError) as error:
         return _send({"fault": f"{command[0]!r} cannot be started: {getattr(error, 'strerror', None) or error}"})

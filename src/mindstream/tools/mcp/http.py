@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import ssl
 from collections.abc import AsyncIterator, Collection
 
 import httpx2
@@ -25,8 +26,8 @@ class GuardedTransport(httpx2.AsyncHTTPTransport):
     Redirects are not followed, and no event stream is opened (GET), since no request of a server is answered.
     """
 
-    def __init__(self, allow: Collection[str]) -> None:
-        super().__init__(trust_env=False)
+    def __init__(self, allow: Collection[str], verify: ssl.SSLContext | bool = True) -> None:
+        super().__init__(verify=verify, trust_env=False)
         self._allow = allow
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
