@@ -78,7 +78,8 @@ async def put(case: Case, models: Models, patience_s: float) -> dict[str, Any]:
             try:
                 async with asyncio.timeout(patience_s):
                     more = {"decides": True, "one_answer": case.one_answer}
-                    async for piece in coach.talker.speak(case.says, heard, handover, **more):
+                    situation = await coach.talker.situation(case.says)
+                    async for piece in coach.talker.speak(situation, heard, handover, **more):
                         words += piece
                 way: str = handover.way
             except (MindstreamError, TimeoutError) as error:

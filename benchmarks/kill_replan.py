@@ -28,8 +28,7 @@ from mindstream.memory.memory import Memory
 from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Request
 from mindstream.planning.executor import Limits, allow
-from mindstream.planning.planner import Planner
-from mindstream.planning.solve import Strategy
+from mindstream.planning.planner import Planner, Strategy
 from mindstream.tools.tool import FunctionTool, Traits, tool
 
 TASK, RUN, REPLANS = "Append lines until it is enough.", "killed", 2

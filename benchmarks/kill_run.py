@@ -28,8 +28,7 @@ from mindstream.memory.memory import Memory
 from mindstream.models.fake import FakeModel
 from mindstream.models.model import Call, Request
 from mindstream.planning.executor import Limits, allow
-from mindstream.planning.planner import Planner
-from mindstream.planning.solve import Strategy
+from mindstream.planning.planner import Planner, Strategy
 
 STEPS, TASK, RUN = 12, "Append twelve lines.", "killed"
 LONGEST_WAIT_S = 0.03

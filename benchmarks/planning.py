@@ -31,8 +31,7 @@ from planning_graphs import Graph, Writer, make_graphs, read_branches, tools_of
 from planning_peers import PEERS, Runner
 
 from mindstream.planning.executor import LIMITS, Limits
-from mindstream.planning.planner import Planner
-from mindstream.planning.solve import Strategy
+from mindstream.planning.planner import Planner, Strategy
 
 AIMS = {"critical_path_ratio": 1.05, "overhead_ms_per_step": 0.3}
 

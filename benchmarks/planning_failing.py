@@ -26,9 +26,8 @@ from typing import Any
 from mindstream.models.model import Call, Part, Piece, Request, Usage
 from mindstream.models.wrappers.budget import Budget
 from mindstream.planning.executor import Limits
-from mindstream.planning.planner import Planner
-from mindstream.planning.solution import Solution
-from mindstream.planning.solve import Strategy
+from mindstream.planning.planner import Planner, Strategy
+from mindstream.planning.run import Solution
 from mindstream.tools.tool import FunctionTool, tool
 
 KINDS = ("exception", "hang", "empty", "large", "not_utf8")

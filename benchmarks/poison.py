@@ -28,14 +28,11 @@ from poison_texts import poisoned
 
 from mindstream.models.model import Call, Part, Piece, Request
 from mindstream.planning import run as running
-from mindstream.planning.arguments import bind
-from mindstream.planning.evidence import Evidence
 from mindstream.planning.executor import Wish, allow
 from mindstream.planning.formats.read import read
-from mindstream.planning.plan import Plan
-from mindstream.planning.planner import Planner
-from mindstream.planning.solution import Solution
-from mindstream.planning.solve import Strategy
+from mindstream.planning.plan import Evidence, Plan, bind
+from mindstream.planning.planner import Planner, Strategy
+from mindstream.planning.run import Solution
 from mindstream.tools.ask_model import model_tool
 from mindstream.tools.tool import FROM_STRANGERS, FunctionTool, Traits, tool
 

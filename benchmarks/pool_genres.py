@@ -36,14 +36,14 @@ from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.models.wrappers.budget import Budget
 from mindstream.service.pools import labelling_estimate
+from mindstream.sharing import retriever
 from mindstream.sharing.admission import Pair, lay_in
 from mindstream.sharing.events import Form
 from mindstream.sharing.labelling import Labeller, find_labeller
 from mindstream.sharing.learning import PoolLearner
 from mindstream.sharing.pool import Pool
 from mindstream.sharing.ranking import Retriever
-from mindstream.sharing.retriever import ranking
-from mindstream.sharing.retriever.ranking import Basis, StandIn
+from mindstream.sharing.retriever import Basis, StandIn
 from mindstream.text.lexical import Lexical
 from mindstream.text.words import terms
 
@@ -71,12 +71,12 @@ class Kept:
 class Known:
     """A source of labels that is no model: genres, or what another source says of other candidates."""
 
-    p_not: Callable[[ranking.Pair, Sequence[ranking.Pair]], Any]
+    p_not: Callable[[retriever.Pair, Sequence[retriever.Pair]], Any]
     basis: Basis = "stated"
 
 
 def truth(genres: dict[str, str]) -> Known:
-    async def p_not(pair: ranking.Pair, candidates: Sequence[ranking.Pair]) -> Hits:
+    async def p_not(pair: retriever.Pair, candidates: Sequence[retriever.Pair]) -> Hits:
         return np.array([0.1 if genres[each.query] == genres[pair.query] else 0.9 for each in candidates])
 
     return Known(p_not)
@@ -85,14 +85,14 @@ def truth(genres: dict[str, str]) -> Known:
 def shuffled(source: Any, seed: int) -> Known:
     draw = np.random.default_rng(seed)
 
-    async def p_not(pair: ranking.Pair, candidates: Sequence[ranking.Pair]) -> Hits:
+    async def p_not(pair: retriever.Pair, candidates: Sequence[retriever.Pair]) -> Hits:
         return draw.permutation(await source.p_not(pair, candidates))
 
     return Known(p_not)
 
 
 def said(state_labels: dict[str, dict[str, float]]) -> Known:
-    async def p_not(pair: ranking.Pair, candidates: Sequence[ranking.Pair]) -> Hits:
+    async def p_not(pair: retriever.Pair, candidates: Sequence[retriever.Pair]) -> Hits:
         told = list(state_labels[pair.id].values())
         return np.resize(np.array(told), len(candidates))
 

@@ -26,7 +26,7 @@ from mindstream.models.embedders.named import embedder as named
 from mindstream.sharing.admission import Pair, lay_in
 from mindstream.sharing.pool import Pool
 from mindstream.sharing.ranking import Retriever
-from mindstream.sharing.retriever.ranking import rouge_l
+from mindstream.sharing.retriever import rouge_l
 
 FEEDBACKS, QUESTIONS, FLIPPED = 200, (25, 50, 100), 0.2
 KINDS = ("flipped", "noise", "never flipped")

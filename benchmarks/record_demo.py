@@ -4,8 +4,9 @@
     python benchmarks/record_demo.py life --from DATA --user museum --rows 1-70 --who "A language mind" --on 2026-11-22
 
 The first opens a fresh memory, says what the present recording was told (or each line of --said FILE), waits for all
-thinking, and writes the log into packages/mindstream-studio/src/mindstream_studio/recordings. The second takes rows that a data folder holds: begin there what
-you want shown, by `mindstream solve`, `live`, `town run` or `pool`, with the model. A recording is of events, so it is
+thinking, and writes the log into the recordings of mindstream-studio. The second takes rows that a data folder holds:
+begin there what you want shown,
+by `mindstream solve`, `live`, `town run` or `pool`, with the model. A recording is of events, so it is
 made anew when answers have become better, never because a prompt has changed. --untimed: the seconds are those of who
 answered by hand, and are not shown.
 """

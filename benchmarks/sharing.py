@@ -34,7 +34,7 @@ from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder as named
 from mindstream.models.embedders.named import width_of
-from mindstream.sharing.retriever.ranking import Floats, Head, LearnedRetriever, Recipe, rouge_l
+from mindstream.sharing.retriever import Floats, Head, LearnedRetriever, Recipe, rouge_l
 from mindstream.text.lexical import Lexical
 from mindstream.text.words import terms
 

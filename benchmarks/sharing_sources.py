@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.providers.provider import provider
 from mindstream.sharing.labelling import Likelihood, Stated
-from mindstream.sharing.retriever.ranking import (
+from mindstream.sharing.retriever import (
     Basis,
+    Batch,
     Checked,
     Corpus,
-    Drawn,
     LearnedRetriever,
     Pair,
     StandIn,
@@ -51,10 +51,10 @@ def scrambled(retriever: LearnedRetriever) -> None:
     """
     draw, lessons = retriever._lessons.draw, retriever._lessons
 
-    def mixed(chance: np.random.Generator) -> Drawn:
+    def mixed(chance: np.random.Generator) -> Batch:
         drawn = draw(chance)
         paired = np.concatenate([drawn.asked, drawn.candidates]).reshape(-1, 2)
-        return Drawn(paired[:, 0], paired[:, 1], drawn.helps)
+        return Batch(paired[:, 0], paired[:, 1], drawn.helps)
 
     lessons.draw = mixed  # type: ignore[method-assign]
     lessons.check = lambda *_: Checked(1.0, 1.0)  # type: ignore[method-assign]  # the published code has none

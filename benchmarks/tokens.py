@@ -34,8 +34,8 @@ from tokens_data import Question, read_questions
 from tokens_play import Case, Exchange, Player, lines_of, play
 
 from mindstream.models.embedders.wordllama import token_ids
+from mindstream.planning.planner import Strategy
 from mindstream.planning.prompts import ActOnTask, AnswerFromEvidence, MakePlan
-from mindstream.planning.solve import Strategy
 from mindstream.tools.ask_model import AskModel
 
 CACHED, WRITTEN = 0.1, 5.0

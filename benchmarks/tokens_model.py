@@ -18,8 +18,7 @@ from mindstream.models.model import Call, ToolSpec
 from mindstream.models.providers.address import address
 from mindstream.models.providers.prices import price
 from mindstream.models.roles import Models
-from mindstream.planning.planner import Planner
-from mindstream.planning.solve import Strategy
+from mindstream.planning.planner import Planner, Strategy
 from mindstream.text.words import terms
 from mindstream.tools.ask_model import model_tool
 from mindstream.tools.tool import Tool

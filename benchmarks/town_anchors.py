@@ -17,15 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from mindstream_town.formats.files import load_json
-from mindstream_town.formats.maps import find_map, read_tiled
+from mindstream_town.formats.maps import find_map
 from mindstream_town.formats.matrix import MAZES, Matrix, read_matrix, world_of_matrix
 from mindstream_town.formats.nodes import plain_memory
 from mindstream_town.formats.saves import read_save, settle_clock
-from mindstream_town.formats.tiled import matrix_of_tiled
+from mindstream_town.formats.tiled import matrix_of_tiled, read_tiled
 from mindstream_town.formats.town_file import to_plain
 from mindstream_town.world.tiles import TileWorld
-from mindstream_town.world.tree import ARENA, OBJECT, SECTOR
-from mindstream_town.world.world import Spot
+from mindstream_town.world.tree import ARENA, OBJECT, SECTOR, Spot
 from town_minds import MINDS
 from town_recorded import Figure, Measure, Recorded, figure, nothing
 

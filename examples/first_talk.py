@@ -1,4 +1,4 @@
-"""Ten lines that need no key: talk, then ask the memory."""
+"""Talk to the sleep coach without a model, then query its memory."""
 
 import asyncio
 import tempfile

@@ -1,4 +1,4 @@
-"""The server mounted in an application of one's own: run it by `uvicorn mounted_server:mine`, or as it stands."""
+"""Mount the server in a FastAPI application: run it by `uvicorn mounted_server:mine`, or directly."""
 
 import asyncio
 
@@ -18,7 +18,7 @@ async def home() -> dict[str, str]:
 
 
 async def ask_it() -> None:
-    """What a client would ask, here without a port."""
+    """Send a request as a client would, here without a port."""
     transport = httpx.ASGITransport(mine)
     async with api_app.lifespan(), httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         print((await client.get("/")).json()["hello"])

@@ -1,7 +1,6 @@
-"""One mind talks, plans and lives with a pool beside its own memory: what another agent wrote is shown to each.
+"""Use a pool of exemplars in a conversation, a plan and a life: another agent's answers are shown to each.
 
-Everything is rules: no key, no download. Rules make nothing of exemplars, so a small model stands in that says what it
-was shown; a real one is asked in just this way.
+No API key, no download: a scripted model reports how many exemplars it was shown, since rules ignore exemplars.
 """
 
 import asyncio
@@ -29,7 +28,7 @@ ASKED, SUM, TASK = (
 
 
 class Shown:
-    """Says how many exemplars stood before its question; plans and lives as far as this example needs it."""
+    """Report the number of exemplars in each request, and reply as far as this example needs."""
 
     name = "shown"
 
@@ -65,7 +64,7 @@ async def main() -> None:
 
 
 async def share(folder: Path, pool: Pool, ann: Member, clock: ManualClock) -> None:
-    """Talk, plan and live as ann, with the pool; then ben withdraws what he wrote."""
+    """Talk, plan and live as ann with the pool; then ben withdraws his pairs."""
     models = Models(Rules(), {"talker": Shown()})
     async with Mind.open(folder, user="ann", models=models, responder=Coach.using(exemplars=ann), clock=clock) as mind:
         print(f"> {ASKED}\n  {await mind.send(ASKED)}")
@@ -81,7 +80,7 @@ async def share(folder: Path, pool: Pool, ann: Member, clock: ManualClock) -> No
         offered = [each for each in (await pool.state()).standings.values() if each.exemplar.writer == "ann"]
         print(f"! {TASK}\n  offered to the pool: {offered[0].exemplar.answer}")
         await pool.withdraw(writer="ben", by="ben")
-        print(f"> {ASKED} (ben has withdrawn what he wrote)\n  {await mind.send(ASKED)}")
+        print(f"> {ASKED} (after ben's withdrawal)\n  {await mind.send(ASKED)}")
         kinds = {row.event.kind for row in await pool.memory.store.events(pool.memory.name, limit=100)}
         print("the pool's log:", ", ".join(sorted(kinds)))
 

@@ -1,6 +1,6 @@
-"""One mind on one stream for seven simulated days: it talks, notes facts, reflects, plans, lives and sleeps.
+"""Simulate seven days of one mind with one memory: conversation, planning, a life with a diary, reflection and sleep.
 
-Beside the talk it lives for a goal of its own: a diary, by a standing order. Everything is rules: no key, no download.
+Rules answer instead of a model: no API key, no download.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ GOOD = (
 
 
 async def live(mind: Mind, day: int) -> list[str]:
-    """Let the mind live until its day is over; return what it says at the end of each turn."""
+    """Run the mind's life until the day is over; return its summary of each turn."""
 
     async def answer(_: str) -> str:
         return GOOD[day]

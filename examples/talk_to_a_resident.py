@@ -1,9 +1,9 @@
-"""A morning in a town, without a key; then a person talks with a resident, and the town goes on with it remembered."""
+"""Run a morning in a town without a model, talk to a resident as a visitor, and ask what the resident remembers."""
 
 import asyncio
 import tempfile
 
-from mindstream_town.packs.find import find_pack
+from mindstream_town.packs import find_pack
 from mindstream_town.residents.interview import interview
 from mindstream_town.residents.visiting import visit
 from mindstream_town.source import setting_of
@@ -21,7 +21,7 @@ async def main() -> None:
             async with visit(town, WHO, by="Maya") as mind:
                 for said in ("What are you planning these days?", FACT):
                     print(f"Maya: {said}\n{WHO}: {await mind.send(said)}")
-                await mind.settled()  # what it thinks behind
+                await mind.settled()  # wait for the reasoners
             await town.run(until=setting.step_at(day=0, minute=8 * 60 + 30))
             answer = await interview(town, WHO, "When is the fair at Johnson Park?")
             print(f"{setting.when(town.step):%H:%M}, asked when the fair is: {answer.answer}")

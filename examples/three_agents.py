@@ -1,9 +1,6 @@
-"""Three agents share a pool: what one wrote stands before the next one's question, until it is withdrawn.
+"""Share a pool between three agents: an answer of one is shown to the next, until it is withdrawn.
 
-    python examples/three_agents.py
-
-No key and no download. Rules grade the form of what is offered and nothing else (they say so); the agents, their
-seeds and the rubric are those that come with the package (mindstream_evals/sharing/shipped).
+No API key, no download. Rules grade only the form of offers; agents and rubric ship in mindstream_evals.sharing.
 """
 
 from __future__ import annotations
@@ -34,23 +31,23 @@ async def main() -> None:
             await pool.freeze_rubric(rubric, OWNER)
             seeds = [Pair(each.query, each.answer) for agent in cast.agents for each in agent.seeds[:1]]
             await lay_in(pool, seeds, OWNER)
-            print(f"The pool verse is {OWNER}'s, with {len(seeds)} seeds. Its rubric wants {rubric.threshold} of:")
+            print(f"The pool verse is {OWNER}'s, with {len(seeds)} seeds. Its rubric asks for {rubric.threshold} of:")
             print("  " + ", ".join(f"{each.name} {each.points}" for each in rubric.criteria))
 
-            print("\n1. What is offered is judged by the rubric.")
+            print("\n1. Offers are judged by the rubric.")
             first = limerick.stream[0]
             await offer(Member(pool, limerick.name, "model A", Rules()), first.query, first.answer, ())
             await offer(Member(pool, limerick.name, "model A", Rules()), first.query, "cod " * 30, ())
             poem = chinese.stream[0]
             await offer(Member(pool, chinese.name, "model B", Rules()), poem.query, poem.answer, ())
 
-            print("\n2. Another agent, on another model, is shown what the first one wrote.")
+            print("\n2. Another agent, on another model, is shown the first one's answer.")
             poet = Member(pool, sonnet.name, "model C", Rules())
             shown = await ask(poet)
             answer = sonnet.stream[0].answer
             drawn = await offer(poet, ASKED, answer, shown)
 
-            print("\n3. What the first one wrote is withdrawn, and what was drawn from it goes with it.")
+            print("\n3. The first agent's pairs are withdrawn, with every pair derived from them.")
             gone = await pool.withdraw(writer=limerick.name, by=OWNER, because="found elsewhere")
             print(f"{OWNER} withdraws all of {limerick.name}: {len(gone)} pairs, admitted or not")
             await ask(poet)
@@ -59,7 +56,7 @@ async def main() -> None:
 
 
 async def offer(agent: Member, query: str, answer: str, shown: Sequence[Example]) -> str:
-    """Offer a pair, print what became of it, and return its id."""
+    """Offer a pair, print the verdict, and return its id."""
     judged = await agent.offer(query, answer, shown)
     print(f"{agent.agent} ({agent.model}) offers {query!r}")
     print(f"  {judged.verdict}, {judged.score:g} points: {judged.reasons[0]}")
@@ -67,7 +64,7 @@ async def offer(agent: Member, query: str, answer: str, shown: Sequence[Example]
 
 
 async def ask(agent: Member) -> Sequence[Example]:
-    """Print what an agent is shown before a question, and return it."""
+    """Print and return the exemplars shown to an agent before a question."""
     shown = await agent.examples(ASKED, 1)
     print(f"{agent.agent} ({agent.model}) asks {ASKED!r} and is shown:")
     print(indent("\n".join(map(str, shown)), "  | "))

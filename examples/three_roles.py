@@ -1,21 +1,15 @@
-"""M2 plans, M1 does, M0 thinks, and only results come back up: a life with a scripted model, printed step by step.
+"""One turn of a life with a scripted model: M2 plans, M1 carries out, M0 thinks, and only results return upwards.
 
-    python examples/three_roles.py
-
-No key and no download: what the three roles say stands below. What each step is, who takes it and what comes of it is
-what the log of any life holds; `mindstream life turn 1` prints the same of one of yours.
+`mindstream life turn 1` prints the same for a life of yours.
 """
-
-from __future__ import annotations
 
 import asyncio
 import json
 import tempfile
-from pathlib import Path
 
 from mindstream import Call, FakeModel, Life, ManualClock, Memory, Models, tool
-from mindstream.life.events import Asked, Replied, TurnBegan, TurnEnded
-from mindstream.log.events import Event, Observed
+from mindstream.life.events import Replied
+from mindstream.log.events import Observed
 
 ROOMS = {"kitchen": 12.5, "study": 9.0, "hall": 6.25}
 
@@ -26,63 +20,38 @@ def measure(room: str) -> str:
 
 
 def call(name: str, **arguments: object) -> Call:
-    """Make a call of a tool."""
-    return Call(name, json.dumps(arguments, ensure_ascii=False))
+    return Call(name, json.dumps(arguments))
 
 
-def model() -> FakeModel:
-    """Return what the three roles say, in the order in which they are asked."""
-    return FakeModel({
-        "live": [
-            [call("M1", task="Find out how much paint the three floors need.", context="One litre covers 5 m².")],
-            [call("U", memory="The three floors need 6 litres of paint: 27.75 m² at 5 m² a litre, rounded up.")],
-            [call("finish_task", task=1, result="6 litres")],
-            "The paint is worked out and remembered: 6 litres.",
-        ],
-        "carry_out": [
-            [call("measure", room=room) for room in ROOMS],
-            [call("M0", question="How many litres for 12.5 + 9.0 + 6.25 m²?", context="by the litre, 5 m² each")],
-            "6 litres: 27.75 m² at 5 m² a litre is 5.55, and paint is bought by the litre.",
-        ],
-        "think_deeply": ["12.5 + 9.0 + 6.25 = 27.75; 27.75 / 5 = 5.55; whole litres only, so 6."],
-    })  # fmt: skip
+M2 = [
+    [call("M1", task="Find out how much paint the three floors need.", context="One litre covers 5 m².")],
+    [call("U", memory="The three floors need 6 litres of paint.")],
+    [call("finish_task", task=1, result="6 litres")],
+    "The amount is computed and stored: 6 litres.",
+]
+M1 = [
+    [call("measure", room=room) for room in ROOMS],
+    [call("M0", question="How many litres for 12.5 + 9.0 + 6.25 m²?", context="whole litres, 5 m² each")],
+    "6 litres: 27.75 m² at 5 m² a litre is 5.55, and paint is sold by the litre.",
+]
+M0 = ["12.5 + 9.0 + 6.25 = 27.75; 27.75 / 5 = 5.55; whole litres only, so 6."]
 
 
 async def main() -> None:
+    models = Models(FakeModel({"live": M2, "carry_out": M1, "think_deeply": M0}))
     with tempfile.TemporaryDirectory() as folder:
         async with (
-            Memory.open(Path(folder), "painter", clock=ManualClock()) as stream,
-            Life.open(stream, Models(model()), goal="Buy the paint for the floors.", tools=[tool(measure)]) as life,
+            Memory.open(folder, "painter", clock=ManualClock()) as memory,
+            Life.open(memory, models, goal="Buy the paint for the floors.", tools=[tool(measure)]) as life,
         ):
             ended = await life.run()
-            for row in await stream.store.events("painter"):
-                if line := describe(row.event):
-                    print(line)
-            print(f"\nended: {ended}; remembered: {(await stream.latest('note'))[0].text}")
-
-
-def describe(event: Event) -> str:
-    """Write what a step says, further to the right the deeper it stands; "" for what only keeps the books."""
-    match event:
-        case TurnBegan():
-            return f"turn {event.turn}"
-        case Replied() if event.calls:
-            wished = "; ".join(f"{wish.tool} {wish.arguments}" for wish in event.calls)
-            return f"{indent(event.id)}{event.role} calls {wished}"
-        case Replied():
-            return f"{indent(event.id)}{event.role}: {event.text}"
-        case Observed():
-            return f"{indent(event.id)}= {event.text}".replace("\n", " ")
-        case TurnEnded():
-            return f"end of turn {event.turn}"
-        case Asked():
-            return ""
-    return ""
-
-
-def indent(id_: str) -> str:
-    """Return the room before a step, by where it stands: 1.1 is M2's, 1.1.1.1 M1's, 1.1.1.1.1.1 M0's."""
-    return "    " * ((id_.count(".") + 1) // 2)
+            async for row in memory.log(kinds=["replied", "observed"]):
+                if isinstance(row.event, Replied | Observed):
+                    depth = "    " * ((row.event.id.count(".") + 1) // 2)  # 1.1 is M2, 1.1.1.1 M1, deeper M0
+                    calls = row.event.calls if isinstance(row.event, Replied) else ()
+                    text = "; ".join(f"calls {each.tool} {each.arguments}" for each in calls) or row.event.text
+                    print(f"{depth}{text}")
+            print(f"ended: {ended}; stored: {(await memory.latest('note'))[0].text}")
 
 
 if __name__ == "__main__":

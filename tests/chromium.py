@@ -29,7 +29,7 @@ class BrowserPage:
         self.complaints: list[dict[str, Any]] = []
 
     async def ask(self, method: str, **params: object) -> dict[str, Any]:
-        """Send a command; return its result when it comes, and keep what comes before it."""
+        """Send a command; return its result when it arrives, and keep earlier events."""
         number = next(self._numbers)
         await self._socket.send_json({"id": number, "method": method, "params": params})
         while True:
@@ -75,7 +75,7 @@ class BrowserPage:
 
 @contextlib.asynccontextmanager
 async def browser_page(folder: Path) -> AsyncIterator[BrowserPage]:
-    """Start a browser that keeps what it has in a folder."""
+    """Start a browser that stores its data in a folder."""
     assert PROGRAM is not None
     process = await asyncio.create_subprocess_exec(
         PROGRAM, "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--remote-debugging-port=0",

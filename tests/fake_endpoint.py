@@ -41,9 +41,9 @@ class Asked:
 
 @dataclass(frozen=True)
 class Says:
-    """Words, one chunk per word; `step`: each waits for `door.go()`. `usage` None: the endpoint tells none.
+    """Words, one chunk per word; `step`: each waits for `door.go()`. `usage` None: the endpoint reports none.
 
-    `cached`: so many of the prompt's tokens were known. `logprobs`: of the tokens that could stand first, if asked for.
+    `cached`: the number of cached prompt tokens. `logprobs`: of possible first tokens, if requested.
     """
 
     text: str
@@ -130,7 +130,7 @@ def forever(data: bytes) -> Callable[[], Iterable[bytes]]:
 
 
 def redirects(to: str) -> Fails:
-    """Send whoever asks on to another place."""
+    """Redirect the caller."""
     return Fails(307, "go there", {"Location": to})
 
 
@@ -155,7 +155,7 @@ class FakeEndpoint:
         self.listing: Behaviour | None = None
         """How the list of models is answered; None: there is one, `any`."""
         self.refuses: dict[str, str] = {}
-        """Fields of a request that are not known, with what is said of them."""
+        """Fields of a request that are refused, with the error text."""
         self._next: deque[Behaviour] = deque()
         self._steps = threading.Semaphore(0)
         self._server = _Server(("127.0.0.1", 0), _Handler)

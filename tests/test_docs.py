@@ -20,7 +20,7 @@ def run(script: list[str], folder: Path) -> str:
 
 
 def blocks() -> list[tuple[str, str, str]]:
-    """Give each block of Python that says what it prints, with its page and number."""
+    """Return each Python block that shows its output, with its page and number."""
     found = []
     for page in PAGES:
         pairs = re.findall(r"```python\n((?:(?!```).)*)```\n\n```output\n(.*?)```", page.read_text("utf-8"), re.DOTALL)

@@ -1,4 +1,4 @@
-"""A data folder that an earlier version has written opens, and everything in it is read (see folders/make.py)."""
+"""A data folder written by an earlier version opens, and everything in it is readable (folders/make.py)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from keys import key_of
 
 from mindstream import Coach, Memory, Mind, SqliteStore, SystemClock
 from mindstream.log.events import Said, Unknown
-from mindstream.memory.store.salvage import UNREADABLE
+from mindstream.memory.store.rows import UNREADABLE
 from mindstream.memory.store.validation import checked_record
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service.doctor.repair import faults, looking_into, mend
@@ -70,9 +70,7 @@ async def test_it_recalls_believes_plans_and_goes_on_talking(written: Path) -> N
         assert isinstance(said[-1], Said) and said[-1].text
         await mind.settled()
         assert Coach.of(mind).belief.version > version
-    async with Mind.open(
-        written, user="carol", responder=Coach.using()
-    ) as mind:  # what the process that is gone had begun
+    async with Mind.open(written, user="carol", responder=Coach.using()) as mind:  # work begun by the dead process
         await mind.settled()
         left = await mind.memory.store.open_work(key_of("carol"))
         assert {work.slot for work in left} <= {"facts"}, "what a reasoner that is not here would note waits for one"

@@ -1,4 +1,4 @@
-"""What is kept is found again: by whoever has the file, and what workers kept beside it, however they ended."""
+"""Stored results are found again: by any process with the file, and from workers' files, however they ended."""
 
 from __future__ import annotations
 
@@ -37,5 +37,5 @@ def test_what_was_left_beside_a_file_is_taken_in_when_it_is_opened(tmp_path: Pat
     assert Ledger(file).rows == {"a": {"n": 1}}
     assert list(tmp_path.iterdir()) == [file]
     (tmp_path / "kept.jsonl.x.part").write_text("my notes\n")
-    with pytest.raises(InputError, match="is no evaluation's file"):
+    with pytest.raises(InputError, match="is not a file of an evaluation"):
         Ledger(file)

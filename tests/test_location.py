@@ -1,4 +1,4 @@
-"""Where data lie: what may be shown of a URL, and what is none."""
+"""Data locations: the displayable part of a URL, and invalid URLs."""
 
 from __future__ import annotations
 

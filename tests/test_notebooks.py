@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from mindstream import ManualClock, Memory, Plan, PlannedStep, Solution, Timeline
 from mindstream.notebook import MOST, Share, table
-from mindstream.planning.evidence import Evidence
+from mindstream.planning.plan import Evidence
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "examples" / "notebooks").glob("*.ipynb"))
 TEXTS = {path: path.read_text("utf-8") for path in NOTEBOOKS}

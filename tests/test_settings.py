@@ -101,7 +101,7 @@ def test_paths_in_the_file_start_from_its_folder(monkeypatch: pytest.MonkeyPatch
         ("roles = [1]", "mindstream.toml: roles is a table"),
         ("data = [1]", "mindstream.toml: data: a path is expected, found [1]"),
         ('data = "a\\u0000b"', "mindstream.toml: data: 'a\\x00b' cannot be a path"),
-        ('data = "~nosuchuser/x"', "somebody who is not known here"),
+        ('data = "~nosuchuser/x"', "the home directory of an unknown user"),
         (f'prompts = "{"p" * 300}"', "too long for a path"),
         ("data = " + "[" * 5000, "nested too deeply"),
         ("deadline_s = " + "9" * 5000, "mindstream.toml is not TOML"),

@@ -52,6 +52,6 @@ def test_every_public_name_stands_in_an_example() -> None:
 def test_help_begins_with_a_sentence(name: str) -> None:
     public = getattr(mindstream, name)
     if not (inspect.isclass(public) or inspect.isfunction(public)):
-        return  # an alias of types says what it is
+        return  # a type alias needs no docstring
     first = (inspect.getdoc(public) or "").partition("\n")[0]
     assert first.endswith((".", ":", "?")) and not first.startswith(f"{name}("), first

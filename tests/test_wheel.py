@@ -19,7 +19,7 @@ DATA = {".md", ".npz", ".yaml", ".txt"}
 
 
 def run(*command: str | Path, cwd: Path) -> str:
-    """Run a command that knows nothing of the checkout; return what it printed."""
+    """Run a command without access to the checkout; return its output."""
     done = subprocess.run(list(map(str, command)), cwd=cwd, env={}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -35,7 +35,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fresh environment with the wheel; what it depends on is read where the tests have it, the checkout is not."""
+    """A fresh environment with the wheel; dependencies come from the test environment, the checkout does not."""
     home = tmp_path_factory.mktemp("fresh")
     run(sys.executable, "-m", "venv", "--without-pip", home, cwd=home)
     python = home / "bin" / "python"

@@ -28,9 +28,8 @@ from pydantic import JsonValue
 from mindstream.clock import DAY_S, ManualClock
 from mindstream.coach.belief.belief import plan_slot
 from mindstream.coach.events import Judged
-from mindstream.coach.gates.gate import BeliefGate, Gatekeeper, Situation
-from mindstream.coach.gates.outcomes import BY as GATE
-from mindstream.coach.gates.outcomes import decision_entry
+from mindstream.coach.gates.gate import GATE_AUTHOR as GATE
+from mindstream.coach.gates.gate import BeliefGate, Gatekeeper, Situation, decision_entry
 from mindstream.coach.packs.load import load as load_pack
 from mindstream.life.life import Life, LifeConfig
 from mindstream.life.permission import Permits
@@ -57,11 +56,9 @@ from mindstream.models.recording import Playback
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.models.wrappers.budget import Budget, Budgeted
-from mindstream.models.wrappers.mend import Mend
 from mindstream.models.wrappers.meter import Meter
-from mindstream.models.wrappers.repair import Repair
-from mindstream.planning.planner import Planner
-from mindstream.planning.solve import Strategy
+from mindstream.models.wrappers.repair import Mend, Repair
+from mindstream.planning.planner import Planner, Strategy
 from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.events import ExemplarJudged, ExemplarOffered, RubricFrozen
 from mindstream.sharing.grading.prompts import GradePair

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from mindstream.memory.store.sqlite import SqliteStore
     from mindstream.memory.store.store import Entry, Store
     from mindstream.minds.mind import Mind, TalkEvent
-    from mindstream.minds.responder import Attention, Host, Responder, ResponderFactory, Timeouts, answer_with
+    from mindstream.minds.responder import Handling, Host, Responder, ResponderFactory, Timeouts, answer_with
     from mindstream.models.ask import act, ask, speak
     from mindstream.models.embedders.embedder import Embedder
     from mindstream.models.fake import FakeModel
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from mindstream.models.wrappers.budget import Budget
     from mindstream.planning.plan import Plan, PlannedStep
     from mindstream.planning.planner import Planner
-    from mindstream.planning.solution import Solution
+    from mindstream.planning.run import Solution
     from mindstream.reasoners.reasoner import BeliefPatch, Reasoner, RunContext, RunResult, Trigger
     from mindstream.sharing.member import Member
     from mindstream.sharing.pool import Pool
@@ -81,7 +81,8 @@ _HOMES = {
     "SqliteStore": "memory.store.sqlite",
     "Entry": "memory.store.store", "Store": "memory.store.store",
     "Mind": "minds.mind", "TalkEvent": "minds.mind",
-    "Attention": "minds.responder", "Host": "minds.responder", "Responder": "minds.responder",
+    "Attention": "minds.responder", "Handling": "minds.responder", "Host": "minds.responder",
+    "Responder": "minds.responder",
     "ResponderFactory": "minds.responder", "answer_with": "minds.responder",
     "Timeouts": "minds.responder",
     "act": "models.ask", "ask": "models.ask", "speak": "models.ask",
@@ -93,7 +94,7 @@ _HOMES = {
     "Budget": "models.wrappers.budget",
     "Plan": "planning.plan", "PlannedStep": "planning.plan",
     "Planner": "planning.planner",
-    "Solution": "planning.solution",
+    "Solution": "planning.run",
     "BeliefPatch": "reasoners.reasoner", "Reasoner": "reasoners.reasoner", "RunContext": "reasoners.reasoner",
     "RunResult": "reasoners.reasoner",
     "Trigger": "reasoners.reasoner",
@@ -104,7 +105,6 @@ _HOMES = {
 }  # fmt: skip
 
 __all__ = [
-    "Attention",
     "BeliefChanged",
     "BeliefPatch",
     "Budget",
@@ -117,6 +117,7 @@ __all__ = [
     "Entry",
     "FakeModel",
     "FollowUp",
+    "Handling",
     "Heard",
     "HeldElsewhere",
     "Host",

@@ -1,8 +1,8 @@
-"""What this process keeps of users' words so as to be quick. All of it is bounded, and can be emptied in one call.
+"""Registry of this process's caches of users' words. All are bounded, and emptied by one call.
 
-Whatever remembers words stands here: functions by `remember`, objects by `watch`; what must end with a person, as an
-open mind, by `watch_end`. When something is erased for good the store calls `empty`; so does a process that notices
-what another one has erased (memory/privacy_watch): for that it is known here which streams it has opened.
+Cached functions register by `remember`, objects by `watch`; objects that must end with a user, such as an open mind,
+by `watch_end`. When data are permanently deleted the store calls `empty`; so does a process that learns of an
+erasure by another one (memory/privacy_watch), for which the opened streams are recorded here.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ R = TypeVar("R")
 
 
 class Holder(Protocol):
-    """An object that holds words of one stream, or of several."""
+    """An object that holds words of one or more streams."""
 
     def forget(self, stream: str, /) -> None:
-        """Let go of all words of a stream."""
+        """Drop all words of a stream."""
 
 
 class Opener(Protocol):
     """An object that has streams open."""
 
     def end(self, stream: str, before: int | None, /) -> None:
-        """Close what was opened of a stream before that erasure, None: whenever: all of it was erased."""
+        """Close everything opened of a stream before that erasure (None: at any time): the whole stream was erased."""
 
 
 _functions: WeakSet[Any] = WeakSet()
@@ -36,10 +36,10 @@ _holders: WeakSet[Any] = WeakSet()
 _openers: WeakSet[Any] = WeakSet()
 _opened: dict[str, int] = {}
 _erased_here: dict[tuple[str, int], None] = {}
-MOST_ERASURES = 1_000
-"""Own erasures that are remembered; of older ones the process lets go once more."""
+MAX_ERASURES = 1_000
+"""Maximum number of own erasures that are remembered; older ones are applied a second time."""
 _changing = threading.Lock()
-"""Held where one of these sets grows or is copied: event loops of several threads have streams open."""
+"""Held while one of these sets grows or is copied, because event loops in several threads open streams."""
 
 
 def _each(of: WeakSet[Any]) -> list[Any]:
@@ -53,7 +53,7 @@ def _add(to: WeakSet[Any], one: object) -> None:
 
 
 def remember(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Remember what a pure function said to its last `most` arguments; what it returns must not be changeable."""
+    """Cache the results of a pure function for its last `most` arguments; results must be immutable."""
 
     def remembering(function: Callable[P, R]) -> Callable[P, R]:
         cached = lru_cache(most)(function)
@@ -64,44 +64,45 @@ def remember(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def watch(holder: Holder) -> None:
-    """Have an object told when words of a stream were erased, for as long as it lives."""
+    """Notify an object, as long as it exists, when words of a stream are erased."""
     _add(_holders, holder)
 
 
 def watch_end(opener: Opener) -> None:
-    """Have an object told when all of a stream was erased, for as long as it lives."""
+    """Notify an object, as long as it exists, when a whole stream is erased."""
     _add(_openers, opener)
 
 
 def note(stream: str, upto: int = 0) -> None:
-    """Note that this process has opened a stream, when erasures were known up to that number."""
+    """Record that this process has opened a stream, when erasures were known up to that number."""
     _opened[stream] = max(upto, _opened.get(stream, 0))
 
 
 def note_erasure(digest: str, number: int) -> None:
-    """Note that this process erased a part of a stream itself, and let go of it when it did."""
+    """Record that this process itself erased a part of a stream, and has emptied its caches."""
     _erased_here[digest, number] = None
-    while len(_erased_here) > MOST_ERASURES:
+    while len(_erased_here) > MAX_ERASURES:
         del _erased_here[next(iter(_erased_here))]
 
 
 def was_erased_here(digest: str, number: int) -> bool:
-    """Tell whether an erasure was this process's own."""
+    """Return whether an erasure was made by this process."""
     return (digest, number) in _erased_here
 
 
 def streams() -> list[str]:
-    """Return the streams that this process has opened, and that were not erased since."""
+    """Return the streams that this process has opened and that were not erased since."""
     return list(_opened)
 
 
 def empty(stream: str, *, whole: bool = False, before: int | None = None, without: Collection[object] = ()) -> None:
-    """Forget what is remembered of a stream's words; of functions, which cannot tell whose words they saw, all.
+    """Drop cached words of a stream. Cached functions do not know whose words they hold, so they are emptied
+    completely.
 
     Args:
-        whole: all of the stream was erased, and what is open of it is closed.
-        without: holders that have let go of the words already.
-        before: the number of that erasure, where it is heard of later: what was opened since is a new beginning.
+        whole: the whole stream was erased, and everything that has it open is closed.
+        without: holders that have dropped the words already.
+        before: the number of that erasure if another process made it: a stream opened later is a new one.
     """
     for function in _each(_functions):
         function.cache_clear()

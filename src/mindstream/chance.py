@@ -1,7 +1,4 @@
-"""Chance that does not depend on the order in which things run.
-
-Every draw is keyed: the same seed and key give the same draw, whoever asks first.
-"""
+"""Keyed random numbers: the same seed and key give the same draw, in any order of execution."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ T = TypeVar("T")
 
 
 def fraction(seed: int | str, *key: object) -> float:
-    """Draw a number in [0, 1) for this seed and key."""
+    """Return a number in [0, 1) for this seed and key."""
     digest = hashlib.blake2b(repr((seed, *key)).encode(), digest_size=8).digest()
     return (int.from_bytes(digest) >> 11) / (1 << 53)
 
@@ -25,7 +22,7 @@ def pick(options: Sequence[T], seed: int | str, *key: object) -> T:
 
 
 def sample(options: Sequence[T], n: int, seed: int | str, *key: object) -> list[T]:
-    """Draw up to n of `options`, each at most once, for this seed and key."""
+    """Draw up to n of `options` without replacement, for this seed and key."""
     moved: dict[int, int] = {}
     drawn = []
     for i in range(min(n, len(options))):
@@ -36,18 +33,18 @@ def sample(options: Sequence[T], n: int, seed: int | str, *key: object) -> list[
 
 
 LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
-"""What names are made of."""
+"""The alphabet of generated names."""
 OF_BYTES = (LETTERS * 8).encode()
-"""The letter for each byte."""
+"""The letter of each byte value."""
 
 
 def token(length: int = 12) -> str:
-    """Make a name that nobody else has: lower-case letters and digits, from the system's own chance."""
+    """Return a random name of lower-case letters and digits, from the operating system's random numbers."""
     return _named(os.urandom(length))
 
 
 def keyed_token(length: int, seed: int | str, *key: object) -> str:
-    """Make the name that this seed and key give: lower-case letters and digits, at most 64."""
+    """Return the name of this seed and key: at most 64 lower-case letters and digits."""
     return _named(hashlib.blake2b(repr((seed, *key)).encode(), digest_size=length).digest())
 
 

@@ -1,4 +1,4 @@
-"""Time: the only place in mindstream that reads it, so that a town, a test and a replay can bring their own."""
+"""Time: the only module that reads it, so that towns, tests and replays can provide their own."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 Moment = float
 """Seconds since 1970-01-01 UTC."""
 Time: TypeAlias = Moment | str | date
-"""A time that a caller gives: seconds since 1970, ISO 8601 text, a datetime or a date; UTC where it names no zone."""
+"""A time that a caller passes: seconds since 1970, ISO 8601 text, a datetime or a date; UTC unless it names a zone."""
 
 EARLIEST, LATEST = -62_135_510_400.0, 253_402_214_400.0
-"""The first and last moments that a calendar can write in every time zone."""
+"""The first and last moments that a calendar can express in every time zone."""
 MINUTE_S, HOUR_S, DAY_S = 60.0, 3_600.0, 86_400.0
 
 
@@ -29,20 +29,20 @@ _EPOCH = re.compile(r"-?\d{9,}(?:\.\d*)?")
 
 
 class Clock(Protocol):
-    """Where 'now' comes from."""
+    """A source of the current time."""
 
     def now(self) -> Moment:
-        """Return the present moment, in seconds since 1970-01-01 UTC."""
+        """Return the current time, in seconds since 1970-01-01 UTC."""
 
     def elapsed(self) -> float:
-        """Return seconds that only grow, for measuring how long something took."""
+        """Return monotonic seconds, for measuring durations."""
 
     async def sleep(self, seconds: float) -> None:
-        """Return after so many of this clock's seconds."""
+        """Wait this many seconds of this clock."""
 
 
 class SystemClock:
-    """The machine's own time."""
+    """The machine's clock."""
 
     def now(self) -> Moment:
         return time.time()
@@ -51,33 +51,33 @@ class SystemClock:
         return time.perf_counter()
 
     async def sleep(self, seconds: float) -> None:
-        from asyncio import sleep  # here, so that `mindstream --help` starts without it
+        from asyncio import sleep  # imported late: `mindstream --help` does not need it
 
         await sleep(seconds)
 
 
 class SharedClock:
-    """The time of a server that several machines use: this machine's own, set right by what the server says.
+    """The clock of a server that several machines use: this machine's clock, corrected by the server's.
 
-    So leases and limits hold though the clocks of machines differ.
+    So leases and limits are valid although the clocks of machines differ.
     """
 
     TOLERATED_S = 0.05
-    """A difference below is none."""
+    """Differences below this are ignored."""
 
     def __init__(self, own: Clock | None = None) -> None:
         self._own: Clock = own or SystemClock()
         self._ahead_s = 0.0
 
     def learn(self, told: Moment, asked: Moment, came: Moment) -> None:
-        """Take in what the server's clock said at some moment between two of this machine's own."""
+        """Apply the server's time `told`, read between two moments of this machine's clock."""
         least, most = told - came, told - asked
         if not least - self.TOLERATED_S <= self._ahead_s <= most + self.TOLERATED_S:
             self._ahead_s = (least + most) / 2
 
     @property
     def own(self) -> Clock:
-        """This machine's own."""
+        """This machine's clock."""
         return self._own
 
     def now(self) -> Moment:
@@ -91,7 +91,7 @@ class SharedClock:
 
 
 class ManualClock:
-    """A clock that stands still until it is told to move; for tests, simulations and replays."""
+    """A clock that moves only by `advance`; for tests, simulations and replays."""
 
     def __init__(self, now: Moment = 1_700_000_000.0) -> None:
         self._now = now
@@ -104,7 +104,7 @@ class ManualClock:
         return self._now
 
     def advance(self, seconds: float) -> None:
-        """Move on by `seconds` (not negative) and wake whoever sleeps until then."""
+        """Move forward by `seconds` (not negative) and wake tasks that sleep until then."""
         if seconds < 0:
             raise ValueError(f"a clock cannot go back: advance({seconds})")
         self._now += seconds
@@ -122,12 +122,12 @@ class ManualClock:
 
 
 class MachineZone(tzinfo):
-    """The time zone of this machine, with its summer time."""
+    """The time zone of this machine, with daylight saving time."""
 
     def utcoffset(self, at: datetime | None) -> timedelta | None:
         return at.replace(tzinfo=None).astimezone().utcoffset() if at else None
 
-    def dst(self, at: datetime | None) -> timedelta | None:  # noqa: ARG002 (what is summer time is nobody's question)
+    def dst(self, at: datetime | None) -> timedelta | None:  # noqa: ARG002 (unused: utcoffset includes it)
         return None
 
     def tzname(self, at: datetime | None) -> str | None:
@@ -140,10 +140,10 @@ class MachineZone(tzinfo):
 
 
 def read_zone(name: str) -> tzinfo:
-    """Return a time zone by its name, as `Europe/Berlin`.
+    """Return a time zone by its name, such as `Europe/Berlin`.
 
     Raises:
-        InputError: there is none of that name.
+        InputError: there is no such zone.
     """
     try:
         return ZoneInfo(name.strip())
@@ -160,16 +160,16 @@ def read_zone(name: str) -> tzinfo:
 
 
 def moment(when: Time, what: str = "a time", *, whole_day: bool = False) -> Moment:
-    """Turn a time that a caller gives into seconds since 1970: the one conversion of every function that takes times.
+    """Convert a time to seconds since 1970. All functions that take times use this.
 
-    A datetime or a text without a time zone is in UTC. A date alone is its first moment.
+    A datetime or text without a time zone is in UTC. A date alone is its first moment.
 
     Args:
-        what: the name of the argument, for the error.
-        whole_day: a date alone means the last moment of that day, as the end of a stretch of time does.
+        what: the name of the argument, for the error message.
+        whole_day: a date alone means the last moment of that day, as the end of a span does.
 
     Raises:
-        InputError: it is no such time.
+        InputError: it is not a time.
     """
     at: float | None = None
     try:
@@ -191,14 +191,14 @@ def moment(when: Time, what: str = "a time", *, whole_day: bool = False) -> Mome
     if at is not None:
         raise InputError(f"{what}: {out_of_range(at)}")
     raise InputError(
-        f"{what}: seconds since 1970, a datetime or a text as 2026-11-20 or 2026-11-20T21:30+01:00 is wanted,"
+        f"{what}: seconds since 1970, a datetime or a text as 2026-11-20 or 2026-11-20T21:30+01:00 is expected,"
         f" not {when!r:.99}"
     )
 
 
 def out_of_range(at: object, first_year: int = 1) -> str:
-    """Say what is wrong with a time; one that counts milli-, micro- or nanoseconds is recognised by its size."""
-    told = f"seconds since 1970 are wanted, from the year {first_year} to 9999, not {at!r:.40}"
+    """Describe an invalid time; milli-, micro- and nanoseconds are recognised by their size."""
+    told = f"seconds since 1970 are expected, from the year {first_year} to 9999, not {at!r:.40}"
     if isinstance(at, float | int):
         for unit, in_a_second in (("milliseconds", 1e3), ("microseconds", 1e6), ("nanoseconds", 1e9)):
             if abs(at) >= 1e11 and abs(at) / in_a_second < 1e10:
@@ -207,12 +207,12 @@ def out_of_range(at: object, first_year: int = 1) -> str:
 
 
 def moment_or_none(when: Time | None, what: str = "a time", *, whole_day: bool = False) -> Moment | None:
-    """Turn a time into a moment as `moment` does; None stays."""
+    """Convert a time as `moment` does; None stays None."""
     return None if when is None else moment(when, what, whole_day=whole_day)
 
 
 def format_spoken(at: Moment, zone: tzinfo | None = None, language: str = "en") -> str:
-    """Write a moment as people say it, in this zone, or the machine's: Friday 20 November 2026, 22:15."""
+    """Format a moment for people, in this zone or the machine's: Friday 20 November 2026, 22:15."""
     if language == "zh":
         when = datetime.fromtimestamp(at, zone or MachineZone())
         return f"{when.year}年{when.month}月{when.day}日星期{'一二三四五六日'[when.weekday()]} {when:%H:%M}"
@@ -220,12 +220,12 @@ def format_spoken(at: Moment, zone: tzinfo | None = None, language: str = "en") 
 
 
 def format_iso(at: Moment) -> str:
-    """Write a moment as ISO 8601 in UTC, to the second."""
+    """Format a moment as ISO 8601 in UTC, to the second."""
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def parse_iso(text: str, *, whole_day: bool = False) -> Moment:
-    """Read a date or a time as ISO 8601 writes it; in UTC where it names no zone.
+    """Parse an ISO 8601 date or time; in UTC unless it names a zone.
 
     Args:
         whole_day: a date alone means the end of that day.
@@ -241,4 +241,4 @@ def parse_iso(text: str, *, whole_day: bool = False) -> Moment:
 
 
 STARTED = SystemClock().now()
-"""When this process began, as near as it can tell."""
+"""Approximate start time of this process."""

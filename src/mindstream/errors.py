@@ -1,29 +1,29 @@
-"""What can go wrong, and who must act.
+"""The error tree, by who must act.
 
 MindstreamError
-├── UserError                 the caller can mend it: the message says what was wanted, what came, what to do
+├── UserError                 the caller can fix it: the message says: expected, found, what to do
 │   ├── SettingsError         a flag, an environment variable or the settings file
 │   ├── PackError             a pack's file, with file and line
-│   └── InputError            a text, a name or a number that was handed in
+│   └── InputError            an invalid text, name or number
 ├── StorageError              the data folder: locked, corrupt, full, not writable
 │   ├── ErasedMeanwhile       words that were read before they were erased are not written back
-│   └── Conflict              somebody else wrote first; read again and retry
+│   └── Conflict              another writer was first; read again and retry
 │       ├── LeaseLost         this process no longer holds the work that it wants to finish
-│       ├── HeldElsewhere     another process, which lives, is at this work: a run, a life, a town
-│       └── HeardAlready      it was said before under the same key, and is heard once
-├── ModelError                whoever answers did not
-│   ├── ModelRefused          asking again will not help: a bad request, a refusal to answer
-│   │   ├── ModelDenied       … whatever is asked: wrong key, no such model, no credit left
-│   │   ├── PromptTooLong     … unless with less: it does not fit the model's window
-│   │   └── PromptBlocked     … unless without a certain message: a content filter refuses it
-│   ├── ModelUnavailable      it may help later: down, cut off
+│       ├── HeldElsewhere     another, live process holds this work: a run, a life, a town
+│       └── HeardAlready      a message with the same key was written before, and is written once
+├── ModelError                the model did not answer as asked
+│   ├── ModelRefused          retrying will not help: a bad request, a refusal to answer
+│   │   ├── ModelDenied       … for any request: wrong key, no such model, no credit left
+│   │   ├── PromptTooLong     … unless the prompt is shortened: it exceeds the model's window
+│   │   └── PromptBlocked     … unless a certain message is removed: a content filter refuses it
+│   ├── ModelUnavailable      retrying later may help: down, disconnected
 │   │   ├── RateLimited       … after `retry_after_s`
-│   │   ├── ModelSilent       it said nothing for too long, or took too long over all
-│   │   └── ModelResting      it was not asked: it failed lately, and is left alone for `rest_s`
-│   ├── ReplyInvalid          it answered, but not with what was asked for
-│   └── BudgetSpent           the tokens, money or calls that were allowed are used up
-├── WorkerLost                the processes died that did a task elsewhere; what they had kept is kept
-└── ToolError                 a tool could not do what it was called for; its caller is told
+│   │   ├── ModelSilent       it sent nothing for too long, or took too long in total
+│   │   └── ModelResting      it was not called: it failed recently, and is not called for `rest_s`
+│   ├── ReplyInvalid          it answered, but not in the required form
+│   └── BudgetSpent           the allowed tokens, money or calls are used up
+├── WorkerLost                the processes that did a task have died; stored results are kept
+└── ToolError                 a tool failed; its caller gets the message
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class MindstreamError(Exception):
 
 
 class UserError(MindstreamError):
-    """The caller can mend it."""
+    """The caller can fix it."""
 
 
 class SettingsError(UserError):
@@ -46,7 +46,7 @@ class PackError(UserError):
 
 
 class InputError(UserError):
-    """A text, a name or a number that was handed in cannot be used."""
+    """An argument (a text, a name or a number) is invalid."""
 
 
 class StorageError(MindstreamError):
@@ -54,18 +54,18 @@ class StorageError(MindstreamError):
 
 
 class Conflict(StorageError):  # noqa: N818 (the field's word)
-    """Somebody else wrote first: read again and retry."""
+    """Another writer was first: read again and retry."""
 
 
 class LeaseLost(Conflict):
-    """The work was taken over by another process after its lease ran out."""
+    """Another process took over the work after its lease had expired."""
 
 
 class ErasedMeanwhile(StorageError):  # noqa: N818
     """Words of a stream were erased after they were read here: they are not written back.
 
     Attributes:
-        whole: all of the stream was erased; else a part of it was forgotten.
+        whole: the whole stream was erased; else some records were forgotten.
     """
 
     def __init__(self, message: str, *, whole: bool = True) -> None:
@@ -74,18 +74,18 @@ class ErasedMeanwhile(StorageError):  # noqa: N818
 
 
 class HeldElsewhere(Conflict):
-    """Another process is at this work now."""
+    """Another process holds this work now."""
 
 
 class HeardAlready(Conflict):
-    """It was heard already.
+    """The message was written already.
 
     Attributes:
-        seq: the row of the log.
+        seq: its row of the log.
     """
 
     def __init__(self, seq: int) -> None:
-        super().__init__(f"that was heard already, at {seq}")
+        super().__init__(f"the message was written already, as row {seq}")
         self.seq = seq
 
 
@@ -94,20 +94,20 @@ class ModelError(MindstreamError):
 
 
 class ModelRefused(ModelError):  # noqa: N818
-    """The endpoint refuses, as a bad request. Asking again will not help."""
+    """The endpoint refuses the request. Retrying will not help."""
 
 
 class ModelDenied(ModelRefused):
-    """The endpoint refuses whatever is asked, until a person mends it: wrong key, no such model, no credit left."""
+    """The endpoint refuses every request until a person fixes the cause: wrong key, no such model, no credit left."""
 
 
 class PromptTooLong(ModelRefused):
-    """What was asked does not fit, together with its answer, into the model's window. Less of it may.
+    """The prompt and its answer do not fit into the model's window. A shorter prompt may.
 
     Attributes:
-        window: the tokens that fit, question and answer together, or None where the endpoint does not say.
-        counted: the tokens that the endpoint counted in the question, or None.
-        longest_reply: the tokens that the model writes at most, or None.
+        window: the size of the window in tokens, prompt and answer together; None if the endpoint does not say.
+        counted: the number of tokens that the endpoint counted in the prompt, or None.
+        longest_reply: the maximum number of tokens of a reply, or None.
     """
 
     def __init__(
@@ -122,18 +122,18 @@ class PromptTooLong(ModelRefused):
 
 
 class PromptBlocked(ModelRefused):
-    """A content filter of the provider refuses the prompt, mostly because of one message in it."""
+    """A content filter of the provider refuses the prompt, usually because of one message in it."""
 
 
 class ModelUnavailable(ModelError):  # noqa: N818
-    """The endpoint is down, silent or broke off. Asking again may help."""
+    """The endpoint is down, silent or disconnected. Retrying may help."""
 
 
 class RateLimited(ModelUnavailable):
-    """The endpoint asks to wait.
+    """The endpoint asks the caller to wait.
 
     Attributes:
-        retry_after_s: seconds that the endpoint asked for, or None.
+        retry_after_s: the requested wait in seconds, or None.
     """
 
     def __init__(self, message: str, retry_after_s: float | None = None) -> None:
@@ -142,14 +142,14 @@ class RateLimited(ModelUnavailable):
 
 
 class ModelSilent(ModelUnavailable):
-    """The endpoint said nothing, or did not end, for as long as it may; to ask again at once would double the wait."""
+    """The endpoint exceeded a timeout; retrying at once would double the wait."""
 
 
 class ModelResting(ModelUnavailable):
-    """The model was not asked: it failed a short while ago.
+    """The model was not called, because it failed recently.
 
     Attributes:
-        rest_s: seconds until it will be asked again.
+        rest_s: seconds until it will be called again.
     """
 
     def __init__(self, message: str, rest_s: float = 0.0) -> None:
@@ -158,10 +158,10 @@ class ModelResting(ModelUnavailable):
 
 
 class ReplyInvalid(ModelError):  # noqa: N818
-    """The reply is not what was asked for, even after the model saw what was wrong with it.
+    """The reply is not in the required form, even after the model got the complaint.
 
     Attributes:
-        reply: what was written last, where that is one text.
+        reply: the last reply, if it is one text.
     """
 
     def __init__(self, message: str, reply: str = "") -> None:
@@ -170,16 +170,16 @@ class ReplyInvalid(ModelError):  # noqa: N818
 
 
 class BudgetSpent(ModelError):  # noqa: N818
-    """The calls, tokens or money that were allowed are used up."""
+    """The allowed calls, tokens or money are used up."""
 
 
 OUTAGES = (ModelUnavailable, ModelDenied, BudgetSpent)
-"""What says of a model that it cannot be had now, and nothing of what it was asked."""
+"""Errors that say that a model is not available now, whatever it was asked."""
 
 
 class WorkerLost(MindstreamError):  # noqa: N818
-    """The workers of an engine died at a task, one after the other."""
+    """The workers of an engine died while doing a task, one after the other."""
 
 
 class ToolError(MindstreamError):
-    """A tool failed; the message is shown to whoever called it."""
+    """A tool failed; its caller gets the message."""

@@ -1,4 +1,5 @@
-"""Foreign code at arm's length: whatever a reasoner or a tool raises is one failure, and never its caller's end."""
+"""Run third-party code (reasoners, tools): whatever it raises becomes one kind of failure and does not end its
+caller."""
 
 from __future__ import annotations
 
@@ -12,13 +13,13 @@ from mindstream.errors import MindstreamError
 T = TypeVar("T")
 
 GRACE_S = 1.0
-"""How long code that is told to stop may take to do so, before it is left behind."""
+"""Time, in seconds, that cancelled code has to stop before it is abandoned."""
 LONGEST = 500
-"""So many characters of an error's words are kept."""
+"""Maximum number of characters of an error message."""
 
 
-class ForeignFailure(Exception):  # noqa: N818 (what the run is, not what went wrong)
-    """Foreign code came to no result; the message says why, in one line. `cause` is what it raised, if anything."""
+class ForeignFailure(Exception):  # noqa: N818 (names the outcome of a run)
+    """Third-party code failed; the message says why, in one line. `cause` is the exception, if there is one."""
 
     def __init__(self, message: str, cause: BaseException | None = None) -> None:
         super().__init__(message)
@@ -26,19 +27,19 @@ class ForeignFailure(Exception):  # noqa: N818 (what the run is, not what went w
 
 
 class Overdue(ForeignFailure):
-    """It took longer than it may."""
+    """It exceeded its timeout."""
 
 
 class Stopped(ForeignFailure):
-    """Somebody stopped it (see `ForeignTask.stop`)."""
+    """It was stopped by `ForeignTask.stop`."""
 
 
 @dataclass(eq=False)
 class ForeignTask(Generic[T]):
-    """Foreign code in a task of its own.
+    """Third-party code in a task of its own.
 
-    It may raise what it likes, a CancelledError or SystemExit of its own included, or go on after it was told to stop:
-    its caller gets a result or `ForeignFailure`, and is cancelled only when somebody really cancels it.
+    It may raise anything, including its own CancelledError or SystemExit, or continue after it was cancelled: its
+    caller gets a result or `ForeignFailure`, and is cancelled only if the caller itself is cancelled.
     """
 
     work: Callable[[], Coroutine[Any, Any, T]]
@@ -46,11 +47,11 @@ class ForeignTask(Generic[T]):
     _stopped: bool = field(default=False, init=False)
 
     async def result(self, timeout_s: float | None = None) -> T:
-        """Run it and return what it returns.
+        """Run it and return its result.
 
         Raises:
-            ForeignFailure: it raised something, which is its `cause`.
-            Overdue: it took longer than `timeout_s`.
+            ForeignFailure: it raised something, which is the `cause`.
+            Overdue: it exceeded `timeout_s`.
             Stopped: `stop` was called.
         """
         self._task = asyncio.create_task(_outcome(self.work))
@@ -72,14 +73,14 @@ class ForeignTask(Generic[T]):
         return outcome.value[0]
 
     def stop(self) -> bool:
-        """Stop it, if it is going on; return whether it was."""
+        """Stop it if it is running; return whether it was."""
         if self._task is None or self._task.done():
             return False
         self._stopped = True
         return self._task.cancel()
 
     async def _end(self) -> None:
-        """Cancel it, and leave it behind where it does not care."""
+        """Cancel it, and abandon it if it does not stop."""
         assert self._task is not None
         self._task.cancel()
         await asyncio.wait({self._task}, timeout=GRACE_S)
@@ -101,7 +102,7 @@ async def _outcome(work: Callable[[], Coroutine[Any, Any, T]]) -> _Outcome[T]:
 
 
 def is_ours(error: BaseException) -> bool:
-    """Tell whether something raised is to be passed on: the caller was really cancelled, closed or interrupted."""
+    """Return whether an exception must be re-raised: the caller was really cancelled, closed or interrupted."""
     if isinstance(error, asyncio.CancelledError):
         task = asyncio.current_task()
         return task is None or task.cancelling() > 0
@@ -109,13 +110,14 @@ def is_ours(error: BaseException) -> bool:
 
 
 def describe(error: BaseException) -> str:
-    """Say in one line of plain text what was raised: the house's own errors in their words, others with their class."""
+    """Return one line of plain text about an exception: mindstream's own errors by their message, others with their
+    class."""
     try:
         words = " ".join(str(error).encode("utf-8", "replace").decode().split())
     except Exception:  # noqa: BLE001 (an error's own __str__ is foreign code too)
-        words = "(its words cannot be read)"
+        words = "(its message cannot be read)"
     if isinstance(error, TimeoutError) and not words:
-        return "it took too long, and was given up"
+        return "timed out"
     if not isinstance(error, MindstreamError):
         words = f"{type(error).__name__}: {words}" if words else type(error).__name__
     return words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"

@@ -7,14 +7,14 @@ import unicodedata
 
 from mindstream.errors import InputError
 
-LONGEST = 100
+MAX_NAME = 100
 """Maximum length of a name, in characters."""
-NAME = re.compile(rf"\w[\w .:|@+/'-]{{0,{LONGEST - 1}}}")
+NAME = re.compile(rf"\w[\w .:|@+/'-]{{0,{MAX_NAME - 1}}}")
 INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-"""Characters that have no glyph of their own (Unicode: Default_Ignorable_Code_Point)."""
+"""Characters without a glyph of their own (Unicode: Default_Ignorable_Code_Point)."""
 
 
 _JOINERS = re.compile("[\u00ad\u115f\u1160\u200c\u200d\u3164\ufe00-\ufe0f\uffa0]")
@@ -37,7 +37,7 @@ def normal_name(name: str) -> str:
     if name.isascii() and name.isprintable() and name == name.strip():
         return name
     visible = _JOINERS.sub("", unicodedata.normalize("NFKC", name)).translate(_APOSTROPHES)
-    normal = unicodedata.normalize("NFKC", visible)  # again: a mark may follow its letter only now
+    normal = unicodedata.normalize("NFKC", visible)  # again: a combining mark may only now follow its letter
     while normal != (inner := normal.strip().strip(_AROUND)):
         normal = inner
     return normal if is_name(normal) else name
@@ -48,7 +48,7 @@ def is_name(text: str) -> bool:
     if text.isascii():
         return NAME.fullmatch(text) is not None
     letters = "".join(each for each in text if not unicodedata.category(each).startswith("M"))
-    return len(text) <= LONGEST and text[:1] == letters[:1] and NAME.fullmatch(letters) is not None
+    return len(text) <= MAX_NAME and text[:1] == letters[:1] and NAME.fullmatch(letters) is not None
 
 
 def checked_name(name: str, what: str = "name") -> str:
@@ -59,9 +59,9 @@ def checked_name(name: str, what: str = "name") -> str:
     """
     normal = normal_name(name)
     if not is_name(normal):
-        shown = name if len(name) <= LONGEST else f"{name[:40]}…"
+        shown = name if len(name) <= MAX_NAME else f"{name[:40]}…"
         raise InputError(
-            f"{what} {shown!r}: use 1 to {LONGEST} letters, digits, spaces and . _ : | @ + / ' -,"
-            " beginning with a letter or digit; emoji and other symbols can be in what is said, not in a name"
+            f"{what} {shown!r}: use 1 to {MAX_NAME} letters, digits, spaces and . _ : | @ + / ' -,"
+            " beginning with a letter or digit; emoji and other symbols are not allowed in names"
         )
     return normal

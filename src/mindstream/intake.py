@@ -1,7 +1,7 @@
-"""What this process takes in, without what says who somebody is: off until it is switched on (text/personal).
+"""Redaction of inbound text; off until it is switched on (text/personal).
 
-Each door through which words of people, files and tools come asks here first: so nothing of what is taken out reaches
-the log, the memory, a model, a trace or a page. What stands in its place says of which kind it was: [email].
+Every entry point for text from users, files and tools calls it first. So redacted data reach neither the log
+nor the memory, a model, a trace or a page. A mark in its place names the kind: [email].
 """
 
 from __future__ import annotations
@@ -10,50 +10,50 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-SHORT = 2_000
-"""A text of fewer characters is looked through at once; a longer one beside the event loop."""
+IN_THREAD_FROM = 2_000
+"""Texts of fewer characters are processed at once, longer ones in a thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """A text as it is taken in; `taken`: how many of which kind were taken out, and not what they said."""
+    """A redacted text; `taken`: number of redactions by kind, without the redacted words."""
 
     text: str
     taken: Mapping[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        """Say what was taken out, in words."""
+        """Return the redactions in words."""
         return ", ".join(f"{count} {kind}" for kind, count in sorted(self.taken.items()))
 
 
 class Redactor(Protocol):
-    """Finds in texts what says who somebody is."""
+    """Finds personal data in texts."""
 
     def clean(self, text: str) -> Cleaned:
-        """Return a text with marks in place of what was found."""
+        """Return a text with marks in place of its matches."""
 
 
 _redactor: Redactor | None = None
 
 
 def switch_on(redactor: Redactor | None) -> None:
-    """Have all that this process takes in looked through; None: nothing."""
+    """Set the redactor of this process; None: off."""
     global _redactor
     _redactor = redactor
 
 
 def is_on() -> bool:
-    """Tell whether anything is looked through."""
+    """Return whether inbound text is redacted."""
     return _redactor is not None
 
 
 def clean(text: str) -> Cleaned:
-    """Return a text as it may be taken in."""
+    """Return a text after redaction."""
     return Cleaned(text) if _redactor is None or not text else _redactor.clean(text)
 
 
 def clean_within(value: Any) -> Any:
-    """Return a JSON value with all of its texts as they may be taken in; keys stay."""
+    """Return a JSON value with all of its texts redacted; keys stay."""
     match value:
         case str():
             return clean(value).text
@@ -65,8 +65,8 @@ def clean_within(value: Any) -> Any:
 
 
 async def cleaned(text: str) -> Cleaned:
-    """Do the same without holding up others where the text is long."""
-    if _redactor is None or len(text) <= SHORT:
+    """Redact a text without blocking the event loop if it is long."""
+    if _redactor is None or len(text) <= IN_THREAD_FROM:
         return clean(text)
     from asyncio import to_thread
 

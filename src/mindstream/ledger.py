@@ -1,4 +1,4 @@
-"""What was answered and judged, in a file: by what was asked, so that it is never asked twice."""
+"""A JSONL cache of evaluation answers and verdicts, keyed by the question, so that nothing is asked twice."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from mindstream.private_files import append_private
 
 
 class Ledger:
-    """Rows by a key that stands for all that was asked, and of whom; each is written as it comes, a line of JSON.
+    """Rows by a key that identifies the model and everything it was asked; each is written at once, as a line of JSON.
 
     Args:
-        part: another process has the file: what is kept here lies beside it, under this name, until that takes it in.
+        part: another process has the file open: new rows go to a file next to it, named after this, until the other
+            takes them in.
 
     Raises:
-        InputError: the file cannot be used, or holds something else.
+        InputError: the file cannot be used, or contains something else.
     """
 
     def __init__(self, file: Path | None, *, part: str = "") -> None:
@@ -37,11 +38,11 @@ class Ledger:
             self.take_in()
 
     def find(self, key: str) -> dict[str, Any] | None:
-        """Return what is kept under a key."""
+        """Return the row of a key."""
         return self.rows.get(key)
 
     def keep(self, key: str, row: dict[str, Any]) -> None:
-        """Keep a row.
+        """Store a row.
 
         Raises:
             InputError: it cannot be written.
@@ -56,7 +57,7 @@ class Ledger:
             raise InputError(f"{self.file} cannot be written: {error.strerror}") from None
 
     def take_in(self) -> None:
-        """Take in what other processes kept beside the file, when none of them is at it any more.
+        """Merge the files that other processes wrote next to this one, once these processes have ended.
 
         Raises:
             InputError: a file cannot be used.
@@ -73,7 +74,7 @@ class Ledger:
 
 
 def _read(file: Path, *, mend: bool = False) -> dict[str, dict[str, Any]]:
-    """Read what is there, but for a last line that was broken off; `mend`: that is cut away."""
+    """Read the rows of a file, except an incomplete last line; `mend`: that line is cut off."""
     if not file.exists():
         return {}
     whole = file.read_bytes()
@@ -81,7 +82,7 @@ def _read(file: Path, *, mend: bool = False) -> dict[str, dict[str, Any]]:
     try:
         found = {row.pop("key"): row for row in map(json.loads, lines)}
     except (ValueError, LookupError, TypeError, AttributeError):
-        raise InputError(f"{file} is no evaluation's file; name another one with --out") from None
+        raise InputError(f"{file} is not a file of an evaluation; name another one with --out") from None
     if rest and mend:
         os.truncate(file, len(whole) - len(rest))
     return found

@@ -1,7 +1,7 @@
-"""Where data lie: in a folder of this machine, or in a PostgreSQL database that a URL names.
+"""The location of data: a folder of this machine, or a PostgreSQL database named by a URL.
 
-What several processes must agree on lies in the data themselves; what is only this machine's comfort (typed history,
-what was accepted of programs here) lies `beside` them: in the folder, or in the user's state folder.
+State that several processes must agree on is stored in the data themselves. Files that concern only this machine
+(typed history, approvals given here) are stored in `Location.beside`: the folder, or the user's state folder.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from mindstream.errors import InputError, SettingsError
 from mindstream.paths import own_folder, usable
 
 OWN = "_"
-"""First character of the names of tenants that mindstream makes for itself. `log.names.checked_tenant` refuses it."""
+"""First character of the names of tenants that mindstream creates for itself; `log.names.checked_tenant` refuses it."""
 SHOWN = ("host", "port", "user", "dbname", "sslmode", "options", "target_session_attrs")
-"""The settings in a URL that are shown; a password may stand in others."""
+"""Settings in a URL that may be shown; others may contain a password."""
 NO_URL = (
-    "that is no URL of a PostgreSQL database: postgresql://user@host:port/db; in a password @ is written %40, / %2F,"
+    "not a URL of a PostgreSQL database: postgresql://user@host:port/db; in a password @ is written %40, / %2F,"
     " ? %3F and # %23, and PGPASSWORD or ~/.pgpass keep it better"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where the data of a command, a server or a mind lie. As text it is what may be shown: never a password.
+    """The location of the data of a command, server or mind. As text it never contains a password.
 
     Attributes:
-        folder: None: they lie in a database.
-        url: of the database, with all that is in it: for its driver alone.
-        tenant: whose part of the database it is; "": what is no tenant's.
+        folder: None: the data are in a database.
+        url: of the database, complete: only for its driver.
+        tenant: the tenant's part of the database; "": data of no tenant.
     """
 
     folder: Path | None
@@ -45,10 +45,10 @@ class Location:
 
     @classmethod
     def of(cls, data: AnyData) -> Location:
-        """Read what a person named.
+        """Parse a location.
 
         Raises:
-            InputError: no folder can be called so, or it is no URL of such a database.
+            InputError: it is not a valid folder name, nor the URL of a PostgreSQL database.
         """
         if isinstance(data, Location):
             return data
@@ -60,7 +60,7 @@ class Location:
                 )
             return cls(usable(data))
         if not isinstance(data, str):
-            raise InputError(f"a URL is handed in as a text, not as a path: {NO_URL}")  # a path has lost a slash
+            raise InputError(f"pass a URL as text, not as a path: {NO_URL}")  # a path has lost a slash
         _shown(data)
         return cls(None, data)
 
@@ -69,41 +69,46 @@ class Location:
 
     @property
     def beside(self) -> Path:
-        """Where files of this machine lie that belong to it.
+        """The folder for this machine's files about these data.
 
         Raises:
-            SettingsError: nobody knows the user's home.
+            SettingsError: the user's home directory is unknown.
         """
         if self.folder is not None:
             return self.folder
         if (state := own_folder("XDG_STATE_HOME", ".local/state")) is None:
-            raise SettingsError("nobody knows your home directory: set XDG_STATE_HOME to a folder")
+            raise SettingsError("your home directory is unknown: set XDG_STATE_HOME to a folder")
         return state / "databases" / hashlib.blake2b(str(self).encode(), digest_size=12).hexdigest()
 
     def part(self, name: str) -> Location:
-        """Return a part of it with streams of its own: a folder in the folder, a tenant of ours in the database."""
+        """Return a part with its own streams: a subfolder, or a tenant of ours in the database."""
         if self.folder is not None:
             return Location(self.folder / name)
         return replace(self, tenant=self.tenant or f"{OWN}{name}")
 
     def rooms(self, name: str) -> tuple[Location, Location]:
-        """Return where what cannot live among people's talks lives: a folder that is named is its own, a database has a
-        part for it; and the other of the two, into which a copy of all data brings it."""
+        """Return the location for data that must not be mixed with users' conversations, and the other location.
+
+        A folder is used as it is, and a database has a part for such data. A copy of all data goes to the other of
+        the two.
+        """
         tenant = replace(self, tenant=self.tenant or f"{OWN}{name}")
         return (self, tenant) if self.folder is not None else (tenant, replace(self, tenant=""))
 
     def as_folder(self) -> Path:
-        """Return the folder, for what copies files.
+        """Return the folder, for operations on files.
 
         Raises:
-            InputError: they lie in a database.
+            InputError: the data are in a database.
         """
         if self.folder is None:
-            raise InputError(f"that works on folders, and {self} is a database: `mindstream data copy` carries it over")
+            raise InputError(
+                f"this works on folders only, and {self} is a database: `mindstream data copy` copies it to a folder"
+            )
         return self.folder
 
     def under(self, folder: Path) -> Location:
-        """Return it, a path in it beginning from a folder."""
+        """Return the location with a relative path resolved from a folder."""
         return self if self.folder is None else Location(folder / self.folder)
 
     @classmethod
@@ -114,11 +119,11 @@ class Location:
 
 
 AnyData: TypeAlias = str | Path | Location
-"""What names data: a folder, a URL, or a location."""
+"""A folder, a URL, or a location."""
 
 
 def is_database(data: str | Path) -> bool:
-    """Tell whether it is the URL of a PostgreSQL database; one that was taken for a path has lost a slash."""
+    """Return whether it is the URL of a PostgreSQL database; a URL that was made a Path has lost a slash."""
     return str(data).lower().startswith(("postgresql:/", "postgres:/"))
 
 
@@ -129,10 +134,11 @@ def _validated(value: object) -> Location:
 
 
 def _shown(url: str) -> str:
-    """Return a URL without what may be secret; where it leads alone, a tool may be called with it again.
+    """Return a URL without secrets. If it only contains an address, it can be used to connect.
 
     Raises:
-        InputError: it is none; it is not repeated, since a piece of a password may stand anywhere in it.
+        InputError: it is not a valid URL; the message does not repeat it, since any part of it may be part of a
+            password.
     """
     try:
         found = urlsplit(url)
@@ -149,7 +155,7 @@ def _shown(url: str) -> str:
 
 
 def _is_host(text: str) -> bool:
-    """Tell whether it is a host, with or without a port: a name, an address, [an IPv6 address]; or nothing."""
+    """Return whether it is a host with or without a port (a name, an address, [an IPv6 address]), or empty."""
     host, bracket, port = text.rpartition("]" if text.startswith("[") else ":")
     if not bracket:
         host, port = text, ""

@@ -1,6 +1,6 @@
-"""Small tables for notebooks: what `_repr_html_` of beliefs, plans, solutions, recalls and timelines returns.
+"""HTML tables for notebooks, returned by `_repr_html_` of beliefs, plans, solutions, recalls and timelines.
 
-All text is escaped. Colours are mixed from the page's own, so that they fit a light and a dark one, whoever chose it.
+All text is escaped. Colours are derived from those of the page, so that the tables fit light and dark themes.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-LONGEST = 400
-"""So much of a text is shown, in characters."""
+MAX_TEXT = 400
+"""Maximum number of characters of a text."""
 MOST = 50
-"""So many rows are shown."""
+"""Maximum number of rows."""
 STYLE = """
 .mindstream{font:13px/1.45 system-ui,sans-serif;color:inherit;max-width:60em;margin:.3em 0;overflow-x:auto}
 .mindstream table{border-collapse:collapse;width:100%;color:inherit;background:none;margin:0}
@@ -39,7 +39,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A text that says what went wrong."""
+    """A text that describes a failure."""
 
     text: str
 
@@ -48,7 +48,7 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[object]], n
     """Return a table as HTML.
 
     Args:
-        note: stands behind the caption, smaller; foot: below the table.
+        note: shown after the caption, smaller; foot: shown below the table.
     """
     rows = list(rows)
     more = f"<p>… and {len(rows) - MOST} more</p>" if len(rows) > MOST else ""
@@ -76,4 +76,4 @@ def _cell(value: object) -> str:
 
 
 def _text(text: str) -> str:
-    return escape(text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…")
+    return escape(text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}…")

@@ -1,4 +1,4 @@
-"""Paths that somebody names, and short texts behind them: never a wait, never more than was meant to be read."""
+"""User-supplied paths, and bounded reading of short text files that never blocks."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 from mindstream.encodings import decode_utf
 from mindstream.errors import InputError
 
-LONGEST_NAME, LONGEST_PATH = 255, 4095
-"""Bytes of a name, and of a whole path: what the usual file systems take."""
+MAX_NAME_BYTES, MAX_PATH_BYTES = 255, 4095
+"""Maximum number of bytes of a file name, and of a path, in common file systems."""
 
 
 _MARKS = "\ufeff\u200b\u2060"
@@ -21,8 +21,8 @@ _VARIABLE = re.compile(r"\$\{?[A-Za-z_]\w*\}?(/|$)|%\w+%")
 def variable(name: str) -> str:
     """Return the text of an environment variable; "" if it is unset or blank.
 
-    White space, a byte order mark and one pair of quotation marks around the text are removed: env files of Docker and
-    systemd, and `set` of Windows, pass them on.
+    White space, a byte order mark and one pair of quotation marks around the text are removed: env files of Docker
+    and systemd, and `set` of Windows, pass them on.
     """
     text = os.environ.get(name, "").strip().strip(_MARKS).strip()
     if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
@@ -31,10 +31,10 @@ def variable(name: str) -> str:
 
 
 def usable(path: str | Path) -> Path:
-    """Return a path with its `~` filled in.
+    """Return a path with its `~` expanded.
 
     Raises:
-        InputError: no file can have it.
+        InputError: it is not a valid path.
     """
     if not str(path).strip(" \t\r\n" + _MARKS):
         raise InputError("the name of a file or folder is expected, found an empty text")
@@ -45,25 +45,25 @@ def usable(path: str | Path) -> Path:
     try:
         path = Path(path).expanduser()
     except RuntimeError:
-        raise InputError(f"{str(path)!r} begins in the home of somebody who is not known here") from None
-    if len(os.fsencode(path)) > LONGEST_PATH or any(len(os.fsencode(part)) > LONGEST_NAME for part in path.parts):
+        raise InputError(f"{str(path)!r} begins in the home directory of an unknown user") from None
+    if len(os.fsencode(path)) > MAX_PATH_BYTES or any(len(os.fsencode(part)) > MAX_NAME_BYTES for part in path.parts):
         raise InputError(f"{str(path)[:60]!r}… is too long for a path")
     return path
 
 
 def is_path(text: str) -> bool:
-    """Tell whether a text means a file or a folder where it could also be a name: it holds a slash, or only dots."""
+    """Return whether a text that could also be a name means a path: it contains a slash, or only dots."""
     return text in (".", "..") or any(each in text for each in (os.sep, os.altsep) if each)
 
 
 def as_path(path: Path) -> str:
-    """Write a path so that `is_path` knows it again: `Path("./mine")` alone has lost its slash."""
+    """Return a path as text that `is_path` recognises: `Path("./mine")` alone has lost its slash."""
     text = str(path)
     return text if is_path(text) else f"{os.curdir}{os.sep}{text}"
 
 
 def is_odd(path: Path) -> bool:
-    """Tell whether something lies there that is neither a file nor a folder: opening a pipe could take for ever."""
+    """Return whether a path is neither a file nor a folder: opening a pipe could block forever."""
     try:
         mode = path.stat().st_mode
     except OSError:
@@ -72,7 +72,7 @@ def is_odd(path: Path) -> bool:
 
 
 def home() -> Path | None:
-    """Return the person's home, or None where nobody knows it."""
+    """Return the user's home directory; None if it is unknown."""
     try:
         return Path.home()
     except RuntimeError:
@@ -80,28 +80,28 @@ def home() -> Path | None:
 
 
 def own_folder(setting: str, usual: str) -> Path | None:
-    """Return the user's own folder for a purpose: the one that a variable names, or the usual one in the home."""
+    """Return the user's folder for a purpose: the one in a variable, or the default in the home directory."""
     named = Path(variable(setting))
     place = named if named.is_absolute() else (own / usual if (own := home()) else None)
     return place / "mindstream" if place else None
 
 
 def read_text(path: Path, most: int) -> str:
-    """Return the text of a file of at most so many bytes.
+    """Return the text of a file of at most `most` bytes.
 
     Raises:
-        InputError: it cannot be read (see `read_bytes`), or is not UTF-8, UTF-16 or UTF-32; the message goes on after
-            the path's name.
+        InputError: it cannot be read (see `read_bytes`), or is not UTF-8, UTF-16 or UTF-32; the message continues
+            after the file's name.
     """
     return decode_utf(read_bytes(path, most))
 
 
 def read_bytes(path: Path, most: int) -> bytes:
-    """Return the content of a file of at most so many bytes.
+    """Return the content of a file of at most `most` bytes.
 
     Raises:
-        InputError: it cannot be read, is no regular file (a pipe, a device: they could wait or go on for ever), or is
-            larger; the message goes on after the path's name.
+        InputError: it cannot be read, is not a regular file (a pipe or device could block or never end), or is
+            larger; the message continues after the file's name.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
@@ -120,7 +120,7 @@ def read_bytes(path: Path, most: int) -> bytes:
 
 
 def write_text(file: Path, text: str) -> None:
-    """Write a file anew.
+    """Write a file, replacing it if it exists.
 
     Raises:
         InputError: it cannot be written.

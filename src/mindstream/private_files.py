@@ -1,4 +1,4 @@
-"""Files and folders that only their owner can read."""
+"""Files and folders that only their owner can access."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ FILE, FOLDER = 0o600, 0o700
 
 
 def make_private_folder(folder: Path) -> None:
-    """Make a folder and those above it that are missing; one that is there stays as it is.
+    """Create a folder and its missing parents; an existing folder is not changed.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: it cannot be created.
     """
     if not folder.is_dir():
         make_private_folder(folder.parent)
@@ -21,20 +21,20 @@ def make_private_folder(folder: Path) -> None:
 
 
 def append_private(path: Path) -> TextIOWrapper:
-    """Open a text file to append to it; one that is made can be read by its owner alone.
+    """Open a text file for appending; a new file can be read only by its owner.
 
     Raises:
-        OSError: it cannot be opened, or is a FIFO that nobody reads: it would be waited for.
+        OSError: it cannot be opened, or is a FIFO without a reader, which would block.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0)
     return os.fdopen(os.open(path, flags, FILE), "a", encoding="utf-8")
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Write a new file that its owner alone can read.
+    """Write a new file that only its owner can read.
 
     Raises:
-        OSError: it cannot be written, or is there already.
+        OSError: it cannot be written, or exists already.
     """
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE), "wb") as file:
         file.write(data)

@@ -1,18 +1,20 @@
-"""What a person may set, and from where: flags, then the environment, then one TOML file, then the defaults.
+"""Settings from flags, the environment, one TOML file, and defaults, in this order.
 
-The file is the one that --settings or MINDSTREAM_SETTINGS names, else ~/.config/mindstream/settings.toml. Its keys are
-the fields of `Settings`; paths in it start from its own folder. A mindstream.toml in the working directory is read only
-where it is named: whoever wrote that folder could else choose who gets to hear the talk, and in whose words it is led.
+The file is the one that --settings or MINDSTREAM_SETTINGS names, else ~/.config/mindstream/settings.toml. Its keys
+are the fields of `Settings`; relative paths in it start from its folder. A mindstream.toml in the working directory
+is read only if it is named: otherwise the author of a downloaded folder could choose the model that gets the
+conversation, and its prompts.
 """
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import json
 import os
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -32,9 +34,9 @@ DEFAULT, RULES = "default", "rules"
 SECONDS = Field(gt=0, allow_inf_nan=False)
 FILE_VARIABLE = "MINDSTREAM_SETTINGS"
 HERE = "mindstream.toml"
-"""A settings file that may lie in the working directory; see `Chosen.unread`."""
-MOST_BYTES = 100_000
-"""The largest settings file."""
+"""A settings file in the working directory; see `Chosen.unread`."""
+MAX_BYTES = 100_000
+"""Maximum size of a settings file."""
 OTHER_VARIABLES = frozenset({FILE_VARIABLE, "MINDSTREAM_DEBUG", "MINDSTREAM_WEBHOOK_SECRET"})
 TABLES = ("memory", "context", "patience_s")
 """Fields that an environment variable may set as JSON."""
@@ -56,34 +58,34 @@ EXPECTED: Mapping[str, str] = {
     "dict_type": "a table is expected",
     "path_type": "a path is expected",
 }
-"""What a value must be, by the type of Pydantic's finding."""
+"""The expected value, by the type of Pydantic's error."""
 
 
 def _data() -> Location:
     if (folder := own_folder("XDG_DATA_HOME", ".local/share")) is None:
-        raise SettingsError("nobody knows your home directory, and so where memory lives: say --data DIR")
+        raise SettingsError("your home directory is unknown, so say --data DIR")
     return Location(folder)
 
 
 class Settings(BaseModel):
-    """All that can be set.
+    """All settings.
 
     Attributes:
         data: a folder, or the URL of a PostgreSQL database.
-        model: who answers for every role that `roles` does not name; where neither names anybody, stand-ins answer.
-        fallback: who answers in the place of a model that fails: `rules`, or another model; nobody, unless it is named.
-        patience_s: how long a model may be silent, before its first word and between two, of all models or by name;
-            else one minute and half of one, on this machine and beside it five minutes and two.
-        prompts: a folder with a person's own words for prompts.
-        context: how many tokens fit into a model's window, of all models or by name; longer requests are cut.
-        keep_prompts: what models were asked and answered is kept in the log, word by word, beside what it cost.
+        model: the model of every role that `roles` does not name; without either, the rule-based default answers.
+        fallback: the model that answers if another one fails: `rules`, or a model; none unless it is set.
+        patience_s: timeout until a model's first word and between two, for all models or by name; by default one
+            minute and half a minute, for models on this machine five minutes and two.
+        prompts: a folder with the user's own prompt texts.
+        context: size of a model's window in tokens, for all models or by name; longer requests are cut.
+        keep_prompts: store prompts and replies in the log, verbatim, next to their costs.
         reranker: the second stage of recall: none, model, cross:NAME.
-        embedder: makes the vectors of new memories; one that has vectors keeps its own, unless this is set.
+        embedder: embeds new memories; a memory with vectors keeps its own embedder, unless this is set.
         memory: how memories recall, and whether they decay (see memory/policy): retention, base, cap_s, …
-        timezone: where the user lives, as Europe/Berlin; "": as this machine, in `chat`, and else nobody knows.
-        deadline_s: how long the Talker waits for the Reasoner before it speaks without it.
-        budget_calls, budget_tokens, budget_usd: what models may spend: of a life in all, else while a command runs.
-        redact: who takes out of what comes in what says who somebody is (text/personal); "": nobody.
+        timezone: the user's time zone, as Europe/Berlin; "": that of this machine in `chat`, otherwise unknown.
+        deadline_s: how long the Talker waits for the Reasoner before it answers without it.
+        budget_calls, budget_tokens, budget_usd: limits of model usage: of a life in total, otherwise of one command.
+        redact: the redactor of personal data in inbound text (text/personal); "": none.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -116,27 +118,27 @@ class Settings(BaseModel):
 
     @property
     def models(self) -> dict[str, str]:
-        """The table role -> model, the default first where there is one."""
+        """The models by role; the default first if there is one."""
         named = {DEFAULT: self.model} if self.model else {}
         return named | self.roles or {DEFAULT: RULES}
 
     @property
     def named_embedder(self) -> str | None:
-        """The embedder, where one is set; None: each memory's own (memory/recall/embedding)."""
+        """The embedder if one is set; None: each memory's own (memory/recall/embedding)."""
         return self.embedder if "embedder" in self.model_fields_set else None
 
     @property
     def only_stand_ins(self) -> bool:
-        """No model is named for any role."""
+        """Whether no role has a model."""
         return set(self.models.values()) == {RULES}
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """Settings, and where each that is not a default came from: a flag, a variable's name, a file.
+    """Settings, and the source of each that is not a default: a flag, a variable, or a file.
 
     Attributes:
-        unread: a settings file in the working directory that nobody named.
+        unread: a settings file in the working directory that was not read.
     """
 
     settings: Settings
@@ -146,10 +148,10 @@ class Chosen:
 
 
 def choose(flags: Mapping[str, object] | None = None) -> Chosen:
-    """Gather the settings; a flag that is None was not given.
+    """Collect the settings; a flag that is None was not given.
 
     Raises:
-        SettingsError: something does not fit; the message says where it stands.
+        SettingsError: a value is invalid; the message names its source.
     """
     file = settings_file()
     layers: list[tuple[Callable[[str], str], dict[str, Any]]] = [
@@ -160,17 +162,18 @@ def choose(flags: Mapping[str, object] | None = None) -> Chosen:
     layers = [(origin, _tidied(layer, origin)) for origin, layer in layers]
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
+    roles: dict[str, str] = {}
     for origin, layer in layers:
+        values |= layer
+        origins |= {name: origin(name) for name in layer if name != "roles"}
         table = _table(layer, origin("roles"))
-        if DEFAULT in table:  # who names a model means all roles, whatever a layer below said of some of them
-            values["model"], values["roles"] = table.pop(DEFAULT), {}
+        if DEFAULT in table:  # naming a model sets all roles, also those that a lower layer sets
+            values["model"], roles = table.pop(DEFAULT), {}
             origins["model"] = origin("model" if "model" in layer else "roles")
             origins = {name: where for name, where in origins.items() if not name.startswith("roles")}
-        values["roles"] = {**values.get("roles", {}), **table}
+        roles |= table
         origins |= {f"roles.{role}": origin("roles") for role in table}
-        rest = {name: value for name, value in layer.items() if name not in ("model", "roles")}
-        values |= rest
-        origins |= {name: origin(name) for name in rest}
+    values["roles"] = roles
     unread = None if variable(FILE_VARIABLE) or not os.path.lexists(HERE) else Path(HERE)
     return Chosen(_checked(values, origins), origins, file, unread)
 
@@ -181,25 +184,26 @@ def flag_of(name: str) -> str:
 
 
 def settings_file() -> Path | None:
-    """Find the settings file: the one that is named, else the person's own; None where there is none."""
+    """Return the settings file: the named one, else the user's own; None if there is none."""
     if named := variable(FILE_VARIABLE):
-        return _path(named, f"--settings or {FILE_VARIABLE}")
+        with _naming(f"--settings or {FILE_VARIABLE}"):
+            return usable(named)
     config = own_folder("XDG_CONFIG_HOME", ".config")
     return config / "settings.toml" if config and os.path.lexists(config / "settings.toml") else None
 
 
 def unknown_variables() -> dict[str, str]:
-    """Return the environment variables with our prefix that are not read, with the names that may be meant, or ""."""
+    """Return environment variables with our prefix that are not settings, each with a similar setting or ""."""
     known = {PREFIX + name.upper() for name in Settings.model_fields} | OTHER_VARIABLES
     unknown = sorted(name for name in os.environ if name.upper().startswith(PREFIX) and name not in known)
     return {name: next(iter(difflib.get_close_matches(name.upper(), known, 1, 0.85)), "") for name in unknown}
 
 
 def role(text: str, origin: str = "--role") -> tuple[str, str]:
-    """Read `ROLE=MODEL`.
+    """Parse `ROLE=MODEL`.
 
     Raises:
-        SettingsError: it has no such form.
+        SettingsError: it has another form.
     """
     name, equals, model = text.partition("=")
     if not (equals and name.strip() and model.strip()):
@@ -210,16 +214,16 @@ def role(text: str, origin: str = "--role") -> tuple[str, str]:
 
 
 def shown(value: object) -> str:
-    """Write a value for an error message: shortened, and without the password of a URL in it."""
+    """Format a value for an error message: shortened, and without the password of a URL."""
     text = re.sub(r"//[^/@\s]*@", "//***@", repr(value) if isinstance(value, str) else str(value))
     return text if len(text) <= 80 else f"{text[:77]}…"
 
 
 def one_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Make a table of a JSON object's entries (`object_pairs_hook`).
+    """Build a table from a JSON object's entries (`object_pairs_hook`).
 
     Raises:
-        KeyError: a key is there twice.
+        KeyError: a key occurs twice.
     """
     table = dict(pairs)
     if len(table) < len(pairs):
@@ -229,12 +233,12 @@ def one_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _tidied(layer: Mapping[str, Any], origin: Callable[[str], str]) -> dict[str, Any]:
-    """Return the values of a layer without white space around texts, which scripts with CRLF leave there.
+    """Strip texts of a layer, since scripts with CRLF leave white space there.
 
-    An empty text switches off what is off by default; in a file it leaves unset what has no default.
+    An empty text switches off a setting that is off by default; in a file it leaves a setting without a default unset.
 
     Raises:
-        SettingsError: an empty text is given for what always has a value.
+        SettingsError: an empty text is given for a setting that always has a value.
     """
     tidied: dict[str, Any] = {}
     for name, value in layer.items():
@@ -264,10 +268,10 @@ def _of_environment() -> dict[str, Any]:
 
 
 def _of_json(text: str, where: str) -> Any:
-    """Return what a variable says as JSON.
+    """Parse a variable as JSON.
 
     Raises:
-        SettingsError: it is none, or names a key twice.
+        SettingsError: it is invalid, or a key occurs twice.
     """
     try:
         return json.loads(text, object_pairs_hook=one_each)
@@ -279,7 +283,7 @@ def _of_json(text: str, where: str) -> Any:
 
 def _of_file(file: Path) -> dict[str, Any]:
     try:
-        found = tomllib.loads(read_text(file, MOST_BYTES))
+        found = tomllib.loads(read_text(file, MAX_BYTES))
     except InputError as error:
         raise SettingsError(f"the settings file {file} {error}") from None
     except RecursionError:
@@ -293,17 +297,19 @@ def _of_file(file: Path) -> dict[str, Any]:
             advice = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(Settings.model_fields)}"
             raise SettingsError(f"{file}: unknown key {name!r}; {advice}")
     if isinstance(found.get("data"), str):
-        found["data"] = _location(found["data"], f"{file}: data").under(file.parent)
+        with _naming(f"{file}: data"):
+            found["data"] = Location.of(found["data"]).under(file.parent)
     for name in ("prompts", "pack"):
         value = found.get(name)
         if isinstance(value, str) and (name != "pack" or is_path(value)):
-            path = file.parent / _path(value, f"{file}: {name}")
+            with _naming(f"{file}: {name}"):
+                path = file.parent / usable(value)
             found[name] = as_path(path) if name == "pack" else str(path)
     return found
 
 
 def _table(layer: Mapping[str, Any], origin: str) -> dict[str, str]:
-    """Return what a layer says of who answers, role -> model."""
+    """Return the models that a layer names, by role."""
     roles = layer.get("roles", {})
     if isinstance(roles, str) and roles.lstrip().startswith("{"):
         roles = _of_json(roles, origin)
@@ -330,31 +336,30 @@ def _table(layer: Mapping[str, Any], origin: str) -> dict[str, str]:
 
 def _checked(values: Mapping[str, Any], origins: Mapping[str, str]) -> Settings:
     try:
-        settings = Settings.model_validate(values)
+        with _naming(origins.get("data", "data")):
+            settings = Settings.model_validate(values)
     except ValidationError as error:
         by_name = {}
-        for found in error.errors(include_url=False):  # of a union, the finding about the kind of value that is there
+        for found in error.errors(include_url=False):  # for a union, the error about the type of the value
             name = str(found["loc"][0])
             if name not in by_name or isinstance(values[name], dict):
                 by_name[name] = found
         raise SettingsError("; ".join(_finding(found, origins) for found in by_name.values())) from None
-    except InputError as error:
-        raise SettingsError(f"{origins.get('data', 'data')}: {error}") from None
     if settings.timezone:
-        try:
+        with _naming(_place("timezone", origins["timezone"])):
             read_zone(settings.timezone)
-        except InputError as error:
-            raise SettingsError(f"{_place('timezone', origins['timezone'])}: {error}") from None
     changed: dict[str, object] = {}
     if settings.prompts is not None:
-        changed["prompts"] = _path(settings.prompts, origins.get("prompts", "prompts"))
+        with _naming(origins.get("prompts", "prompts")):
+            changed["prompts"] = usable(settings.prompts)
     if is_path(settings.pack):
-        changed["pack"] = as_path(_path(settings.pack, origins.get("pack", "pack")))
+        with _naming(origins.get("pack", "pack")):
+            changed["pack"] = as_path(usable(settings.pack))
     return settings.model_copy(update=changed)
 
 
 def _finding(found: ErrorDetails, origins: Mapping[str, str]) -> str:
-    """Say where a value is, what is expected there, and what was found."""
+    """Describe an invalid value: its place, the expected value, and the value found."""
     name = str(found["loc"][0])
     inner = [str(each) for each in found["loc"][1:] if not str(each).startswith(("constrained-", "dict["))]
     where = ".".join([_place(name, origins.get(name, name)), *inner])
@@ -363,15 +368,10 @@ def _finding(found: ErrorDetails, origins: Mapping[str, str]) -> str:
     return f"{where}: {expected}, found {shown(found['input'])}"
 
 
-def _location(data: str, where: str) -> Location:
+@contextlib.contextmanager
+def _naming(where: str) -> Iterator[None]:
+    """Turn an InputError into a SettingsError that names the place of the value."""
     try:
-        return Location.of(data)
-    except InputError as error:
-        raise SettingsError(f"{where}: {error}") from None
-
-
-def _path(path: str | Path, where: str) -> Path:
-    try:
-        return usable(path)
+        yield
     except InputError as error:
         raise SettingsError(f"{where}: {error}") from None

@@ -1,5 +1,5 @@
-"""Is a difference one? Wilson 1927 for a share, Student 1908 for a mean, McNemar 1947 for pairs, Holm 1979 for several
-tests at once."""
+"""Significance tests: Wilson 1927 (proportions), Student 1908 (means), McNemar 1947 (pairs), Holm 1979 (several
+tests)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from statistics import fmean, stdev
 
 Z = 1.959964
-"""So many deviations hold 95 %."""
+"""Standard deviations of a 95 % interval."""
 
 
 def wilson(hits: int, n: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share; 0 to 1 where nothing was counted."""
+    """Return the 95 % interval of a proportion; 0 to 1 if n is 0."""
     if not n:
         return 0.0, 1.0
     share, z2 = hits / n, Z * Z
@@ -25,11 +25,11 @@ T95 = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
     2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 )  # fmt: skip
-"""So many deviations of a mean hold 95 %, by degrees of freedom from 1 on."""
+"""Standard deviations of a 95 % interval of a mean, by degrees of freedom from 1 on."""
 
 
 def student(values: Sequence[float]) -> tuple[float, float]:
-    """Return the 95 % interval of a mean; everything where fewer than two values are known."""
+    """Return the 95 % interval of a mean; infinite for fewer than two values."""
     n = len(values)
     if n < 2:
         return -math.inf, math.inf
@@ -39,14 +39,14 @@ def student(values: Sequence[float]) -> tuple[float, float]:
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
-    """Return the exact two-sided p of pairs of which so many only the first got right, so many only the second."""
+    """Return the exact two-sided p value, given how many pairs only the first, and only the second, got right."""
     n, fewer = only_first + only_second, min(only_first, only_second)
     total: int = 2**n
     return min(1.0, 2 * sum(math.comb(n, k) for k in range(fewer + 1)) / total)
 
 
 def holm(ps: Sequence[float]) -> list[float]:
-    """Return p values mended for their number: step down, never falling, at most 1."""
+    """Return p values corrected for their number (step-down, monotone, at most 1)."""
     order = sorted(range(len(ps)), key=lambda at: ps[at])
     mended, highest = [0.0] * len(ps), 0.0
     for place, at in enumerate(order):

@@ -38,7 +38,7 @@ def needs() -> Callable[..., None]:
 
 @pytest.fixture
 def run_program(tmp_path: Path) -> Run:
-    """Run one of the programs with lines replaced (each stands in it once), and see that it says ok at its end."""
+    """Run a program with lines replaced (each occurs once), and check that it prints ok at the end."""
 
     def run(name: str, replaced: Mapping[str, str]) -> None:
         source = (PROGRAMS / f"{name}.py").read_text("utf-8")

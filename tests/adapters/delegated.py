@@ -9,7 +9,7 @@ from mindstream import Host, RunContext, RunResult, Trigger
 
 
 class Slow:
-    """A reasoner that acts once it is let go, and says so."""
+    """A reasoner that acts once it is released, and reports it."""
 
     slot, trigger, timeout_s = "slow", Trigger(), 30.0
 

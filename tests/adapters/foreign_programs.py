@@ -1,4 +1,4 @@
-"""Running a program as its author would, and whether what it needs is here."""
+"""Run a program as its author would, and check whether its requirements are installed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def environment() -> dict[str, str]:
 
 
 def run_python(code: str | Path, folder: Path) -> str:
-    """Run a program in a folder; return what it printed."""
+    """Run a program in a folder; return its output."""
     script = [str(code)] if isinstance(code, Path) else ["-c", code]
     done = subprocess.run(
         [sys.executable, *script], cwd=folder, env=environment(), capture_output=True, text=True,

@@ -1,4 +1,4 @@
-"""CrewAI's memory in a stream: vectors of its own, history of what was updated, nothing left of what was forgotten."""
+"""CrewAI's memory in a stream: its own vectors, history of updates, nothing left after deletion."""
 
 from __future__ import annotations
 

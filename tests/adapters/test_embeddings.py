@@ -15,7 +15,7 @@ from mindstream.models.embedders.wordllama import shared_embedder
 
 
 class Counted:
-    """A function from texts to vectors that notes what it is asked."""
+    """A function from texts to vectors that records its calls."""
 
     def __init__(self) -> None:
         self.asked: list[list[str]] = []

@@ -1,4 +1,4 @@
-"""A memory service of ADK: sessions grow and are not doubled, what was deleted stays away, apps are walls."""
+"""ADK's memory service: growing sessions are not doubled, deletions are permanent, apps are isolated."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def found(service: MindstreamMemoryService, query: str, **whose: Any) -> l
     return memories
 
 
-async def test_events_are_kept_once_whoever_adds_them_at_the_same_time(tmp_path: Path) -> None:
+async def test_events_are_stored_once_under_concurrent_additions(tmp_path: Path) -> None:
     service, events = MindstreamMemoryService(tmp_path), said("I want a window seat.", "My dog is called Bruno.")
     session = Session(id="one", events=events, **ANN)
     await asyncio.gather(*(service.add_session_to_memory(session) for _ in range(3)))
@@ -55,7 +55,7 @@ async def test_events_are_kept_once_whoever_adds_them_at_the_same_time(tmp_path:
         assert (await memory.sessions())[0].name == "one"
 
 
-async def test_what_has_no_words_is_left_out_and_content_comes_back_whole(tmp_path: Path) -> None:
+async def test_events_without_text_are_skipped_and_content_is_returned_complete(tmp_path: Path) -> None:
     service = MindstreamMemoryService(tmp_path)
     call = types.Part.from_function_call(name="look", args={"at": "trains"})
     thought = types.Part(text="They are tired.", thought=True)
@@ -88,7 +88,7 @@ def bytes_of(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.iterdir() if path.is_file())
 
 
-async def test_facts_are_notes_and_apps_are_walls(tmp_path: Path) -> None:
+async def test_facts_are_notes_and_apps_are_isolated(tmp_path: Path) -> None:
     service = MindstreamMemoryService(tmp_path)
     fact = MemoryEntry(content=types.Content(parts=[types.Part(text="Ann is allergic to peanuts.")]), author="desk")
     for _ in range(2):

@@ -127,7 +127,7 @@ def test_it_does_what_the_store_in_memory_does(stores: Callable[..., Any], folde
         ops = [next(operations) for _ in range(chance.randint(1, 4))]
         ops.sort(key=lambda op: not hasattr(op, "max_depth"))
         for name in [name for name, items in theirs._data.items() if not items]:
-            del theirs._data[name]  # it lists what was emptied or only looked into, too
+            del theirs._data[name]  # InMemoryStore also lists emptied namespaces
         found, wanted = ours.batch(ops), theirs.batch(ops)
         for op, one, other in zip(ops, found, wanted, strict=True):
             assert shown(one) == shown(other), op
@@ -226,7 +226,7 @@ def test_a_time_to_live_ends_and_is_renewed_by_reading(stores: Callable[..., Any
     assert store.get(("a",), "short").value == {"text": "again"}
 
 
-async def test_users_and_tenants_are_walls(stores: Callable[..., Any], folder: Path) -> None:
+async def test_users_and_tenants_are_isolated(stores: Callable[..., Any], folder: Path) -> None:
     ann, bob = stores(folder, "ann"), stores(folder, "bob")
     await ann.aput(("a",), "k", {"text": "ann's"})
     assert await bob.asearch((), query="ann") == [] and await bob.aget(("a",), "k") is None

@@ -64,7 +64,7 @@ class Words(LLMStream):
 
 
 class Line:
-    """A user on the line: what they say, and what they have heard."""
+    """A user on the line: sent messages and received speech."""
 
     def __init__(self, session: AgentSession[Any]) -> None:
         self.session, self.heard, self.ended, self._more = session, list[str](), 0, asyncio.Event()
@@ -122,7 +122,7 @@ async def test_the_talker_answers_at_once_and_what_follows_is_said_by_itself(tmp
         assert await heard_by(mind) == ["hills"] and slow.acts == ["hills"]
 
 
-async def test_a_question_that_comes_again_is_not_heard_twice_and_nobody_acts_twice(tmp_path: Path) -> None:
+async def test_a_repeated_question_is_processed_and_acted_on_once(tmp_path: Path) -> None:
     async with opened(tmp_path) as (mind, slow), calling(mind) as line:
         slow.go.set()
         await line.say("hills")
@@ -135,7 +135,7 @@ async def test_a_question_that_comes_again_is_not_heard_twice_and_nobody_acts_tw
         assert await heard_by(mind) == ["hills", "shoes"]
 
 
-async def test_what_is_called_off_is_stopped_and_not_said(tmp_path: Path) -> None:
+async def test_a_cancelled_question_stops_the_reasoners_and_is_not_spoken(tmp_path: Path) -> None:
     async with opened(tmp_path) as (mind, slow), calling(mind) as line:
         await line.say("hills")
         await line.say("stop")
@@ -147,7 +147,7 @@ async def test_what_is_called_off_is_stopped_and_not_said(tmp_path: Path) -> Non
         assert not any("Later about hills" in each for each in line.heard) and slow.acts == ["shoes"]
 
 
-async def test_what_was_heard_before_the_line_was_hung_up_is_thought_about(tmp_path: Path) -> None:
+async def test_a_message_heard_before_hanging_up_is_processed(tmp_path: Path) -> None:
     async with opened(tmp_path) as (mind, slow):
         async with calling(mind) as line:
             await line.say("hills")

@@ -1,4 +1,4 @@
-"""A session of the OpenAI Agents SDK keeps items to the letter, and what was said is in memory."""
+"""A session of the OpenAI Agents SDK returns its items unchanged, and its messages are in memory."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def bytes_of(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.iterdir() if path.is_file())
 
 
-async def test_items_come_back_as_they_were_whoever_opens_the_session(tmp_path: Path) -> None:
+async def test_items_are_returned_unchanged_in_every_session_object(tmp_path: Path) -> None:
     session = MindstreamSession("monday", data=tmp_path, user="ann")
     assert isinstance(session, Session)
     await session.add_items(ITEMS)

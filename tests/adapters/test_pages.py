@@ -14,7 +14,7 @@ PAGES = sorted((Path(__file__).parents[2] / "docs" / "adapters").glob("*.md"))
 
 
 def blocks() -> Iterator[tuple[str, str, str]]:
-    """Give each block of Python that says what it prints, with its page and number."""
+    """Yield each Python block with its expected output, named by page and number."""
     for page in PAGES:
         pairs = re.findall(r"```python\n((?:(?!```).)*)```\n\n```output\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
         yield from ((f"{page.stem} {n}", code, output) for n, (code, output) in enumerate(pairs, 1))

@@ -1,4 +1,4 @@
-"""A coach in a Pipecat pipeline, in Pipecat's own harness: interruptions take back what has not been said."""
+"""A coach in a Pipecat pipeline, in Pipecat's test harness: interruptions cancel the unspoken rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A capability of pydantic-ai remembers per user; what it recalls is data, whatever it says."""
+"""A pydantic-ai capability remembers per user; recalled text is data."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def user_of(ctx: RunContext[Any]) -> str:
 
 
 class Seen:
-    """A model that answers `Yes.` and keeps what it was sent."""
+    """A model that answers `Yes.` and records its requests."""
 
     def __init__(self) -> None:
         self.instructions, self.prompts = "", list[str]()

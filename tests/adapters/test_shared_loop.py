@@ -98,7 +98,7 @@ async def test_a_store_of_a_tenant_is_that_tenants(folder: Path) -> None:
             await asyncio.to_thread(Handle(store, "ann").close)
 
 
-def test_what_cannot_be_opened_is_said_each_time(folder: Path) -> None:
+def test_a_memory_that_cannot_be_opened_raises_each_time(folder: Path) -> None:
     handle = Handle(folder, "ann/\0")
     for _ in range(2):
         with pytest.raises(InputError):
@@ -136,7 +136,7 @@ async def test_a_caller_that_gives_up_cancels_the_work(folder: Path) -> None:
     await asyncio.to_thread(handle.close)
 
 
-def test_a_child_of_the_process_begins_anew(tmp_path: Path) -> None:
+def test_a_forked_child_opens_its_own_memory(tmp_path: Path) -> None:
     code = """
 import os
 from mindstream.adapters.loop import Handle

@@ -27,7 +27,7 @@ from mindstream.cli import edge
 COMMAND = [sys.executable, "-m", "mindstream.cli"]
 TAKES_THE_TERMINAL = "import os, sys; os.close(os.open(os.ttyname(0), os.O_RDWR)); os.execv(sys.argv[1], sys.argv[1:])"
 """Whoever leads a session and opens a terminal gets it for its own, so that Ctrl-C is a signal to it."""
-PATIENCE_S = 200
+PATIENCE_S = 60
 """How long a test waits for what must come, before it fails."""
 _SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|\x1b[=>78]|[\x00\x07\x08\x0f]")
 
@@ -49,7 +49,7 @@ class Done:
 
 
 def run_process(*arguments: str | Path, said: str | bytes = "", **variables: str) -> Done:
-    """Run a command to its end in a process of its own; `said` is what stands on its standard input."""
+    """Run a command to its end in a process of its own; `said` is its standard input."""
     done = subprocess.run(
         [*COMMAND, *map(str, arguments)],
         input=said.encode() if isinstance(said, str) else said,
@@ -124,7 +124,7 @@ class Terminal:
         os.write(self._master, text.encode())
 
     def until(self, wanted: str) -> str:
-        """Read on until `wanted` has come, and return what came before it since the last time."""
+        """Read until `wanted` arrives, and return the text since the last call."""
         while (at := self._text.find(wanted, self._seen)) < 0:
             assert self._read(), f"{wanted!r} did not come; this did: {self._text[self._seen :]!r}"
         before = self._text[self._seen : at]

@@ -81,7 +81,7 @@ def test_a_memory_is_exported_imported_forgotten_and_erased(ann: tuple[str, ...]
     assert "0 broken" in (told := done("doctor", *bob).out) or "nothing is broken" in told
 
 
-def test_whoever_is_erased_is_in_no_row_of_the_database_nor_of_a_pool(data: str, tmp_path: Path) -> None:
+def test_an_erased_user_is_in_no_row_of_the_database_or_a_pool(data: str, tmp_path: Path) -> None:
     olga, ann = ("--data", data, "--user", "olga"), ("--data", data, "--user", "ann")
     _pool(olga, tmp_path)
     done("pool", "add", "verse", "--query", SECRET, "--answer", "Rain on the pane.", "--writer", "ann", *olga)

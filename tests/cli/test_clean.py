@@ -39,12 +39,12 @@ NEEDED = [
 
 
 @pytest.mark.parametrize(("text", "seen"), HOSTILE.values(), ids=HOSTILE)
-def test_what_moves_hides_or_turns_is_cut_out(text: str, seen: str) -> None:
+def test_control_characters_and_direction_marks_are_removed(text: str, seen: str) -> None:
     assert clean(text) == seen
 
 
 @pytest.mark.parametrize("text", NEEDED)
-def test_what_scripts_need_stays(text: str) -> None:
+def test_characters_that_scripts_need_stay(text: str) -> None:
     assert clean(text) == text
     assert flowed(list(text)) == text
 
@@ -93,7 +93,7 @@ def test_errors_are_said_without_control_and_in_measure(capsys: pytest.CaptureFi
     assert short("a\u200b\n\x1b[31mb", 10) == "a b"
 
 
-def test_that_a_model_reads_is_said_once_an_utterance(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_slow_model_is_reported_once_an_utterance(capsys: pytest.CaptureFixture[str]) -> None:
     from mindstream.cli.screens.talk import TextScreen
     from mindstream.log.events import Logged, Piece, Reading
 
@@ -134,7 +134,7 @@ def test_events_of_kinds_that_nobody_knows_are_shown_by_their_name(capsys: pytes
             shown.show(Logged(7, key_of("ann"), 1e9, "coach", event))
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if not line.startswith("{")] == [
-        "  · sleep: put aside after 4 attempts: the model refuses", "  · newer kind: colour: red",
+        "  · sleep: given up after 4 attempts: the model refuses", "  · newer kind: colour: red",
         "  · from afar: named: from_afar; payload: {}", "coach: One moment.", "coach: Still at it.",
     ]  # fmt: skip
     rows = [json.loads(line) for line in lines if line.startswith("{")]

@@ -54,7 +54,7 @@ def test_calls_are_added_up_by_day_user_role_and_model(spent: Path) -> None:
 def test_a_price_that_is_not_known_is_said_to_be_so(spent: Path) -> None:
     told = run("cost", "--data", spent, "--by", "model").out
     assert "not known" in told and "0.7500 + ?" in told
-    assert "2 of 6 calls have no known price" in told and "1 were broken off" in told
+    assert "2 of 6 calls have no known price" in told and "1 were cancelled" in told
 
 
 def test_one_user_s_cost(spent: Path) -> None:

@@ -30,17 +30,17 @@ def test_a_rule_is_kept_shown_tried_applied_and_dropped(said: Path) -> None:
     with closing(sqlite3.connect(said / "mindstream.db")) as connection, connection:
         connection.execute("UPDATE records SET created = 1e9")
     tried = run("data", "retain", "--dry-run", "--data", said)
-    assert "1 records" in tried.out and "would go" in tried.out
+    assert "1 records" in tried.out and "would be erased" in tried.out
     assert SAID in run("memory", "list", "--data", said, "--user", "ann").out
     assert run("data", "retain", "--now", "--data", said, "--json").rows[0]["records"] == 1
     assert SAID not in run("memory", "list", "--data", said, "--user", "ann").out
-    assert "until somebody erases it" in run("data", "retain", "--never", "--data", said).out
+    assert "until it is erased on request" in run("data", "retain", "--never", "--data", said).out
     assert "there is no rule" in run("data", "retain", "--data", said).out
     did = [row["did"] for row in run("data", "audit", "--data", said, "--json").rows]
     assert did == ["retention_set", "retention_applied", "retention_set"]
 
 
-def test_a_person_gets_everything_and_it_is_in_the_audit_after_the_erasure(said: Path, tmp_path: Path) -> None:
+def test_a_personal_archive_is_complete_and_audited_after_the_erasure(said: Path, tmp_path: Path) -> None:
     run("data", "export-person", tmp_path / "ann.zip", "--user", "ann", "--data", said)
     with zipfile.ZipFile(tmp_path / "ann.zip") as archive:
         assert SAID in archive.read("index.html").decode() and SAID in archive.read("records.jsonl").decode()
@@ -97,7 +97,7 @@ def test_this_machines_own_people_are_meant_by_the_name_that_tokens_have_for_the
         (["retain", "--after", "0d"], "a day at least"),
         (["retain", "--after", "9d", "--kinds", "chats"], "there is no kind of record 'chats'"),
         (["delete-tenant", "acme", "--yes"], "nothing is kept of a tenant 'acme'"),
-        (["delete-tenant", "local", "--yes"], "are no tenant"),
+        (["delete-tenant", "local", "--yes"], "are not a tenant"),
         (["delete-tenant", "*", "--yes"], "tenant '*'"),
         (["delete-tenant", "_town", "--yes"], "are reserved"),
         (["retain", "--now", "--tenant", "_life"], "are reserved"),

@@ -41,7 +41,7 @@ def found(done: Done, topic: str) -> list[dict[str, Any]]:
     return [row for row in done.rows if row["topic"] == topic]
 
 
-def test_a_fresh_machine_is_healthy_and_told_that_stand_ins_answer(folder: Path) -> None:
+def test_a_fresh_machine_is_healthy_and_reports_that_rules_answer(folder: Path) -> None:
     done = run("doctor", "--data", folder, "--json")
     assert done.code == 0 and not folder.exists()
     (models,) = found(done, "models")

@@ -55,15 +55,15 @@ def test_what_is_erased_is_not_in_the_bytes_any_more(talked: Path) -> None:
 
 
 def test_the_name_is_asked_for_again(talked: Path) -> None:
-    assert "say --yes" in mistaken(run("memory", "erase", "--data", talked, "--user", "ann"))
+    assert "needs --yes" in mistaken(run("memory", "erase", "--data", talked, "--user", "ann"))
     with terminal("memory", "erase", "--data", talked, "--user", "ann") as screen:
-        screen.until("Type ann to go on: ")
+        screen.until("Type ann to confirm: ")
         screen.type("anna\r")
         screen.until("that is not 'ann'; nothing was changed")
         assert screen.ended() == 2
     assert b"Zorro" in held(talked)
     with terminal("memory", "erase", "--data", talked, "--user", "ann") as screen:
-        screen.until("Type ann to go on: ")
+        screen.until("Type ann to confirm: ")
         screen.type("ann\r")
         screen.until("ann is erased")
         assert screen.ended() == 0

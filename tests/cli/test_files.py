@@ -35,7 +35,7 @@ async def test_a_file_is_private_from_its_first_byte_and_takes_its_name_when_it_
     assert names(tmp_path) == ["ann.jsonl"]
 
 
-async def test_what_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path) -> None:
+async def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
     (file := tmp_path / "ann.jsonl").write_text("old")
 
     async def lines() -> AsyncIterator[str]:
@@ -62,9 +62,9 @@ def odd(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return path
 
 
-def test_what_is_no_file_is_never_written_over(odd: Path, tmp_path: Path) -> None:
+def test_a_device_or_pipe_is_never_overwritten(odd: Path, tmp_path: Path) -> None:
     before = odd.lstat()
-    with pytest.raises(InputError, match="and only a file is written over"), open_writer(odd) as write:
+    with pytest.raises(InputError, match="and only a regular file is replaced"), open_writer(odd) as write:
         write("secret")
     assert stat.S_IFMT(odd.lstat().st_mode) == stat.S_IFMT(before.st_mode) and odd.lstat().st_ino == before.st_ino
     assert not (tmp_path / "nothing").exists() and not list(tmp_path.glob(".*"))
@@ -72,7 +72,7 @@ def test_what_is_no_file_is_never_written_over(odd: Path, tmp_path: Path) -> Non
         assert (tmp_path / "target").read_text() == "mine"
 
 
-def test_what_is_no_file_is_not_read_nor_waited_for(tmp_path: Path) -> None:
+def test_a_device_or_pipe_is_neither_read_nor_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "odd")
     for path in (tmp_path / "odd", Path("/dev/zero"), tmp_path, tmp_path / "nothing"):
         with pytest.raises(InputError, match=r"not a file|cannot be read"):

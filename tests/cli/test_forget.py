@@ -46,10 +46,10 @@ def left(folder: Path, words: str) -> list[str]:
 
 def test_it_shows_what_goes_asks_and_leaves_no_byte(kept: Path) -> None:
     with terminal("memory", "forget", "said00001", "--data", kept) as screen:
-        assert "goes: 1" in screen.until("goes with it, as it was drawn from that alone: 1")
+        assert "deleted: 1" in screen.until("deleted, as derived from that alone: 1")
         screen.until("note00001: Bakes on Fridays")
-        screen.until("stays without those words: 1")
-        screen.until("Forget it for good? [y/n]: ")
+        screen.until("kept without those words: 1")
+        screen.until("Forget it permanently? [y/n]: ")
         screen.type("\r")  # neither is taken for granted
         screen.until("[y/n]: ")
         screen.type("n\r")
@@ -65,10 +65,10 @@ def test_it_shows_what_goes_asks_and_leaves_no_byte(kept: Path) -> None:
 
 def test_a_subject_a_session_and_a_span_can_be_named(kept: Path) -> None:
     told = run("memory", "forget", "--about", "tram", "--until", "2026-09-23", "--data", kept, "--yes")
-    assert told.out == "2 records forgotten for good\n"
+    assert told.out == "2 records permanently forgotten\n"
     assert "said00002: The tram keeps me awake" in told.err and "note00002: Sleeps badly" in told.err
     assert "1 record" in run("memory", "forget", "--session", "tuesday", "--data", kept, "--yes").out
-    assert "nothing of that" in run("memory", "forget", "--since", "2027-01-01", "--data", kept, "--yes").out
+    assert "no record of that" in run("memory", "forget", "--since", "2027-01-01", "--data", kept, "--yes").out
 
 
 def test_similar_records_are_kept_unless_their_number_is_typed(kept: Path) -> None:
@@ -77,12 +77,12 @@ def test_similar_records_are_kept_unless_their_number_is_typed(kept: Path) -> No
     assert done["forgotten"] == {"records": 0, "changed": 0, "items": 0}
     with terminal("memory", "forget", "--about", "Otto's bike", "--data", kept) as screen:
         number = next(n for n, each in enumerate(done["similar"], 1) if each["id"] == "said00001")
-        screen.until("stays, as it is only similar; name its ID if it is to go: ")
+        screen.until("kept, as only similar; name the id to delete it: ")
         screen.until("Numbers, or Enter for none: ")
         screen.type(f"{number}\r")
-        screen.until("Forget it for good? [y/n]: ")
+        screen.until("Forget it permanently? [y/n]: ")
         screen.type("y\r")
-        screen.until("2 records forgotten for good")
+        screen.until("2 records permanently forgotten")
         assert screen.ended() == 0
     assert left(kept, "Otto") == []
 
@@ -96,11 +96,11 @@ def test_a_part_of_what_a_message_says_can_be_forgotten(kept: Path) -> None:
     ]
     assert run("memory", "import", "--data", kept, said="\n".join(lines)).code == 0
     with terminal("memory", "forget", "--about", "goat", "--data", kept) as screen:
-        screen.until("goes too, and does not mention it: the message says other things as well: 1")
+        screen.until("deleted, though not mentioning it, as the message says other things as well: 1")
         screen.until("note00010: Is called Ida")
         screen.until("[y/n/p]: ")
         screen.type("p\r")
-        screen.until("1 record forgotten for good")
+        screen.until("1 record permanently forgotten")
         assert screen.ended() == 0
     exported = run("memory", "export", "--data", kept).out
     assert "Keeps a goat" not in exported and "I am Ida and keep a goat" in exported and "Is called Ida" in exported
@@ -113,11 +113,11 @@ def test_a_part_of_what_a_message_says_can_be_forgotten(kept: Path) -> None:
     [
         ([], "say what is to be forgotten: ids of records, a subject, a session, or a span of time"),
         (["nobody0001"], "there is no record 'nobody0001'"),
-        (["--since", "soon"], "a text as 2026-11-20 or 2026-11-20T21:30+01:00 is wanted, not 'soon'"),
+        (["--since", "soon"], "a text as 2026-11-20 or 2026-11-20T21:30+01:00 is expected, not 'soon'"),
         (["--about", "tram", "--user", "bob", "--yes"], "nobody is called 'bob'"),
     ],
 )
-def test_what_cannot_be_forgotten_is_said_in_a_sentence(flags: list[str], says: str, first: Path) -> None:
+def test_an_impossible_forget_is_explained_in_a_sentence(flags: list[str], says: str, first: Path) -> None:
     assert says in mistaken(run("memory", "forget", *flags, "--data", first))
 
 
@@ -149,17 +149,17 @@ def test_in_a_conversation_it_is_shown_asked_and_done(folder: Path) -> None:
         screen.type("/sessions\r")
         screen.until("monday: ")
         screen.type("/forget\r")
-        screen.until("/forget WORDS: say what is to be forgotten")
+        screen.until("/forget WORDS: name what to forget")
         screen.type("/forget giraffes\r")
-        screen.until("nothing of that is remembered")
+        screen.until("no record of that")
         screen.type("/forget Otto\r")
-        screen.until("goes: ")
-        screen.until("forget it for good? [y/n]:")
+        screen.until("deleted: ")
+        screen.until("forget it permanently? [y/n]:")
         screen.type("n\r")
         screen.until("nothing was forgotten")
         screen.type("/forget Otto\r")
-        screen.until("forget it for good? [y/n]:")
+        screen.until("forget it permanently? [y/n]:")
         screen.type("y\r")
-        screen.until("forgotten for good")
+        screen.until("permanently forgotten")
         screen.leave()
     assert left(folder, "Otto") == []

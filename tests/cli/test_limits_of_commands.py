@@ -1,4 +1,4 @@
-"""What models may spend has the same flags in every command, and each binds, or it is said why it cannot."""
+"""Spending limits have the same flags in every command, and bind or say why they cannot."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COMMANDS = {
 
 
 def spends(name: str, door: FakeEndpoint, folder: Path, *flags: str) -> Done:
-    """Run a command with a model whose price nobody knows."""
+    """Run a command with a model of unknown price."""
     door.otherwise = Says("Go on, I listen.", usage=(1_000, 20))
     if name == "town run":
         file = folder.with_name("hamlet.toml")
@@ -42,12 +42,12 @@ def test_tokens_are_a_limit_of_every_command(name: str, door: FakeEndpoint, fold
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_limit_in_money_that_cannot_bind_is_said(name: str, door: FakeEndpoint, folder: Path) -> None:
+def test_a_money_limit_without_a_known_price_is_reported(name: str, door: FakeEndpoint, folder: Path) -> None:
     why = f"a limit in US dollars cannot bind: no price is known for {door.url}#m; --max-calls does"
     done = spends(name, door, folder, "--max-usd", "1", "--max-calls", "1")
     assert why in done.out + done.err
 
 
-def test_a_talker_whose_limit_is_spent_says_that_and_not_that_nobody_is_there(door: FakeEndpoint, folder: Path) -> None:
+def test_a_talker_with_a_spent_limit_says_so(door: FakeEndpoint, folder: Path) -> None:
     done = spends("chat", door, folder, "--max-calls", "0")
     assert "is spent, so I can't answer" in done.out and "don't reach" not in done.out

@@ -46,7 +46,7 @@ def test_json_lines_are_the_log_in_its_order(folder: Path) -> None:
     assert done.rows[0]["event"] == "opened" and done.rows[0]["pack"] == "sleep"
 
 
-def test_what_happens_while_a_talk_is_being_opened_is_shown(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_events_during_opening_are_shown(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     find = Conversation.find_opening
 
     async def find_late(talk: Conversation) -> Logged | None:
@@ -63,7 +63,7 @@ def test_people_get_plain_text(folder: Path) -> None:
     done = run("chat", "--data", folder, said="The noise keeps me awake.\n")
     assert "you: The noise keeps me awake.\n" in done.out
     assert "coach: " in done.out and "belief v1" in done.out
-    assert "no model is configured: stand-ins answer" in done.out
+    assert "no model is configured: rules answer" in done.out
     assert "\x1b" not in done.out
 
 
@@ -116,4 +116,4 @@ def test_a_command_of_the_terminal_is_not_taken_as_talk_unless_it_begins_with_tw
         done = run("chat", "--data", folder, "--json", *more, said="/plan\n/forget the key\n//plan it\n/home is full\n")
         assert done.code == 1
         assert [row["text"] for row in done.events("heard")] == ["/plan it", "/home is full"]
-        assert done.events("error")[0]["text"] == "line 1: /plan is a command of the terminal; //plan says it as words"
+        assert done.events("error")[0]["text"] == "line 1: /plan is a command of the terminal; //plan says it as text"

@@ -1,4 +1,4 @@
-"""`mindstream live --forever`: what it proposes and why it rests is shown; its day has a limit in any case."""
+"""`mindstream live --forever` shows its proposals and its reasons to rest; its day has a limit in any case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mindstream live` within its limits, and with a planner among its tools: each flag does what it says."""
+"""`mindstream live` keeps its limits, and can use a planner as a tool."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def test_money_is_a_limit_over_processes(
     assert more.code == 1 and len(door.chats) == 4
 
 
-def test_money_is_no_limit_where_no_price_is_known_and_that_is_said(door: FakeEndpoint, folder: Path) -> None:
+def test_a_money_limit_without_a_known_price_is_reported_and_ignored(door: FakeEndpoint, folder: Path) -> None:
     door.otherwise = lives({1: finish()})
     data = ["--model", f"{door.url}#m", "--data", str(folder)]
     done = run("live", "--goal", GOAL, *data, "--max-usd", "0.01")
     assert done.code == 0 and "no price is known for" in done.out, done.out
 
 
-def test_words_that_nobody_is_shown_are_not_counted_as_said(door: FakeEndpoint, folder: Path) -> None:
+def test_words_that_are_not_shown_are_not_counted(door: FakeEndpoint, folder: Path) -> None:
     tips = ["one two three", "four five six seven", "eight nine"]
     asks = [calls(call("I", tip=tip, timeout=0)) for tip in tips]
     door.otherwise = lives({1: [*asks, *finish()]})
@@ -64,7 +64,7 @@ def test_words_that_nobody_is_shown_are_not_counted_as_said(door: FakeEndpoint, 
     done = run("live", "--goal", GOAL, *data, "--words-per-day", "5")
     assert done.code == 0, done.err
     assert [line for line in done.out.splitlines() if "asks you" in line] == [
-        "asks you: one two three", "asks you (nobody is disturbed now): four five six seven", "asks you: eight nine",
+        "asks you: one two three", "asks you (without disturbing you now): four five six seven", "asks you: eight nine",
     ]  # fmt: skip
 
 
@@ -72,7 +72,7 @@ def test_chinese_words_are_counted_though_nothing_stands_between_them(door: Fake
     door.otherwise = lives({1: [calls(call("I", tip="昨天在船上做了什么？", timeout=0)), *finish()]})
     data = ["--model", f"{door.url}#m", "--data", str(folder), "--words-per-day", "4"]
     done = run("live", "--goal", "写航海日记", *data, "--turns", "1")
-    assert "问你（此刻不打扰）：昨天在船上" in done.out, done.out
+    assert "asks you (without disturbing you now): 昨天在船上" in done.out, done.out
 
 
 def test_what_is_said_in_a_chat_is_not_said_to_a_life_that_ignores_it(folder: Path) -> None:
@@ -116,7 +116,7 @@ def test_it_reads_back_what_it_wrote_and_asks_before_it_deletes(
     door.otherwise = lives({1: [work, *finish()]}, m1)
     data = ["--model", f"{door.url}#m", "--data", str(folder)]
     done = run("live", "--goal", GOAL, *data, "--out", tmp_path / "out", "--turns", "1")
-    assert "← 17.5 %" in done.out and "wants leave for delete_file" in done.out, done.out
+    assert "← 17.5 %" in done.out and "wants permission for delete_file" in done.out, done.out
     assert (tmp_path / "out" / "share.md").exists()
     shown = [{each["function"]["name"] for each in asked.body.get("tools", ())} for asked in door.chats]
     of_m1 = [tools for tools in shown if "write_file" in tools]

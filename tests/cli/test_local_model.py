@@ -17,7 +17,7 @@ def test_every_form_of_a_name_is_listed() -> None:
     assert {form.split("@")[0] for form in FORMS.split(", ")} <= names
 
 
-def test_what_local_is_stands_before_it_is_fetched() -> None:
+def test_the_local_model_is_described_before_it_is_fetched() -> None:
     if local_model.missing():
         pytest.skip("the model `local` is not installed: mindstream model get")
     told = run("model", "get").out

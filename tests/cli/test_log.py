@@ -53,4 +53,6 @@ def test_a_log_is_sent_to_a_collector_as_spans(folder: Path) -> None:
         assert any("noise" in attributes(span).get("gen_ai.input.messages", "") for span in collector.spans)
     gone = run("log", "--data", folder, "--otlp", "http://127.0.0.1:9")
     assert gone.code and "did not take the spans" in gone.err
-    assert "without --follow" in run("log", "--data", folder, "--otlp", "http://127.0.0.1:9", "--follow").err
+    assert (
+        "cannot be used with --follow" in run("log", "--data", folder, "--otlp", "http://127.0.0.1:9", "--follow").err
+    )

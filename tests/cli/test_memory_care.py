@@ -45,11 +45,11 @@ def kept(first: Path, folder: Path) -> Path:
     return folder
 
 
-def test_a_sleep_tells_its_steps_and_its_dream(kept: Path) -> None:
+def test_a_sleep_reports_its_steps_and_dream(kept: Path) -> None:
     told = run("memory", "sleep", "--data", kept).out
     steps = [line.split()[0] for line in told.partition("\n\n")[0].splitlines()]
     assert steps == ["fading", "importance", "duplicates", "expiry", "compaction"]
-    assert "4 drawn, 3 held less well, 2 forgotten" in told
+    assert "4 drawn, 3 lost a level, 2 archived" in told
     assert "I dreamt: " in told and "the sea at night" in told
     assert "no dream" in run("memory", "sleep", "-n", "0", "--data", kept).out
     rows = run("memory", "sleep", "--data", kept, "--json").rows
@@ -79,17 +79,17 @@ def test_the_curve_is_drawn_in_the_terminal_in_json_and_as_a_picture(first: Path
 def test_an_audit_finds_junk_and_changes_nothing(first: Path) -> None:
     before = run("memory", "export", "--data", first).out.splitlines()[1:]
     told = run("memory", "audit", "--data", first).out
-    assert "junk: 1" in told and "Is there a fox? (a question)" in told and "1 forgotten" in told
+    assert "junk: 1" in told and "Is there a fox? (a question)" in told and "1 archived" in told
     (row,) = run("memory", "audit", "--data", first, "--json").rows
     assert row["junk"] == [{"id": "note00003", "why": "a question"}]
     assert run("memory", "export", "--data", first).out.splitlines()[1:] == before
 
 
 def test_a_purge_asks_and_deletes_what_is_forgotten(kept: Path) -> None:
-    assert "say --yes" in mistaken(run("memory", "purge", "--data", kept))
-    assert run("memory", "purge", "--data", kept, "--older", "20", "--yes").out == "nothing is forgotten\n"
+    assert "needs --yes" in mistaken(run("memory", "purge", "--data", kept))
+    assert run("memory", "purge", "--data", kept, "--older", "20", "--yes").out == "nothing is archived\n"
     with terminal("memory", "purge", "--data", kept) as screen:
-        screen.until("Delete 1 forgotten record of you for good? [y/N]: ")
+        screen.until("Delete 1 archived record of you permanently? [y/N]: ")
         screen.type("n\r")
         screen.until("nothing was deleted")
         assert screen.ended() == 0
@@ -97,7 +97,7 @@ def test_a_purge_asks_and_deletes_what_is_forgotten(kept: Path) -> None:
     assert "bicycle" not in run("memory", "export", "--data", kept).out
 
 
-def test_another_embedder_takes_over_and_only_what_is_new_is_done_again(kept: Path, door: FakeEndpoint) -> None:
+def test_another_embedder_takes_over_and_only_missing_vectors_are_computed(kept: Path, door: FakeEndpoint) -> None:
     name = f"{door.url}#tiny"
     assert run("memory", "reembed", "--data", kept, "--embedder", name, "--json").rows == [
         {"embedder": name, "embedded": 5}
@@ -111,7 +111,7 @@ def test_another_embedder_takes_over_and_only_what_is_new_is_done_again(kept: Pa
 
 def test_evidence_is_a_tree_down_to_what_was_seen(first: Path) -> None:
     told = run("memory", "evidence", "note00001", "--data", first).out
-    assert "fox near the house" in told and "── " in told and "gone00001 is not there any more" in told
+    assert "fox near the house" in told and "── " in told and "gone00001 does not exist any more" in told
     (row,) = run("memory", "evidence", "note00001", "--data", first, "--json").rows
     assert [each["id"] for each in row["drawn_from"]] == ["seen00001"] and row["missing"] == ["gone00001"]
-    assert "no record 'note99999'" in mistaken(run("memory", "evidence", "note99999", "--data", first))
+    assert "no memory 'note99999'" in mistaken(run("memory", "evidence", "note99999", "--data", first))

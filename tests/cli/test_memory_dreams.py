@@ -1,4 +1,4 @@
-"""`mindstream memory dreams`: drawn sentences, each beside all that its dream was made of."""
+"""`mindstream memory dreams`: drawn sentences, each next to the sources of its dream."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def dreamt(folder: Path) -> None:
         assert await memory.sleep(FakeModel({"dream": [TOLD]})) == TOLD
 
 
-def test_each_sentence_stands_beside_its_sources(folder: Path) -> None:
+def test_each_sentence_is_shown_with_its_sources(folder: Path) -> None:
     asyncio.run(dreamt(folder))
     rows = run("memory", "dreams", "--json", "--data", folder).rows
     assert [row["sentence"] for row in rows] == [
@@ -39,4 +39,4 @@ def test_each_sentence_stands_beside_its_sources(folder: Path) -> None:
 
 def test_without_dreams_it_says_so(folder: Path) -> None:
     assert run("memory", "retain", "Ann likes tea", "--data", folder).code == 0
-    assert "nothing was dreamt yet" in run("memory", "dreams", "--data", folder).out
+    assert "there is no dream yet" in run("memory", "dreams", "--data", folder).out

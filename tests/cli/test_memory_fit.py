@@ -30,7 +30,7 @@ async def lived(folder: Path) -> None:
         await live(memory, clock)
 
 
-def test_settings_stand_beside_todays_and_nothing_is_changed(folder: Path, tmp_path: Path) -> None:
+def test_settings_are_compared_with_the_current_one_and_nothing_changes(folder: Path, tmp_path: Path) -> None:
     asyncio.run(lived(folder))
     assert run(*OWN, "--data", folder).code == 0
     before = run("log", "--data", folder, "--json").rows

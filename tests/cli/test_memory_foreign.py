@@ -22,10 +22,10 @@ def file(tmp_path: Path) -> Path:
     return written
 
 
-def test_an_import_says_what_it_kept_and_twice_is_as_good_as_once(file: Path, tmp_path: Path) -> None:
+def test_an_import_reports_kept_fields_and_is_idempotent(file: Path, tmp_path: Path) -> None:
     command: list[str | Path] = [*IMPORT, file, "--user", "ann", "--data", tmp_path / "data"]
     told = run(*command).out
-    assert "2 records taken in, 0 were known" in told and "created_at (2)" in told
+    assert "2 records imported, 0 were known" in told and "created_at (2)" in told
     assert "not kept: hash (1): it is computed from the text; the first: x" in told
     (row,) = run(*command, "--json").rows
     assert (row["written"], row["known"]) == (0, 2)
@@ -45,7 +45,7 @@ def test_each_user_gets_what_is_theirs_from_standard_input_too(file: Path, tmp_p
 
 def test_a_trial_leaves_nothing_behind(file: Path, tmp_path: Path) -> None:
     command: list[str | Path] = [*IMPORT, file, "--user", "ann", "--data", tmp_path / "data"]
-    assert "2 records would be taken in" in run(*command, "--dry-run").out
+    assert "2 records would be imported" in run(*command, "--dry-run").out
     assert not (tmp_path / "data").exists()
     run(*command)
     (row,) = run(*command, "--dry-run", "--json").rows
@@ -54,7 +54,7 @@ def test_a_trial_leaves_nothing_behind(file: Path, tmp_path: Path) -> None:
 
 def test_mistakes_are_named(file: Path, tmp_path: Path) -> None:
     data: list[str | Path] = ["--data", tmp_path / "data", "--user", "ann"]
-    assert "the forms are mem0, letta" in mistaken(run("memory", "import", "--from", "memo", file, *data))
+    assert "the formats are mem0, letta" in mistaken(run("memory", "import", "--from", "memo", file, *data))
     assert "go with --from" in mistaken(run("memory", "import", "--trust", file, *data))
     assert "a folder" in mistaken(run("memory", "import", "--from", "mem0", tmp_path, *data))
     file.write_text('[{"id": "1", "memory": "a"}, ', "utf-8")
@@ -64,9 +64,9 @@ def test_mistakes_are_named(file: Path, tmp_path: Path) -> None:
     assert (again.code, again.rows[0]["written"], again.rows[0]["known"]) == (2, 0, 1) and "error" in again.rows[0]
     file.write_text('[{"uuid": "1", "name": "Strings", "chat_messages": []}]', "utf-8")
     another = mistaken(run("memory", "import", "--from", "mem0", file, *data))
-    assert "nothing in it reads as an export of mem0" in another and "uuid, name" in another
+    assert "this is not an export of mem0" in another and "uuid, name" in another
     file.write_text('{"body": "Tea at four."}', "utf-8")
     assert "text or content or memory" in mistaken(run("memory", "import", "--from", "jsonl", file, *data))
     file.write_text("[]", "utf-8")
-    assert "0 records taken in" in run("memory", "import", "--from", "mem0", file, *data).out
-    assert "the forms are mem0, langmem, jsonl" in mistaken(run("memory", "export", "--as", "zep", *data))
+    assert "0 records imported" in run("memory", "import", "--from", "mem0", file, *data).out
+    assert "the formats are mem0, langmem, jsonl" in mistaken(run("memory", "export", "--as", "zep", *data))

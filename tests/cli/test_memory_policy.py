@@ -24,7 +24,7 @@ def test_settings_are_shown_with_where_they_are_from(folder: Path) -> None:
     assert value(folder, "base") == (2.0, "default")
 
 
-def test_what_cannot_be_set_is_refused_and_nothing_is_changed(folder: Path) -> None:
+def test_an_invalid_setting_is_refused_and_changes_nothing(folder: Path) -> None:
     assert run("memory", "retain", "Ann likes tea", "--data", folder).code == 0
     for words in (["base=1"], ["cap_s=60"], ["warmth=3"], ["base"], ["reranker=best"]):
         mistaken(run("memory", "policy", *words, "--data", folder))

@@ -26,7 +26,7 @@ def exported(talked: Path) -> str:
     return done.out
 
 
-def test_a_mind_s_file_is_its_memory_under_a_header_that_says_more(talked: Path, exported: str) -> None:
+def test_a_mind_file_is_a_memory_export_with_a_longer_header(talked: Path, exported: str) -> None:
     header, *records = exported.splitlines()
     assert records == run("memory", "export", "--data", talked, "--user", "ann").out.splitlines()[1:]
     assert json.loads(header)["settings"] == {
@@ -39,7 +39,7 @@ def test_a_mind_goes_on_elsewhere_under_another_name(exported: str, folder: Path
     (row,) = run(*options, "--json", said=exported).rows
     assert row["written"] == len(exported.splitlines()) - 1
     assert row["go_on"].startswith("mindstream chat --user carol --pack sleep --session 'a monday' --gate belief")
-    assert "0 records taken in" in run(*options, said=exported).out
+    assert "0 records imported" in run(*options, said=exported).out
     again = run("memory", "export", "--data", folder, "--user", "carol").out
     assert again.splitlines()[1:] == exported.splitlines()[1:]
     said = "What do you remember about me?\n"
@@ -91,7 +91,7 @@ def test_a_mind_is_no_memory(exported: str, folder: Path) -> None:
     assert "`mindstream mind import`" in mistaken(run("memory", "import", "--data", folder, said=exported))
 
 
-def test_what_goes_on_with_a_mind_is_quoted_for_a_shell_and_taken_by_the_command(folder: Path) -> None:
+def test_the_resume_command_is_quoted_for_a_shell_and_works(folder: Path) -> None:
     habits = {"pack": "sleep", "session": "2026-11-22T03:21:26Z", "gate": "`id`", "models": {"talker": "$(id)"}}
     header = settings(**habits)
     (row,) = run("mind", "import", "-", "--data", folder, "--json", said=header).rows

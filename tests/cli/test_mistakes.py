@@ -91,7 +91,7 @@ def test_our_own_fault_leaves_its_traceback_in_a_file(folder: Path, tmp_path: Pa
     assert "Traceback" in run_process("packs", "--debug", PYTHONPATH=path).err
 
 
-def test_what_took_too_long_is_told_in_words(
+def test_a_timeout_is_explained_in_a_sentence(
     door: FakeEndpoint, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(admission, "JUDGING_S", 0.2)

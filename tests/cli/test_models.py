@@ -34,7 +34,7 @@ def test_a_role_without_a_model_is_named_before_anything_is_heard(folder: Path) 
     assert "--role reasoner=MODEL" in done.err and " = " not in done.err, "one form: what was typed"
 
 
-def test_a_talk_that_nobody_answers_is_not_held_and_one_answer_is_enough(folder: Path, door: FakeEndpoint) -> None:
+def test_a_conversation_needs_one_configured_responder(folder: Path, door: FakeEndpoint) -> None:
     door.otherwise = Fails(401)
     flags = ["--data", str(folder), "--json", *talks(door)]
     done = run("chat", *flags, said=UTTERANCE * 2)
@@ -44,7 +44,7 @@ def test_a_talk_that_nobody_answers_is_not_held_and_one_answer_is_enough(folder:
     assert run("chat", *flags, said=UTTERANCE).code == 0
 
 
-def test_a_model_may_be_silent_as_long_as_was_said(folder: Path, door: FakeEndpoint) -> None:
+def test_a_model_may_be_silent_as_long_as_configured(folder: Path, door: FakeEndpoint) -> None:
     door.otherwise = Stalls()
     done = run("chat", "--data", folder, "--json", "--model", f"{door.url}#one", "--patience", ".2", said=UTTERANCE)
     assert "said nothing for 0.2 s" in str(done.events("error")[0]["text"])
@@ -85,7 +85,7 @@ def test_a_model_that_fails_is_told_at_length_once(folder: Path, door: FakeEndpo
     door.otherwise = Fails(401, "Incorrect API key provided")
     done = run("chat", "--data", folder, "--model", f"{door.url}#one", said=UTTERANCE * 3)
     assert done.code == 2
-    assert done.out.count("refuses the key") == 1 and "the same again" in done.out
+    assert done.out.count("refuses the key") == 1 and "the same error again" in done.out
     assert done.out.count("\ncoach: ") == 3
 
 

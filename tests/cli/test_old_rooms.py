@@ -35,7 +35,7 @@ def written(unpacked: Path, tmp_path: Path) -> Path:
 
 
 def on(folder: Path, *words: str) -> Done:
-    """Run a command on a folder; whatever is wrong with it is said in a sentence."""
+    """Run a command on a folder; every problem is reported in a sentence."""
     done = run(*words, "--data", folder)
     assert done.code in (0, 1, 2), done.err
     assert "Traceback" not in done.err and (done.code != 2 or len(done.err.splitlines()) == 1), done.err
@@ -77,7 +77,7 @@ async def test_a_talk_goes_on_from_what_was_believed_and_planned(written: Path) 
         assert Coach.of(mind).belief.version >= belief.version and Coach.of(mind).plan.steps
 
 
-async def test_an_alarm_of_a_session_is_known_to_whoever_goes_on_with_it(written: Path) -> None:
+async def test_an_alarm_of_a_session_is_known_when_it_resumes(written: Path) -> None:
     async with Mind.open(written / "people", user="bob", session="night", responder=Coach.using()) as mind:
         alarms = [row.event for row in await mind.memory.store.events(key_of("bob"), kinds=["alarmed"])]
         assert [event.strength for event in alarms if isinstance(event, Alarmed)] == ["hint", "sure"]

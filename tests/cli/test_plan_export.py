@@ -10,9 +10,7 @@ from running import run
 PLAN = "Plan: Look.\n#E1 = search_documents[{}]"
 
 
-def test_what_was_solved_as_it_was_planned_is_exported_and_nothing_else(
-    door: FakeEndpoint, folder: Path, tmp_path: Path
-) -> None:
+def test_only_runs_solved_by_their_original_plan_are_exported(door: FakeEndpoint, folder: Path, tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     docs.mkdir()
     (docs / "rivers.txt").write_text("The Osk is 84 km long.")
@@ -27,7 +25,7 @@ def test_what_was_solved_as_it_was_planned_is_exported_and_nothing_else(
     solve("How long is the osk in miles?", PLAN.format("Osk"), "52 miles")
     lacks = "MISSING E1: it"
     solve("How deep is it?", PLAN.format("deep"), lacks, PLAN.format("depth"), lacks)
-    solve("How wide is it?", PLAN.format("wide"), lacks, PLAN.format("width"), "12 m")  # mended
+    solve("How wide is it?", PLAN.format("wide"), lacks, PLAN.format("width"), "12 m")  # replanned
     solve("Who knows?", "Nobody.")  # no plan
     solve("Which is it?", "The Osk.", flags=("--how", "react"))
     solve("Where is it?", "There.", flags=("--how", "direct"))
@@ -36,7 +34,7 @@ def test_what_was_solved_as_it_was_planned_is_exported_and_nothing_else(
     given.write_text("Question: How far?\n#E1 = search_documents[far]\n")
     door.will(Says("84 km"))
     run("plan", "run", given, *tools, "--data", folder, "--model", f"{door.url}#m")
-    run("solve", "How is the Osk?", *tools, "--data", folder)  # nobody was there: a quotation
+    run("solve", "How is the Osk?", *tools, "--data", folder)  # no model: a quotation
     left = len(door.chats)
     assert left == 2 + 2 + 4 + 4 + 1 + 1 + 1 + 1 + 1, "each was asked as this test takes it to be"
 
@@ -49,7 +47,7 @@ def test_what_was_solved_as_it_was_planned_is_exported_and_nothing_else(
     assert written["content"] == PLAN.format("Osk km long")
 
 
-def test_a_planner_of_ones_own_answers_for_its_role(door: FakeEndpoint, folder: Path, tmp_path: Path) -> None:
+def test_a_custom_planner_model_answers_for_its_role(door: FakeEndpoint, folder: Path, tmp_path: Path) -> None:
     def answers(asked: Asked) -> Says:
         planned = asked.body["model"] == "small"
         return Says("Plan: Reckon.\n#E1 = calculator[6 * 7]" if planned else "42")

@@ -45,7 +45,7 @@ HAND_WRITTEN = [
 
 @pytest.mark.parametrize("text", HAND_WRITTEN)
 @pytest.mark.parametrize("named", [(), ("--tools", "recall"), ("--docs", "shelf"), ("--task", "Why?")], ids=str)
-def test_a_plan_runs_where_checking_finds_nothing_and_nowhere_else(
+def test_a_plan_runs_exactly_when_the_check_finds_nothing(
     text: str, named: tuple[str, ...], file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -70,7 +70,7 @@ def test_what_solve_saves_checks_and_runs_with_the_flags_it_was_made_with(tmp_pa
     assert "come with --docs DIR" in run("plan", "run", saved, "--data", tmp_path / "d").err
 
 
-def test_what_is_no_plan_is_said_by_line(file: Path) -> None:
+def test_text_that_is_no_plan_is_reported_by_line(file: Path) -> None:
     file.write_text("\nhello\n")
     assert "plan.txt: no step of a plan stands in it: line 2" in mistaken(run("plan", "check", file))
     file.write_text('{"steps": [\n  {"id": "X"}]}')
@@ -99,8 +99,8 @@ def test_a_step_is_changed_added_and_taken_away_in_the_file_s_own_form(file: Pat
 
 def test_an_edit_that_cannot_be_made_leaves_the_file_as_it_is(file: Path, tmp_path: Path) -> None:
     assert "there is no step 'E7'" in mistaken(run("plan", "edit", file, "--step", "E7", "--input", "x"))
-    assert "say with --step" in mistaken(run("plan", "edit", file, "--input", "x"))
-    assert "nobody is there to edit it" in mistaken(run("plan", "edit", file))
+    assert "name the step to change" in mistaken(run("plan", "edit", file, "--input", "x"))
+    assert "without a terminal name the change" in mistaken(run("plan", "edit", file))
     link = tmp_path / "link"
     link.symlink_to(file)
     assert mistaken(run("plan", "edit", link, "--remove", "E2"))

@@ -24,7 +24,8 @@ def test_from_a_draft_to_an_export(folder: Path, tmp_path: Path) -> None:
     found = run("pool", "recall", "verse", "a couplet on rain", "-k", "1", *where).out
     assert found == "Question: A couplet on rain\nAnswer: Rain on the pane.\n\nQuestion: a couplet on rain\nAnswer:\n"
     explained = run("pool", "why", "verse", told.rows[0]["id"][:6], *where).out
-    assert "ann wrote it" in explained and "nobody has read what it says" in explained and "served to olga" in explained
+    for told_of in ("ann wrote it", "no model has read the content", "served to olga"):
+        assert told_of in explained
     assert run("pool", "export", "verse", pairs, *where).code == 0
     assert len([json.loads(line) for line in pairs.read_text("utf-8").splitlines()]) == 2
     assert run("pool", "create", "again", *where).code == 0
@@ -54,7 +55,7 @@ def test_adding_says_of_each_pair_whether_it_is_served_or_why_not(folder: Path, 
     tea = ("pool", "add", "verse", "--query", "A tea?", "--answer", "Pour hot water on it.", "--writer", "ann", *where)
     assert "admitted, served (70 points by rules): A tea?" in run(*tea).out
     run("pool", "grant", "verse", "--private", "--data", folder, "--user", "ann")
-    assert "admitted, not served, since 'ann' wrote it, and 'olga' may not read that" in run(*tea).out
+    assert "admitted, not served: 'ann' wrote it, and 'olga' may not read that" in run(*tea).out
     assert run(*tea, "--json").rows[0]["unserved"] == ["'ann' wrote it, and 'olga' may not read that"]
 
 
@@ -83,4 +84,4 @@ def test_mistakes_are_one_sentence(folder: Path, tmp_path: Path) -> None:
     assert "criteria" in mistaken(run("pool", "rubric", "verse", "--freeze", bad, *where))
     lines = tmp_path / "lines.jsonl"
     lines.write_text('{"messages": 3}\n')
-    assert "lines.jsonl:1: no pair stands there" in mistaken(run("pool", "import", "verse", lines, *where))
+    assert "lines.jsonl:1: expected a pair" in mistaken(run("pool", "import", "verse", lines, *where))

@@ -20,7 +20,7 @@ def where(folder: Path) -> tuple[str | Path, ...]:
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
-def test_an_unknown_pool_and_a_stranger_are_told_so(where: tuple[str, ...], command: tuple[str, ...]) -> None:
+def test_an_unknown_pool_and_a_non_member_are_refused(where: tuple[str, ...], command: tuple[str, ...]) -> None:
     unknown = run(*command, "--pool", "prose", "--user", "ann", *where, said="hello\n")
     assert unknown.code == 2 and "there is no pool 'prose'" in unknown.err
     stranger = run(*command, "--pool", "verse", "--user", "ben", *where, said="hello\n")

@@ -76,7 +76,7 @@ def test_what_a_model_states_reaches_training_and_another_labeller_gives_another
         done = train(door, where, "--json")
         row = done.rows[0]
         assert (row["basis"], row["labeller"], row["number"]) == ("stated", f"{door.url}#any", 2)
-        assert f"labels {SIZE} exemplars as it states them: about {SIZE} calls of models" in done.err
+        assert f"labels {SIZE} exemplars by its own estimates: about {SIZE} calls of models" in done.err
         made.append(weights(tmp_path / name) if row["held"] else None)
     assert made[0] is not None and made[0] != made[1]
     again = train(door, where)
@@ -84,10 +84,10 @@ def test_what_a_model_states_reaches_training_and_another_labeller_gives_another
     assert "was taught by" not in again.out
     told = run("pool", "train", "verse", *where)
     assert "by what it states, this one by a stand-in" in told.out
-    assert "no model is configured: a stand-in says" in told.err
+    assert "no model is configured: rules label" in told.err
 
 
-def test_a_labeller_that_fails_is_told_and_what_it_labelled_is_kept(door: FakeEndpoint, tmp_path: Path) -> None:
+def test_a_failing_labeller_is_an_error_and_its_labels_are_kept(door: FakeEndpoint, tmp_path: Path) -> None:
     where = filled(tmp_path / "data", tmp_path)
     labelled = 0
 

@@ -29,7 +29,7 @@ def write_pairs(file: Path, count: int, start: int = 0) -> Path:
 
 @pytest.fixture
 def where(folder: Path, tmp_path: Path) -> tuple[str | Path, ...]:
-    """A pool of olga's that has learned once: 60 exemplars laid in, and ten offered by ann."""
+    """A pool of olga's that has learned once: 60 seeds, and ten pairs offered by ann."""
     where = ("--data", folder, "--user", "olga")
     run("pool", "create", "verse", "--open", "--embedder", EMBEDDER, *where)
     run("pool", "rubric", "verse", "--draft", tmp_path / "r.toml", *where)
@@ -44,7 +44,7 @@ def test_recall_and_why_name_the_version_and_train_says_what_the_check_did(where
     row = run("pool", "recall", "verse", "Write a toast to sand", "-k", "1", "--json", *where).rows[0]
     assert row["version"] == 1
     explained = run("pool", "why", "verse", row["id"], *where).out
-    assert "version 1 of the retriever covers it; version 1 ranks now" in explained
+    assert "version 1 of the retriever includes it; version 1 ranks now" in explained
     told = run("pool", "train", "verse", "--json", *where).rows[0]
     assert (told["number"], told["parent"]) == (2, 1) and told["basis"] == "stand-in"
     assert "version 3, after version 2: " in run("pool", "train", "verse", *where).out
@@ -57,7 +57,7 @@ def test_the_curve_is_drawn_in_the_terminal_in_json_and_as_a_picture(
 ) -> None:
     picture = tmp_path / "c.svg"
     told = run("pool", "curve", "verse", "--svg", picture, *where).out
-    assert f"best size: {SIZE} ({SIZE} were laid in by hand, and stay)" in told and "t: trained" in told
+    assert f"best size: {SIZE} ({SIZE} were added by hand, and stay)" in told and "t: trained" in told
     assert picture.read_text("utf-8").count("<path") >= 3
     sizes, growth, versions = run("pool", "curve", "verse", "--json", *where).rows
     assert [each["size"] for each in sizes["points"]] == [round(SIZE * tenth / 10) for tenth in range(1, 11)] and sizes[
@@ -80,7 +80,7 @@ def test_a_pool_is_trimmed_to_its_best_size(where: tuple[str | Path, ...], tmp_p
     )
 
 
-def test_what_is_too_small_says_so(folder: Path) -> None:
+def test_a_pool_that_is_too_small_says_so(folder: Path) -> None:
     where = ("--data", folder, "--user", "olga")
     run("pool", "create", "verse", "--open", *where)
     assert f"0 exemplars to learn from, and {LEAST} are wanted" in mistaken(run("pool", "train", "verse", *where))

@@ -30,7 +30,7 @@ def shown(where: tuple[str | Path, ...], user: str) -> str:
     return run("pool", "recall", "verse", ASKED, "--user", user, *where).out
 
 
-def test_an_answer_of_a_talk_is_offered_with_leave_and_private_until_it_is_shared(
+def test_an_answer_is_offered_with_permission_and_private_until_shared(
     where: tuple[str | Path, ...], door: FakeEndpoint
 ) -> None:
     door.otherwise = Says(ANSWER)
@@ -47,10 +47,10 @@ def test_an_answer_of_a_talk_is_offered_with_leave_and_private_until_it_is_share
     assert ANSWER in shown(where, "ben")
 
 
-def test_what_was_shown_out_of_one_pool_is_not_offered_to_another(where: tuple[str | Path, ...]) -> None:
+def test_exemplars_of_one_pool_are_not_offered_to_another(where: tuple[str | Path, ...]) -> None:
     for command in (("chat",), ("solve", "2 + 2")):
         refused = run(*command, "--pool", "verse", "--offer", "plans", "--user", "ann", *where, said="hello\n")
-        assert "are offered to 'verse' or to none" in mistaken(refused)
+        assert "can be offered only to 'verse'" in mistaken(refused)
 
 
 def test_a_plan_that_solved_its_task_is_shown_and_offered(where: tuple[str | Path, ...]) -> None:

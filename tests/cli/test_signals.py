@@ -1,4 +1,4 @@
-"""A conversation that is ended from outside: what was shown of an answer is kept, and nobody holds on to work."""
+"""A conversation ended from outside: the shown part of an answer is kept, and all work is released."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def talking(folder: Path, door: FakeEndpoint, *more: str) -> subprocess.Popen[by
     ],
     ids=["SIGTERM", "SIGHUP", "Ctrl-C twice"],
 )
-def test_what_was_said_so_far_is_kept(
+def test_the_text_so_far_is_kept(
     signals: list[signal.Signals], code: int, more: list[str], folder: Path, door: FakeEndpoint
 ) -> None:
     process = talking(folder, door, *more)
@@ -73,14 +73,14 @@ def test_what_was_said_so_far_is_kept(
         process.send_signal(number)
     _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == code
-    assert err == b"mindstream: stopped; what was heard is kept, and thought about the next time\n"
+    assert err == b"mindstream: stopped; your messages are stored, and reasoning about them continues the next time\n"
     (kept,) = said(folder)
     assert kept.startswith("This goes") and kept != WORDS
     assert asyncio.run(owners(folder)) == {(False, 0.0)}
 
 
 @pytest.mark.parametrize(("hang_up", "code"), [(False, 143), (True, 129)], ids=["SIGTERM", "the window is closed"])
-def test_what_was_said_so_far_in_a_terminal_is_kept(hang_up: bool, code: int, folder: Path, door: FakeEndpoint) -> None:
+def test_the_text_so_far_in_a_terminal_is_kept(hang_up: bool, code: int, folder: Path, door: FakeEndpoint) -> None:
     with terminal("chat", "--data", folder, "--role", f"talker={door.url}#slow", "reasoner=rules") as screen:
         screen.until("you: ")
         screen.type("The noise keeps me awake.\r")
@@ -99,7 +99,7 @@ def test_what_was_said_so_far_in_a_terminal_is_kept(hang_up: bool, code: int, fo
     assert asyncio.run(owners(folder)) == {(False, 0.0)}
 
 
-def test_ctrl_c_twice_in_a_terminal_keeps_what_was_said(folder: Path, door: FakeEndpoint) -> None:
+def test_ctrl_c_twice_in_a_terminal_keeps_the_text(folder: Path, door: FakeEndpoint) -> None:
     with terminal("chat", "--data", folder, "--role", f"talker={door.url}#slow", "reasoner=rules") as screen:
         screen.until("you: ")
         screen.type("The noise keeps me awake.\r")

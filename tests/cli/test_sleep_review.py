@@ -1,4 +1,4 @@
-"""A sleep is looked at before it is applied, answered with or without a terminal, and taken back."""
+"""A sleep is reviewed before it is applied, answered with or without a terminal, and undone."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def forgotten(folder: Path) -> set[str]:
 
 def test_a_sleep_is_answered_without_a_terminal(kept: Path, tmp_path: Path) -> None:
     shown = run("memory", "sleep", "--review", "--data", kept)
-    assert "would be forgotten: 2" in shown.out and "fox000001 A fox on the wall" in shown.out
-    assert "would become one" in shown.out and "I dreamt: " in shown.out
+    assert "would be archived: 2" in shown.out and "fox000001 A fox on the wall" in shown.out
+    assert "would be merged" in shown.out and "I dreamt: " in shown.out
     assert "--accept FILE" in shown.err and forgotten(kept) == set()
     file = tmp_path / "night.json"
     file.write_text(run("memory", "sleep", "--review", "--json", "--data", kept).out, "utf-8")
@@ -49,7 +49,7 @@ def test_a_sleep_is_answered_without_a_terminal(kept: Path, tmp_path: Path) -> N
     odd = mistaken(run("memory", "sleep", "--accept", file, "--keep", "nobody", "--data", kept))
     assert "would not change nobody" in odd
     done = run("memory", "sleep", "--accept", file, "--keep", "fox000001", "--data", kept)
-    assert "1 forgotten" in done.out and "I dreamt: Likes the sea at night." in done.out
+    assert "1 archived" in done.out and "I dreamt: Likes the sea at night." in done.out
     assert forgotten(kept) == {"sea000001"}
     undone = json.loads(run("memory", "undo-sleep", "--json", "--data", kept).out)
     assert set(undone["held_again"]) == {"sea000001", "tea000001", "tea000002"} and len(undone["archived"]) == 2
@@ -65,12 +65,12 @@ def test_a_sleep_is_answered_in_a_terminal(kept: Path) -> None:
     with terminal("memory", "sleep", "--review", "--data", kept) as screen:
         screen.until("ids to keep")
         screen.type("perhaps\n")
-        screen.until("neither yes nor no")
+        screen.until("expected yes, no, or ids")
         screen.type("sea000001\n")
         screen.until("I dreamt: A fox on the wall")
         assert screen.ended() == 0
     assert forgotten(kept) == {"fox000001"}
     with terminal("memory", "sleep", "--review", "--data", kept) as screen:
-        screen.until("nothing would be forgotten or merged")
+        screen.until("nothing would be archived or merged")
         assert screen.ended() == 0
-    assert "3 records held again" in run("memory", "undo-sleep", "--data", kept).out
+    assert "3 records restored" in run("memory", "undo-sleep", "--data", kept).out

@@ -39,7 +39,7 @@ def test_a_task_is_planned_solved_and_paid_for(door: FakeEndpoint, folder: Path,
     }  # fmt: skip
 
 
-def test_what_could_not_be_answered_is_named_beside_the_answer(door: FakeEndpoint, folder: Path) -> None:
+def test_unanswered_parts_are_named_next_to_the_answer(door: FakeEndpoint, folder: Path) -> None:
     plan, part = Says("#E1 = calculator[6 * 7]\n"), Says("42\nMISSING: of what")
     flags: list[str | Path] = ["solve", "How many, and of what?", *model(door), "--data", folder, "--replans", "0"]
     door.will(plan, part, plan, part)
@@ -50,7 +50,7 @@ def test_what_could_not_be_answered_is_named_beside_the_answer(door: FakeEndpoin
     assert (told["answer"], told["unanswered"], told["stopped"]) == ("42", "of what", "")
 
 
-def test_a_tool_is_allowed_by_name_but_never_with_strangers_words(door: FakeEndpoint, folder: Path) -> None:
+def test_a_tool_allowed_by_name_is_not_called_with_untrusted_text(door: FakeEndpoint, folder: Path) -> None:
     plan = '#E1 = variable[{"name": "MINDSTREAM_X"}]\n#E2 = variable[{"name": "#E1"}]\n'
     door.will(Says(plan), Says("Done."))
     flags = ["--mcp", SERVER, "--trust", "--replans", "0", "--allow", "variable"]
@@ -59,10 +59,10 @@ def test_a_tool_is_allowed_by_name_but_never_with_strangers_words(door: FakeEndp
     first, second = told["evidence"]
     assert done.err == "" and told["missing"] == ["E2"] and told["spent"]["tool_calls"] == 1
     assert first["text"] == "not set" and first["foreign"]
-    assert second["failed"] and "nobody gave leave" in second["text"] and "--allow" not in second["text"]
+    assert second["failed"] and "was not approved" in second["text"] and "--allow" not in second["text"]
     door.will(Says(plan), Says("Done."))
     (told,) = run("solve", "Which?", *model(door), "--data", folder, *flags[:-2], "--json").rows
-    assert "nobody gave leave for it (--allow variable does)" in told["evidence"][0]["text"]
+    assert "was not approved (--allow variable does)" in told["evidence"][0]["text"]
     refused = run("solve", "Which?", *model(door), "--data", folder.with_name("other"), "--mcp", SERVER)
     assert refused.code == 2 and "accept it with --trust" in refused.err
 
@@ -73,12 +73,12 @@ def test_in_a_terminal_steps_are_seen_and_what_changes_things_is_asked_about(doo
         shown = screen.until("Accept these tools? [y/N]")
         assert "it says that it only reads" in shown and "run without asking you, as they only read: add." in shown
         screen.type("y\r")
+        screen.until("E1 done")
         screen.until("E2 wants to call variable, which may change something:")
-        assert "name: 5" in screen.until("Words of strangers stand in it.")
+        assert "name: 5" in screen.until("It contains untrusted text.")
         screen.until("Do it? [y/N]")
         screen.type("y\r")
-        screen.until("✓ E1 add")
-        screen.until("✓ E2 variable")
+        screen.until("E2 done")
         screen.until("Done.")
         assert screen.ended() == 0
         assert "2 model calls, 2 tool calls" in screen.rest
@@ -99,19 +99,19 @@ def test_a_plan_is_shown_edited_and_approved(door: FakeEndpoint, folder: Path, t
         assert len(door.chats) == 1, "nothing has run"
         screen.type("y\r")
         screen.until("~ E1: arguments")
-        screen.until("Go on with the changed plan? [y/N]")
+        screen.until("Continue with the changed plan? [y/N]")
         screen.type("\r")
-        screen.until("the changed plan was refused; what was found is kept")
+        screen.until("the changed plan was refused; partial results are stored")
         assert screen.ended() == 2
 
 
-def test_ctrl_c_keeps_what_was_found_and_the_run_goes_on(door: FakeEndpoint, folder: Path) -> None:
+def test_ctrl_c_keeps_the_evidence_and_the_run_resumes(door: FakeEndpoint, folder: Path) -> None:
     door.will(Says(PLAN), Stalls())
     with terminal("solve", "How much?", *model(door), "--data", folder, "--run", "monday") as screen:
-        screen.until("✓ E1 calculator")
+        screen.until("E1 done")
         screen.until("Write that 434")
         screen.type("\x03")
-        screen.until("mindstream: stopped; what was found is kept")
+        screen.until("mindstream: stopped; partial results are stored")
         screen.until(f"solve --resume monday --model '{door.url}#m'")
         assert screen.ended() == 130
     listed = run("solve", "--list", "--data", folder, "--json").rows
@@ -124,9 +124,7 @@ def test_ctrl_c_keeps_what_was_found_and_the_run_goes_on(door: FakeEndpoint, fol
     assert len(door.chats) == 4, "and nobody plans again"
 
 
-def test_where_a_model_fails_nobody_answers_in_its_place_and_the_run_goes_on_once_it_is_back(
-    door: FakeEndpoint, folder: Path
-) -> None:
+def test_a_failed_model_is_not_replaced_and_the_run_resumes_when_it_is_back(door: FakeEndpoint, folder: Path) -> None:
     door.will(Says("#E1 = calculator[6 * 7]\n"), Fails(400, "out of order"))
     done = run("solve", "How many?", *model(door), "--data", folder, "--run", "monday")
     assert done.code != 0 and done.out == "" and "out of order" in done.err
@@ -159,7 +157,7 @@ def test_without_a_model_documents_are_quoted_and_a_model_answers_from_what_was_
     assert "towns.txt, line 1" in str(door.chats[0])
 
 
-def test_where_nothing_can_be_quoted_it_is_said_what_to_name(folder: Path, tmp_path: Path) -> None:
+def test_without_anything_to_quote_the_error_names_the_missing_flags(folder: Path, tmp_path: Path) -> None:
     done = run("solve", "Who is the mayor of Tornby?", "--data", folder)
     assert (done.code, done.out) == (1, "") and "nothing is remembered" in done.err
     assert "name a folder with --docs, or a model with --model" in done.err
@@ -178,11 +176,11 @@ def test_a_plan_from_a_file_is_checked_then_run(folder: Path, tmp_path: Path) ->
 
 
 MISTAKES = [
-    (["solve"], "say what is to be solved"),
+    (["solve"], "name the task: "),
     (["solve", "x", "--tools", "calculater"], "did you mean 'calculator'?"),
-    (["solve", "x", "--save", "/nowhere/plan.json"], "there is no folder '/nowhere'; make it first"),
+    (["solve", "x", "--save", "/nowhere/plan.json"], "create the folder '/nowhere' first"),
     (["solve", "x", "--how", "react"], "react needs a model"),
-    (["solve", "x", "--approve"], "nobody is there to be asked"),
+    (["solve", "x", "--approve"], "run it in a terminal"),
     (["solve", "--resume", "nix"], "there is no memory in"),
 ]  # fmt: skip
 

@@ -26,7 +26,7 @@ def thinks(thought: dict[str, Any]) -> Says:
 
 def test_a_conversation_from_the_first_line_to_the_last(folder: Path) -> None:
     with terminal("chat", "--data", folder) as screen:
-        assert screen.until(PROMPT).startswith("no model is configured: stand-ins answer")
+        assert screen.until(PROMPT).startswith("no model is configured: rules answer")
         screen.type("The noise keeps me awake.\r")
         screen.until("coach: ")
         screen.until("belief v1")
@@ -41,9 +41,9 @@ def test_a_conversation_from_the_first_line_to_the_last(folder: Path) -> None:
         screen.type("/recall spare key\r")
         screen.until("note: The spare key hangs in the shed.")
         screen.type("/work\r")
-        screen.until("nothing is being thought about")
+        screen.until("no reasoner works")
         screen.type("/nonsense\r")
-        screen.until("there is no /nonsense")
+        screen.until("there is no command /nonsense")
         screen.type("/help\r")
         screen.type("\x04")  # before the next prompt
         screen.until("/cancel")
@@ -61,7 +61,7 @@ def test_the_name_of_a_session_is_whole_however_narrow_the_terminal(folder: Path
         screen.type("/sessions\r")
         screen.until(f"{name}: ")
         screen.type("\x04")
-        screen.until(f"--session {name} goes on with it")
+        screen.until(f"--session {name} continues it")
         assert screen.ended() == 0
 
 
@@ -124,7 +124,7 @@ def test_a_follow_up_comes_above_what_is_being_typed(folder: Path, door: FakeEnd
         screen.until("coach: ")
         screen.until(PROMPT)
         screen.type("\x04")
-        screen.until("finishing what is being thought about")
+        screen.until("the reasoners finish their work")
         door.go()
         assert screen.ended() == 0
     heard = [row["text"] for row in run("log", "--data", folder, "--json").rows if row["event"] == "heard"]
@@ -146,7 +146,7 @@ def test_an_export_to_the_terminal_is_escaped_and_through_a_pipe_is_not(command:
 
 
 @pytest.mark.parametrize("odd", ["fifo", "link to nothing", "no folder"])
-def test_what_was_typed_is_kept_in_a_plain_file_or_not_at_all(odd: str, tmp_path: Path) -> None:
+def test_typed_history_is_kept_in_a_plain_file_or_not_at_all(odd: str, tmp_path: Path) -> None:
     path = tmp_path / "history" / "you.txt"
     assert isinstance(_history(path), FileHistory) and path.stat().st_mode & 0o777 == 0o600
     path.unlink()

@@ -1,4 +1,4 @@
-"""What a folder holds that somebody else wrote decides nothing for whoever works in it."""
+"""Files in the working directory have no effect unless they are named."""
 
 from __future__ import annotations
 

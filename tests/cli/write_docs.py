@@ -1,4 +1,4 @@
-"""Write docs/cli.md from what the commands say of themselves: `python tests/cli/write_docs.py`."""
+"""Write docs/cli.md from the help texts of all commands: `python tests/cli/write_docs.py`."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ WIDTH = 100
 HEAD = """\
 # The command line
 
-What `--help` says, command by command; written by `python tests/cli/write_docs.py`, held to the code by a test.
+After this page you know every command and flag. It is the output of `--help`, written by `python
+tests/cli/write_docs.py` and checked by a test.
 
-Exit codes: 0 done; 1 done, but something could not be taken, or something is broken or thin; 2 a mistake in what was
-asked for, or in its surroundings; 70 our own fault (the traceback is in a file, `--debug` shows it); 130 stopped by
-Ctrl-C, 143 by SIGTERM, 129 because the terminal went away (what was said so far is kept in all three); 141 whoever read
-the output went away.
+Exit codes: 0 done; 1 done, but a line was not accepted, or something is broken or has gaps; 2 a mistake in the
+arguments or the environment; 70 an error in mindstream (the traceback is in a file, `--debug` prints it); 130 stopped
+by Ctrl-C, 143 by SIGTERM, 129 because the terminal was closed (partial results are stored in all three cases); 141 the
+reader of the output is gone.
 
-Nothing that lies in the working directory is taken unless you name it: a `mindstream.toml` there is read with
-`--settings mindstream.toml` (or where `MINDSTREAM_SETTINGS` says so); a pack of your own is named by its path
-(`./mine`; a name alone is always a shipped pack), and so is a folder with an embedder (`st:./folder`). `python -m
-mindstream.cli` is Python's own door: it looks for modules in the working directory first; in folders of others use the
+Files in the working directory are used only if you name them: a `mindstream.toml` there is read with
+`--settings mindstream.toml` (or if `MINDSTREAM_SETTINGS` names it); a pack of your own is named by its path
+(`./mine`; a name without a path is always a shipped pack), and so is a folder with an embedder (`st:./folder`). With
+`python -m mindstream.cli`, Python looks for modules in the working directory first; in folders of other people use the
 command `mindstream`.
 
-With `--json` a command writes one JSON object a line on standard output, and nothing else there. What is for people
-only (notes, progress, questions) goes to standard error. In events `at` is in seconds since 1970 UTC; `chat --json`
-adds `after_s`, the seconds since the command began. Text that others wrote is shown without terminal control, marks of
-direction and letters without width; in JSON these are escapes.
+With `--json` a command writes one JSON object a line to standard output, and nothing else. Notes, progress and
+questions go to standard error. In events `at` is in seconds since 1970 UTC; `chat --json` adds `after_s`, the seconds
+since the command began. Text by others is shown without terminal control sequences, marks of direction and zero-width
+characters; in JSON these are escapes.
 """
 
 
@@ -42,7 +43,7 @@ def page() -> str:
 
 
 def helps(command: Any, parent: Any = None) -> Iterator[tuple[str, str]]:
-    """Yield the name and the help of a command and of those below it."""
+    """Yield the name and help of a command and its subcommands."""
     context = command.make_context(
         "mindstream" if parent is None else command.name, [], parent=parent, resilient_parsing=True,
         terminal_width=WIDTH, max_content_width=WIDTH,

@@ -1,4 +1,4 @@
-"""Talks for tests: a turn and what it says, a gate that always waits, a model that falls silent."""
+"""Conversations for tests: a turn and its events, a gate that always waits, a model that falls silent."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Waits:
 
 
 class Silent:
-    """A model that says the first of its words, and then no more until it is let."""
+    """A model that sends its first text, and continues only when it is released."""
 
     name = "silent"
 

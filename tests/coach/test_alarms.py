@@ -1,4 +1,4 @@
-"""What an alarm comes to in a talk: a hint is asked about once, plain words stop it, what was not meant is believed."""
+"""Alarms in a conversation: a hint leads to one question, plain words stop it, a retraction is believed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spoken import Silent, Waits, said, turn
 
 from mindstream import Coach, FakeModel, Memory, Mind, Models
 from mindstream.coach.alarms import SuggestsDanger
-from mindstream.coach.coach import second_listener
+from mindstream.coach.coach import safety_model
 from mindstream.coach.events import Alarmed
 from mindstream.coach.packs import safety
 from mindstream.coach.packs.load import load, phrases
@@ -27,7 +27,7 @@ SLEEP = load("sleep")
 (SUICIDE,) = (alarm for alarm in SLEEP.alarms if alarm.id == "suicide")
 HINT = {"en": "everyone would be better off without me", "zh": "没有我大家都轻松"}
 VEILED = "By the way I sorted the papers"
-"""Heard by no code; by whoever plays the second listener."""
+"""Recognised by no pattern; only by the scripted safety classifier."""
 
 
 def words(part: str, language: str) -> str:
@@ -86,7 +86,7 @@ async def test_a_hint_that_is_denied_is_believed_and_not_asked_about_again(folde
         assert words("hint_ask", "en") not in (await answer(mind, "yes, the noise is bad")).text
 
 
-async def test_no_to_whether_somebody_is_there_takes_nothing_back(folder: Path) -> None:
+async def test_a_no_to_another_question_retracts_nothing(folder: Path) -> None:
     async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         await answer(mind, "I want to die")
         assert "I believe you" not in (await answer(mind, "no, nobody")).text
@@ -145,9 +145,7 @@ async def test_the_crisis_text_is_said_once_and_what_was_not_meant_is_believed_o
 
 
 @pytest.mark.parametrize(("danger", "back"), [("I want to die", "I didn't mean that"), ("我想死", "我不是那个意思")])
-async def test_what_was_taken_back_may_be_taken_back_again_and_is_not_noted(
-    folder: Path, danger: str, back: str
-) -> None:
+async def test_a_retraction_may_be_repeated_and_is_not_noted(folder: Path, danger: str, back: str) -> None:
     async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         heard = [(await answer(mind, text)).text for text in (danger, back, back, HINT["en"])]
         assert len(set(heard)) == len(heard)
@@ -166,7 +164,7 @@ async def test_a_sign_for_the_doctor_is_told_once(folder: Path) -> None:
 
 
 class Listens:
-    """Plays the role `safety`: says yes to what it is for, when it is let; and reads answers as it is told."""
+    """Plays the role `safety`: answers yes when it is released, and reads answers as scripted."""
 
     name = "listens"
 
@@ -198,7 +196,7 @@ def listening(model: Model) -> Models:
     return Models(Rules(), {"safety": model})
 
 
-async def test_what_the_second_listener_hears_late_follows_the_answer(folder: Path) -> None:
+async def test_a_late_result_of_the_safety_classifier_follows_the_answer(folder: Path) -> None:
     model = Listens()
     async with Mind.open(folder, user="ann", models=listening(model), responder=Coach.using()) as mind:
         assert (await answer(mind, VEILED)).model == "rules", "no word waits for it"
@@ -206,7 +204,7 @@ async def test_what_the_second_listener_hears_late_follows_the_answer(folder: Pa
         assert await followed(mind) == words("hint_ask", "en") and (await alarmed(mind))[-1] == ("hint", "model", True)
 
 
-async def test_where_words_hint_and_the_second_listener_hears_danger_it_is_sure(folder: Path) -> None:
+async def test_a_hint_confirmed_by_the_safety_classifier_is_sure(folder: Path) -> None:
     model = Listens()
     async with Mind.open(folder, user="ann", models=listening(model), responder=Coach.using()) as mind:
         await answer(mind, f"{HINT['en']}. {VEILED}")
@@ -219,7 +217,7 @@ async def test_where_words_hint_and_the_second_listener_hears_danger_it_is_sure(
 
 
 @pytest.mark.parametrize(("fails", "asks"), [(False, False), (True, True)], ids=["it listens", "it is dead"])
-async def test_what_a_recogniser_alone_thinks_to_hear_is_asked_about_only_where_no_model_has_read_it(
+async def test_a_recogniser_alone_leads_to_a_question_only_without_a_model(
     folder: Path, monkeypatch: pytest.MonkeyPatch, fails: bool, asks: bool
 ) -> None:
     monkeypatch.setattr(safety, "recognises_danger", lambda text: "kestrel" in text)
@@ -279,7 +277,7 @@ async def test_no_word_overrules_what_a_model_reads_or_could_not_read(
         assert told[0] == "sure" or words("hint_ask", "en") not in heard.text
 
 
-async def test_where_one_answer_is_all_what_is_heard_late_is_in_it(folder: Path) -> None:
+async def test_with_one_answer_a_late_result_is_part_of_it(folder: Path) -> None:
     model = Listens()
     async with Mind.open(folder, user="ann", models=listening(model), responder=Coach.using()) as mind:
         asyncio.get_running_loop().call_later(0.3, model.let.set)
@@ -290,9 +288,9 @@ async def test_where_one_answer_is_all_what_is_heard_late_is_in_it(folder: Path)
 
 def test_any_model_listens_unless_another_is_named_for_it() -> None:
     one, other = FakeModel({}, name="one"), FakeModel({}, name="other")
-    assert second_listener(Models(one)) is one and second_listener(Models(Rules())) is None
-    assert second_listener(Models(one, {"facts": other})) is other
-    assert second_listener(Models(one, {"safety": Rules()})) is None
+    assert safety_model(Models(one)) is one and safety_model(Models(Rules())) is None
+    assert safety_model(Models(one, {"facts": other})) is other
+    assert safety_model(Models(one, {"safety": Rules()})) is None
 
 
 async def test_what_it_hears_while_the_talker_waits_ends_the_answer(folder: Path) -> None:
@@ -309,7 +307,7 @@ async def test_what_it_hears_while_the_talker_waits_ends_the_answer(folder: Path
         assert await follow_ups(mind) == [], "not heard twice"
 
 
-async def test_a_second_listener_that_fails_is_logged_and_nothing_more(folder: Path) -> None:
+async def test_a_failing_safety_classifier_is_logged_and_nothing_more(folder: Path) -> None:
     model = Listens(fails=True)
     model.let.set()
     async with Mind.open(folder, user="ann", models=listening(model), responder=Coach.using()) as mind:

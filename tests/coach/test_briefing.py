@@ -72,7 +72,7 @@ async def test_what_was_planned_and_reported_before_the_phase_changed_stands(fol
         assert [each.text for each in await mind.memory.latest("feedback", 2)] == ["Up at seven: did it twice"]
 
 
-async def test_what_is_believed_is_noted_until_it_is_so_no_longer(folder: Path) -> None:
+async def test_a_believed_item_is_a_note_until_it_is_dropped(folder: Path) -> None:
     heard = ["I drink coffee at nine.", "No, tea, and I get up at six.", "The weather is fine."]
     thinks = [
         {"patch": {"habits": ["coffee at nine"]}, "rests_on": "coffee at nine"},
@@ -96,7 +96,7 @@ async def test_what_is_believed_is_noted_until_it_is_so_no_longer(folder: Path) 
         assert found and found.text == heard[1]
 
 
-async def test_how_a_step_went_is_a_record_and_stands_with_it_in_later_prompts(folder: Path) -> None:
+async def test_an_outcome_is_a_record_and_shown_with_its_step_in_later_prompts(folder: Path) -> None:
     step = {"title": "Mask", "state": "now", "do": "Wear it.", "caution": "Not with sore eyes.", "told": True}
     told = [{"title": "Mask", "report": "it slipped off", "did": True, "caution": ""}]
     named, talker, reasoner = models(["Mm."] * 3, {"plan": [step]}, {"plan": told}, {})
@@ -110,7 +110,7 @@ async def test_how_a_step_went_is_a_record_and_stands_with_it_in_later_prompts(f
             assert "How it went: it slipped off" in shown and "sore eyes" not in shown, "a caution can be taken away"
 
 
-async def test_of_what_nobody_waits_for_every_second_utterance_is_thought_about_with_the_one_before(
+async def test_without_waiting_every_second_utterance_is_processed_with_the_one_before(
     folder: Path,
 ) -> None:
     named, _, reasoner = models(["Mm.", "Right.", "[ALONE] Hi.", "Fine.", "[WAIT]", "So.", "Yes."], *[{}] * 4)
@@ -123,7 +123,7 @@ async def test_of_what_nobody_waits_for_every_second_utterance_is_thought_about_
     assert "Since May." in reasoner.asked[1].messages[-1].text, "what it was not woken for it sees with the next"
 
 
-async def test_whoever_says_where_they_live_is_told_the_hour_there(folder: Path) -> None:
+async def test_a_stated_home_gives_the_local_time(folder: Path) -> None:
     clock = ManualClock(1_700_000_000.0)
     lives = {"patch": {"time_zone": "Asia/Tokyo"}, "rests_on": "I live in Osaka"}
     named, talker, _ = models(["Mm.", "Right."], {"patch": {"time_zone": "Mars"}, "rests_on": "Osaka"}, lives)
@@ -133,7 +133,7 @@ async def test_whoever_says_where_they_live_is_told_the_hour_there(folder: Path)
         assert "Wednesday 15 November 2023, 07:13" in talker.asked[1].messages[-1].text
 
 
-def test_what_was_foreseen_before_a_step_was_told_is_not_changed_after() -> None:
+def test_a_prediction_is_not_changed_after_the_step_is_given() -> None:
     plan = CoachingPlan(steps=[PlanStep(title="Mask")]).edit([StepEdit(title="Mask", likely=0.3, told=True)])
     assert plan.edit([StepEdit(title="Mask", likely=0.9, did=True)]).steps[0].likely == 0.3
 

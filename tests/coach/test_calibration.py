@@ -1,4 +1,4 @@
-"""Forecasts of what people do, scored by what they tell."""
+"""Forecasts of users' actions, scored by their reports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_the_brier_score_and_the_share_that_was_done() -> None:
     assert str(found) == "Of 4 steps so far, which you thought 62% likely, 50% were done."
 
 
-def test_what_was_not_told_foreseen_or_reported_on_counts_nothing() -> None:
+def test_steps_without_a_prediction_or_report_do_not_count() -> None:
     told = PlanStep(title="a", told=True, likely=0.5)
     others = [told, told.model_copy(update={"likely": None, "did": True}), told.model_copy(update={"told": False})]
     assert calibration_of(others).steps == 0 and str(calibration_of(steps((0.5, True)))) == ""

@@ -1,4 +1,4 @@
-"""Random faults of every kind at every stage (benchmarks/chaos.py has a thousand): what is promised holds."""
+"""Random faults of every kind at every stage (benchmarks/chaos.py has a thousand): the promises hold."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def test_what_is_promised_holds_under_random_faults(folder: Path, seed: in
 
 
 class Fragile(Background):
-    """The runner without its edges: what a run raises is nobody's."""
+    """The runner without its outermost handler: an exception of a run is not caught."""
 
     async def _serve(self, slot: Slot) -> None:
         while True:
@@ -38,7 +38,7 @@ class Fragile(Background):
                 run = Run(work)
                 occasion = await self._occasion(slot, run)
                 await self._conclude(run, occasion, await slot.reasoner.think(occasion))
-                await self._tell_moved()
+                self._notify()
             await self._rest(slot)
 
 

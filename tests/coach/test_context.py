@@ -8,7 +8,7 @@ import pytest
 
 from mindstream import Coach, Mind
 from mindstream.clock import ManualClock
-from mindstream.coach.talker import EARLIER_TOKENS, MEMORY_TOKENS
+from mindstream.minds.context import EARLIER_TOKENS, MEMORY_TOKENS
 from mindstream.models.shorten import estimate_tokens
 from mindstream.text.context import Part, fit
 
@@ -42,7 +42,8 @@ async def talk(folder: Path, clock: ManualClock, session: str, lines: tuple[str,
 
 async def in_prompt(mind: Mind, question: str) -> tuple[str, int]:
     """Return what the Talker is given of memory for a question of a new session, and its tokens."""
-    asked = await Coach.of(mind).talker.question(question, 10**9)
+    talker = Coach.of(mind).talker
+    asked = await talker.question(await talker.situation(question), 10**9)
     told = [*map(str, asked.notes), *map(str, asked.recalled), *map(str, asked.talks)]
     before = [str(line) for line in asked.history]
     assert sum(map(estimate_tokens, before)) <= EARLIER_TOKENS

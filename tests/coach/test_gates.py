@@ -1,4 +1,4 @@
-"""Gates: who waits when, who lets the Reasoner sleep, what is logged of it, and how they are told to have done."""
+"""Gates: who waits when, when the reasoner sleeps, the log, and the report."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def models(talks: list[str], thinks: list[str]) -> Models:
     return Models(Rules(), {"talker": FakeModel({"talk": talks}), "reasoner": reasoner, **quiet})
 
 
-async def test_the_report_tells_who_spoke_too_soon_and_who_waited_for_nothing(folder: Path) -> None:
+async def test_the_report_counts_early_answers_and_needless_waits(folder: Path) -> None:
     talks = ["I see.", "[WAIT]", "Dim them.", "[WAIT]", "A fine cat.", "[ALONE] Bye."]
     thinks = [LATER, PLAN.replace("nine", "ten"), NOTHING]
     async with Mind.open(folder, user="ann", models=models(talks, thinks), responder=Coach.using()) as mind:

@@ -34,7 +34,7 @@ async def events(mind: Mind, folder: Path) -> list[Any]:
         return [row.event for row in await again.memory.store.events(key_of("ann"))]
 
 
-async def test_what_nobody_said_is_sent_back_once_and_then_left_out(folder: Path) -> None:
+async def test_an_unsupported_claim_is_returned_once_and_then_dropped(folder: Path) -> None:
     made_up = thought(
         patch={
             "life_situation": ["married, two dogs"],

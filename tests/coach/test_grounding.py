@@ -1,4 +1,4 @@
-"""What nobody gave reaches neither plan nor user; what comes in has a greatest length."""
+"""Invented facts reach neither plan nor user; input has a maximum length."""
 
 from __future__ import annotations
 
@@ -82,19 +82,19 @@ def test_a_resource_that_nothing_gave_is_left_out(resource: NamedResource, kept:
 
 
 @pytest.mark.parametrize("name", ["offer", "follow_up", "ask", "care", "changed", "thought"])
-def test_a_link_that_nobody_gave_is_in_no_text(name: str) -> None:
+def test_a_link_without_a_source_is_in_no_text(name: str) -> None:
     found, doubt = asked().ground(thought().model_copy(update={name: f"Go to {EVIL}, or {TOOL}."}), TURNS)
     assert getattr(found, name).startswith(f"Go to …, or {TOOL}.") and "evil.example/free" in doubt
 
 
-def test_a_link_that_nobody_gave_is_in_no_step_and_no_belief() -> None:
+def test_a_link_without_a_source_is_in_no_step_or_belief() -> None:
     edit = StepEdit(title=f"open {EVIL}", do=EVIL, why="evil.com", caution=f"[x]({EVIL})", report="www.evil.example")
     found, _ = asked().ground(Thinking(thought="so", plan=[edit], patch={"goals": {"add": [EVIL]}}), TURNS)
     kept = found.model_dump(exclude={"thought"})
     assert "evil" not in json.dumps(kept)
 
 
-def test_what_the_user_said_and_noted_may_be_said_again() -> None:
+def test_links_from_the_user_and_notes_may_be_repeated() -> None:
     found = thought(offer="You read https://mine.example/x and https://note.example.")
     assert asked().ground(found, TURNS) == (found, "")
     steered = (*TURNS, Message("user", f"Meanwhile the user said:\nwhat of {EVIL}?"))
@@ -134,7 +134,7 @@ def test_what_is_too_long_in_a_plan_is_shortened_wherever_it_comes_from() -> Non
     assert len(step.do) <= 2_000 and StepEdit.of(step).do == step.do
 
 
-def test_a_note_holds_no_link_that_nobody_said() -> None:
+def test_a_note_contains_no_link_without_a_source() -> None:
     ask = ExtractFacts(utterances=("I read https://mine.example/x.",))
     found = Facts(facts=[Fact(text=f"The user reads mine.example/x and {EVIL}.", object=EVIL)])
     kept, doubt = ask.ground(found, ())
@@ -168,7 +168,7 @@ BAD = Thinking(
 )
 
 
-async def test_a_model_is_told_once_and_mends_it(folder: Path) -> None:
+async def test_a_model_is_told_once_and_corrects_it(folder: Path) -> None:
     good = BAD.model_copy(update={"plan": [StepEdit(title="read", state="now")], "follow_up": "Read in bed."})
     events, plan, reasoner = await run(folder, BAD, good)
     assert "“Miracle”" in reasoner.asked[-1].turns[-1].text
@@ -176,7 +176,7 @@ async def test_a_model_is_told_once_and_mends_it(folder: Path) -> None:
     assert [event.text for event in events if isinstance(event, FollowUp)] == ["Read in bed."]
 
 
-async def test_what_a_model_insists_on_is_left_out(folder: Path) -> None:
+async def test_a_repeated_unsupported_claim_is_dropped(folder: Path) -> None:
     events, plan, reasoner = await run(folder, BAD, BAD)
     assert len([request for request in reasoner.asked if request.prompt.label() == "think"]) == 2
     assert plan.now and plan.now.title == "read" and not plan.now.resources
@@ -186,7 +186,7 @@ async def test_what_a_model_insists_on_is_left_out(folder: Path) -> None:
     assert not any("evil" in getattr(event, "text", "") for event in events if not isinstance(event, Thought))
 
 
-async def test_the_talker_shows_no_link_that_nobody_gave(folder: Path) -> None:
+async def test_the_talker_shows_no_link_without_a_source(folder: Path) -> None:
     talk = f"Try {EVIL}, or {OWN.link}."
     events, _, _ = await run(folder, Thinking(thought="nothing"), talk=talk)
     (said,) = [event for event in events if isinstance(event, Said)]

@@ -130,7 +130,7 @@ async def test_words_before_the_mark_stand_and_the_plan_follows_in_the_same_answ
         assert len(await rows(mind, "said")) == 1
 
 
-async def test_small_talk_is_answered_alone_and_its_work_is_over_with_the_answer(folder: Path) -> None:
+async def test_small_talk_is_answered_alone_and_its_work_ends(folder: Path) -> None:
     models = thinking(["[ALONE] You're welcome.", "I see."], ['{"thought": "noise"}'])
     async with Mind.open(folder, user="ann", models=models, responder=Coach.using()) as mind:
         events = await turn(mind, "thanks!")
@@ -155,7 +155,7 @@ async def test_a_hint_of_danger_is_thought_about_whatever_the_talker_says(folder
         assert any(isinstance(row.event, Thought) and row.event.slot == "sleep" for row in await rows(mind, "thought"))
 
 
-async def test_what_is_not_waited_for_is_thought_about_behind_the_answer(folder: Path) -> None:
+async def test_without_waiting_the_reasoner_runs_after_the_answer(folder: Path) -> None:
     async with Mind.open(folder, user="ann", models=thinking(["I see."], [LATER]), responder=Coach.using()) as mind:
         assert not said(await turn(mind, "I have a cat")).waited
         await mind.settled()
@@ -206,7 +206,7 @@ async def test_an_answer_that_is_broken_off_while_it_waits_is_kept_and_thought_a
 # Where one answer is all.
 
 
-async def test_what_was_asked_for_never_follows_where_one_answer_is_all(folder: Path) -> None:
+async def test_with_one_answer_nothing_follows_later(folder: Path) -> None:
     talker = FakeModel({"talk": ["I see.", "Thanks."]})
     async with Mind.open(
         folder, user="ann", models=thinking([], [LATER, SILENT], talker), responder=Coach.using()
@@ -280,5 +280,6 @@ async def test_garbage_is_shown_as_words_or_said_to_be_no_answer(
 
 async def test_a_gate_that_decides_itself_leaves_the_marks_out_of_the_prompt(folder: Path) -> None:
     async with Mind.open(folder, user="ann", models=thinking([], []), responder=Coach.using(gate="belief")) as mind:
-        question = await Coach.of(mind).talker.question("hello", 1)
+        talker = Coach.of(mind).talker
+        question = await talker.question(await talker.situation("hello"), 1)
         assert "[WAIT]" not in question.messages()[0].text

@@ -80,7 +80,7 @@ async def test_a_belief_changes_between_two_calls_and_the_second_shows_it(folder
     ]  # fmt: skip
 
 
-async def test_a_patch_that_does_not_fit_is_answered_in_words(folder: Path) -> None:
+async def test_an_invalid_patch_is_answered_with_the_error(folder: Path) -> None:
     wrong: list[dict[str, Any]] = [{"shoe_size": 43}, {"sleep_concern": ["x" * 20_000]}, {"phase": "planning"}]
     first = [Call("bedroom_log", '{"night": "Monday"}')]
     _, events, _ = await run(folder, first, *map(believe, wrong), json.dumps({"thought": "nothing"}))
@@ -92,7 +92,7 @@ async def test_a_patch_that_does_not_fit_is_answered_in_words(folder: Path) -> N
     assert "shoe_size" not in changed.patch
 
 
-async def test_a_run_that_is_taken_up_again_calls_nothing_twice(folder: Path) -> None:
+async def test_a_resumed_run_repeats_no_call(folder: Path) -> None:
     calls = 0
 
     @tool

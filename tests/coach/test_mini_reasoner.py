@@ -34,8 +34,8 @@ def test_resources_are_found_by_kind_and_in_a_language_the_user_reads() -> None:
     assert find_in(SLEEP, "孩子睡眠", "zh", 3)[0].language == "zh"
 
 
-def test_a_step_says_whom_it_is_for_and_whom_not() -> None:
-    """Nothing is kept from the model by words that code read: it is told, and decides."""
+def test_a_step_states_its_audience_and_exclusions() -> None:
+    """Code withholds nothing from the model by reading words: the model decides."""
     found = {step["id"]: step for step in steps_in(SLEEP, "time in bed, sleep window, newborn", "en", 8)}
     steps = {step.id: step for step in SLEEP.steps}
     assert any(steps[id_].not_for for id_ in found)

@@ -1,4 +1,4 @@
-"""The plan: a step that goes on beside the one that is now stays, is shown, and is nobody's to begin."""
+"""The plan: an ongoing step next to the current one stays, is shown, and cannot be begun again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the coach does without a model: the paper's dialogue, and what it remembers of whom."""
+"""The coach without a model: the paper's dialogue, and memory per user."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def said(events: list[Event]) -> Said:
 
 
 async def test_the_papers_dialogue_without_a_model(folder: Path) -> None:
-    """Stand-ins read a pack's words: topics fill fields, fields end phases, a step is told when the plan is there."""
+    """Rules read a pack's words: topics fill fields, fields end phases, a step is given when the plan exists."""
     first, second, third, fourth, fifth = await played(folder, *PAPER, gate="belief")
 
     assert "No language model is set up" in said(first).text and "?" in said(first).text

@@ -38,7 +38,7 @@ def answer(asked: str, plan: CoachingPlan) -> str:
 
 
 @pytest.mark.parametrize("facts", [("I moved to Paris.", "I live in Lyon."), ("I live in Lyon.", "I moved to Paris.")])
-async def test_what_may_have_changed_is_listed_the_newest_first_and_nobody_says_what_holds(
+async def test_possibly_changed_facts_are_listed_newest_first_without_a_decision(
     folder: Path, facts: tuple[str, str]
 ) -> None:
     head, *lines = (await ask(folder, "one", *facts, "Where do I live?")).splitlines()

@@ -1,4 +1,4 @@
-"""A turn and whoever listens to it: alarms pre-empt, nobody is held up, silence is filled, excuses are made once."""
+"""A turn and its listener: alarms pre-empt, no listener blocks, silence is filled, excuses are given once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from keys import key_of
 from spoken import Silent, Waits, said, turn
 
 from mindstream import Coach, FakeModel, Mind, Models, Timeouts
-from mindstream.coach.answer_log import UNAVAILABLE
+from mindstream.coach.answering import UNAVAILABLE
 from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.errors import ModelRefused, ModelUnavailable
 from mindstream.log.events import Failed, Piece, Reading, Said, Waiting
@@ -27,7 +27,7 @@ def talker(model: Model) -> Models:
     return Models(Rules(), {"talker": model})
 
 
-async def test_an_alarm_waits_neither_for_a_reasoner_nor_for_whoever_waits_for_it(folder: Path) -> None:
+async def test_an_alarm_waits_for_no_reasoner(folder: Path) -> None:
     models = Models(Rules(), {"reasoner": Silent()})
     async with Mind.open(folder, user="ann", models=models, responder=Coach.using(gate=Waits())) as mind:
         waiting = asyncio.ensure_future(turn(mind, "Noise keeps me awake. Can you make me a plan?"))
@@ -57,7 +57,7 @@ async def test_an_alarm_breaks_off_an_answer_that_is_being_spoken(folder: Path) 
         assert "Well," in texts and broken_off is None, "what was shown is remembered"
 
 
-async def test_a_listener_that_keeps_its_generator_holds_up_nobody(folder: Path) -> None:
+async def test_an_unread_generator_blocks_no_one(folder: Path) -> None:
     async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         kept = mind.hear("I wake at three")
         async for logged in kept:
@@ -135,7 +135,7 @@ async def test_that_no_model_answers_is_said_in_full_once_and_is_no_memory(folde
         assert all(not answer.record for answer in answers if answer.model == UNAVAILABLE)
 
 
-async def test_what_is_heard_in_an_outage_is_thought_about_when_it_is_over(folder: Path) -> None:
+async def test_messages_of_an_outage_are_processed_afterwards(folder: Path) -> None:
     down = ModelUnavailable("it is down")
     plan = '{"thought": "t", "plan": [{"title": "Dim it", "state": "now"}], "follow_up": "Dim the lights at nine."}'
     reasoner = FakeModel({"think": [down, plan], "extract_facts": [down]})

@@ -1,4 +1,4 @@
-"""Tasks that tests give to engines; each is found by its module, in whichever process it is done."""
+"""Tasks for engine tests; each is found by its module, in any process."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ async def work_until_stopped(folder: Path) -> None:
 
 
 async def bring(unable: bool) -> object:
-    """Bring what cannot travel: an answer, or an error that cannot be made again from its words."""
+    """Return a result that cannot be transferred, or raise an error that cannot be rebuilt from its text."""
     if unable:
         raise UnableError("one", "two")
     return asyncio.get_running_loop()

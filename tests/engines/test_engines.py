@@ -47,7 +47,7 @@ async def test_tasks_are_done_elsewhere_several_at_a_time(ray: bool, tmp_path: P
 
 
 @ENGINES
-async def test_paths_are_told_from_the_folder_of_whoever_gives_a_task(
+async def test_paths_are_relative_to_the_callers_folder(
     ray: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with opened(ray) as engine:
@@ -85,7 +85,7 @@ async def test_a_task_that_is_stopped_saves_and_its_worker_does_the_next(ray: bo
         assert await engine.run(where) != os.getpid()
 
 
-async def test_what_cannot_travel_is_told_and_the_worker_lives_on() -> None:
+async def test_an_untransferable_result_is_an_error_and_the_worker_survives() -> None:
     async with opened(False, 1) as engine:
         worker = await engine.run(where)
         with pytest.raises((AttributeError, pickle.PicklingError)):

@@ -1,9 +1,9 @@
-"""Make a data folder with the code that is imported, of all that a version can hold, for later versions to open.
+"""Make a data folder with the imported code, with every kind of data of a version, for later versions to open.
 
     python tests/folders/make.py NAME [INTO]
 
-Writes INTO/NAME.tar.gz (INTO: beside this file), tens of kB. Run it with the code of the version that the folder is of,
-as PYTHONPATH=…/src; keep what it made, and never make an old one anew.
+Writes INTO/NAME.tar.gz (INTO: next to this file), tens of kB. Run it with the code of the folder's version,
+as PYTHONPATH=…/src; keep its output, and never remake an old one.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ async def remember(folder: Path) -> None:
         await stream.supersede(note.id, "Carol goes to bed at ten.")
         await stream.recall("garden", k=2)
         clock.advance(40 * DAY)
-        await stream.sleep(n=100)  # forgets what was not returned, and dreams of it
+        await stream.sleep(n=100)  # archives records that were not returned, and dreams of them
         await stream.retain("Carol has a new greenhouse.", "note")
         heard = (
             await stream.build_records(

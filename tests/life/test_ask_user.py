@@ -14,9 +14,8 @@ from mindstream.clock import ManualClock, SystemClock
 from mindstream.errors import InputError
 from mindstream.life import commands
 from mindstream.life.life import Life, LifeConfig
-from mindstream.life.schedule import ActiveHours
+from mindstream.life.schedule import ActiveHours, Rhythm
 from mindstream.life.state import LifeBudget
-from mindstream.life.waking import Rhythm
 from mindstream.memory.memory import Memory
 from mindstream.models.fake import FakeModel
 from mindstream.models.model import Part, Request
@@ -38,7 +37,7 @@ async def test_an_answer_that_comes_late_is_news(tmp_path: Path) -> None:
     async with living(tmp_path, model) as life:
         await life.run(turns=1)
         assert (await commands.answer(life.memory, "Blue, please.")).tip == "Which colour?"
-        with pytest.raises(InputError, match="nobody asks"):
+        with pytest.raises(InputError, match="no open question"):
             await commands.answer(life.memory, "or green")
         await life.run(turns=1)
         opening = (await rows(life.memory, "turn_began"))[-1]
@@ -58,7 +57,7 @@ async def test_an_answer_to_a_question_that_is_over_is_told_as_one(tmp_path: Pat
 
 
 async def test_an_answer_comes_from_another_session_while_it_waits(tmp_path: Path) -> None:
-    """Real time: the life waits, and somebody else's stream on the same folder answers."""
+    """Real time: the life waits, and another stream on the same folder answers."""
     model = script([[call("I", tip="Which colour?", timeout=300)], FINISH, "ok"])
     async with (
         Memory.open(tmp_path, "keeper", clock=SystemClock()) as stream,
@@ -74,7 +73,7 @@ async def test_an_answer_comes_from_another_session_while_it_waits(tmp_path: Pat
 
 
 async def test_a_question_waits_on_where_the_process_died(tmp_path: Path) -> None:
-    """The time that was left, not the whole of it again; what was answered meanwhile is found."""
+    """The remaining time, not the whole again; an answer given during the pause is found."""
     clock = ManualClock()
 
     async def dies(_: str) -> str:
@@ -92,7 +91,7 @@ async def test_a_question_waits_on_where_the_process_died(tmp_path: Path) -> Non
         assert ("I", "green") in await results(life.memory) and len(await rows(life.memory, "questioned")) == 1
 
 
-async def test_in_quiet_hours_nobody_is_disturbed(tmp_path: Path) -> None:
+async def test_in_quiet_hours_no_question_is_sent(tmp_path: Path) -> None:
     clock = ManualClock(1_700_000_000.0)  # 22:13 UTC
     rhythm = Rhythm(ActiveHours("08:00-22:00"))
     model = script([[call("I", tip="Asleep?", timeout=600)], FINISH, "ok"])
@@ -118,7 +117,7 @@ async def test_the_words_of_a_day_are_a_budget(tmp_path: Path) -> None:
     assert asked == ["one two three"]
 
 
-async def test_what_the_user_says_meanwhile_is_told_in_the_same_turn(tmp_path: Path) -> None:
+async def test_a_message_during_a_turn_is_part_of_that_turn(tmp_path: Path) -> None:
     told: list[str] = []
 
     def listens(request: Request) -> str:

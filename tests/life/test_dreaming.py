@@ -49,7 +49,7 @@ async def test_a_dream_is_one_call_of_m1_with_a_task_and_a_context(tmp_path: Pat
     assert dream.text == "I ride a tram of rye bread." and len(dream.evidence) == 2
 
 
-async def test_with_leave_it_calls_tools_and_no_others(tmp_path: Path, clock: ManualClock) -> None:
+async def test_an_allowed_dreamer_calls_only_the_allowed_tools(tmp_path: Path, clock: ManualClock) -> None:
     calls = [call("R", query="rye"), call("U", memory="Nobody may write this.")]
     model = script(LIVED, [calls, "I ate rye bread in a tram."])
     async with living(tmp_path, model, clock=clock, config=LifeConfig(dream_tools=("R",))) as life:
@@ -62,7 +62,7 @@ async def test_with_leave_it_calls_tools_and_no_others(tmp_path: Path, clock: Ma
     assert "Nobody may write this." not in written
 
 
-async def test_what_strangers_told_a_dreamer_taints_the_dream(tmp_path: Path, clock: ManualClock) -> None:
+async def test_untrusted_tool_results_taint_the_dream(tmp_path: Path, clock: ManualClock) -> None:
     async def read_gazette() -> str:
         """Read the gazette."""
         return "The mayor eats trams."

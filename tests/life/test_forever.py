@@ -17,9 +17,8 @@ from mindstream.clock import DAY_S, HOUR_S, ManualClock
 from mindstream.life import commands
 from mindstream.life.events import Proposed, Replied
 from mindstream.life.life import Life, LifeConfig
-from mindstream.life.schedule import ActiveHours
+from mindstream.life.schedule import ActiveHours, Rhythm
 from mindstream.life.state import LifeBudget
-from mindstream.life.waking import Rhythm
 from mindstream.log.events import Logged
 from mindstream.memory.memory import Memory
 from mindstream.models.roles import Models
@@ -98,7 +97,7 @@ async def test_idle_beats_cost_once_a_day_and_never_two_in_a_row(door: FakeEndpo
     assert 3 in gaps, "M2's own word on when to look again is kept"
 
 
-async def test_what_was_done_meanwhile_ends_the_rest(door: FakeEndpoint, folder: Path) -> None:
+async def test_an_activity_ends_the_rest(door: FakeEndpoint, folder: Path) -> None:
     clock = ManualClock()
     door.otherwise = lives(lambda n: NOTHING | {"until": "in 5 days"})
     async with living(door, folder, clock) as life:

@@ -1,4 +1,4 @@
-"""What is forgotten for good of a life's memory is gone from its log too: its calls, its turns, its folds."""
+"""Records forgotten from a life's memory are gone from its log too: calls, turns, folds."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def test_no_byte_stays_of_what_is_forgotten(tmp_path: Path) -> None:
     assert again.goal == "Keep the lighthouse." and again.turn == turns and "third stair" not in again.model_dump_json()
 
 
-async def test_what_was_said_and_is_forgotten_is_no_news(tmp_path: Path) -> None:
+async def test_a_forgotten_message_is_no_news(tmp_path: Path) -> None:
     async with Mind.open(tmp_path, user="ann", responder=None) as mind:
         async for _ in mind.hear("My bicycle is blue."):
             pass

@@ -11,9 +11,8 @@ from mindstream.clock import DAY_S, ManualClock
 from mindstream.errors import ModelUnavailable
 from mindstream.life import commands
 from mindstream.life.life import TRIES, LifeConfig
-from mindstream.life.schedule import ActiveHours
+from mindstream.life.schedule import ActiveHours, Rhythm
 from mindstream.life.state import LifeBudget
-from mindstream.life.waking import Rhythm
 from mindstream.models.model import Call, Request, Usage
 from mindstream.models.wrappers.meter import Metered
 
@@ -51,7 +50,7 @@ async def test_no_more_calls_than_may_be_are_made_of_one_reply(tmp_path: Path) -
         Call("finish_task", '{"task": 77}'), Call("wait_task", '{"task": 1, "until": "the cows come home"}'),
     ],
 )  # fmt: skip
-async def test_whatever_is_wrong_with_a_call_is_said_to_the_model(tmp_path: Path, wished: Call) -> None:
+async def test_every_fault_of_a_call_is_returned_to_the_model(tmp_path: Path, wished: Call) -> None:
     async with living(tmp_path, script([[wished], "ok"])) as life:
         await life.run(turns=1)
         (found,) = await rows(life.memory, "observed")
@@ -88,7 +87,7 @@ async def test_a_day_s_money_is_there_again_on_the_next(tmp_path: Path) -> None:
         assert await life.run(turns=1, wait=False) == "turns" and not life.state.halted
 
 
-async def test_a_model_that_fails_rests_and_then_somebody_has_to_look(tmp_path: Path) -> None:
+async def test_a_failing_model_ends_the_life_after_several_rests(tmp_path: Path) -> None:
     clock = ManualClock()
     model = script([ModelUnavailable("down")] * 10)
     async with living(tmp_path, model, clock=clock) as life:
@@ -117,7 +116,7 @@ async def test_a_pause_holds_between_two_steps_and_what_goes_on_goes_on_there(tm
         assert [event.turn for event in await rows(life.memory, "turn_began")] == [1]
 
 
-async def test_what_was_stopped_stays_stopped_until_somebody_lets_it_go_on(tmp_path: Path) -> None:
+async def test_a_stopped_life_stays_stopped_until_it_is_resumed(tmp_path: Path) -> None:
     clock = ManualClock()
     async with living(tmp_path, script(["one", "two"]), clock=clock) as life:
         await commands.order(life.memory, "stop")
@@ -178,7 +177,7 @@ async def test_a_file_that_changes_waits_for_the_active_hours_and_the_user_does_
         assert await life.run(turns=1, wait=False) == "turns" and life.state.turns[-1].because == "user"
 
 
-async def test_what_was_said_while_the_model_was_down_is_answered_once_it_is_back(tmp_path: Path) -> None:
+async def test_messages_during_an_outage_are_answered_afterwards(tmp_path: Path) -> None:
     told: list[str] = []
 
     def answers(request: Request) -> str:

@@ -1,4 +1,4 @@
-"""A life without a model: it quotes with the files, shows orders when they are due, keeps what it is told."""
+"""A life without a model quotes with files, shows due orders, and stores answers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GOAL = "Ask me which light I mean, then write a brief on the light of Sker"
 
 
 async def live(root: Path, goal: str, documents: Mapping[str, str]) -> tuple[str, dict[str, str], list[str]]:
-    """Live for a goal over documents: return why it ended, how its tasks stand, and what it said."""
+    """Live for a goal over documents; return the reason it ended, the state of its tasks, and its output."""
     folder = root / "documents"
     folder.mkdir()
     for name, text in documents.items():
@@ -36,7 +36,7 @@ async def live(root: Path, goal: str, documents: Mapping[str, str]) -> tuple[str
         return ended, tasks, [str(getattr(row.event, "words", "")) for row in rows]
 
 
-async def test_a_goal_is_looked_up_quoted_with_files_and_not_said_to_be_done(tmp_path: Path) -> None:
+async def test_a_goal_is_quoted_with_files_and_not_marked_done(tmp_path: Path) -> None:
     tower = "# The light of Sker\n\nThe tower of Sker was finished in 1874 by the engineer Anna Breck.\n"
     keepers = "# The keepers\n\nThe last keeper of Sker, Tom Arlow, left in 1983.\n"
     ended, tasks, said = await live(tmp_path, GOAL, {"tower.md": tower, "keepers.md": keepers})

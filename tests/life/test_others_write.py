@@ -22,7 +22,7 @@ from mindstream.models.model import Call, Request
 from mindstream.models.roles import Models
 
 
-async def test_two_who_add_at_once_are_told_the_numbers_of_the_ledger(tmp_path: Path) -> None:
+async def test_concurrent_additions_get_the_ledgers_numbers(tmp_path: Path) -> None:
     async with living(tmp_path, script()) as life, Memory.open(tmp_path, "keeper") as other:
         texts = [f"task {n}" for n in range(6)]
         added = await asyncio.gather(
@@ -33,8 +33,8 @@ async def test_two_who_add_at_once_are_told_the_numbers_of_the_ledger(tmp_path: 
     assert [there[task.number].text for task in added] == texts
 
 
-def test_what_becomes_of_a_task_finds_it_under_the_number_that_it_got() -> None:
-    """Two processes gave one number; whoever was second goes on to say the first number."""
+def test_a_tasks_result_finds_it_under_its_assigned_number() -> None:
+    """Two processes gave one number; the second task's number in the model's calls is corrected."""
     ledger = Ledger()
     for text, standing in (("mine", "open"), ("theirs", "open"), ("theirs", "done")):
         ledger.apply(TaskChanged(task=1, text=text, standing=standing))
@@ -43,9 +43,7 @@ def test_what_becomes_of_a_task_finds_it_under_the_number_that_it_got() -> None:
     ]  # fmt: skip
 
 
-async def test_all_that_was_said_before_a_fold_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many rows: no page ends it."""
-    monkeypatch.setattr(state, "A_PAGE", 3)
+async def test_all_that_was_said_before_a_fold_is_read(tmp_path: Path) -> None:
     async with living(tmp_path, script()) as life:
         before = life.state.model_dump_json()
         for n in range(10):
@@ -54,7 +52,7 @@ async def test_all_that_was_said_before_a_fold_is_read(tmp_path: Path, monkeypat
         assert [news.line[-7:] for news in (await read_state(life.memory)).unread] == [f"{n} times" for n in range(10)]
 
 
-async def test_what_another_process_erased_is_told_to_no_model_again(tmp_path: Path) -> None:
+async def test_text_erased_by_another_process_reaches_no_model(tmp_path: Path) -> None:
     seen: list[Request] = []
 
     def looks(request: Request) -> list[Call]:
@@ -77,7 +75,7 @@ async def test_what_another_process_erased_is_told_to_no_model_again(tmp_path: P
 
 
 async def test_words_erased_within_a_turn_are_gone_from_what_follows_in_it(tmp_path: Path) -> None:
-    """The turn is read anew from the log: nothing is done again, and a mark stands in their place."""
+    """The turn is replayed from the log: no step is repeated, and a mark replaces the words."""
     told: list[str] = []
 
     async def erases(_: str) -> str:

@@ -1,6 +1,6 @@
-"""Thirty-one turns with language minds as M2 and M1, over the documents of the ferry, played back to the word.
+"""Thirty-one turns with language models as M2 and M1, over the documents of the ferry, played back verbatim.
 
-What they asked for in the prompts' words was mended afterwards; their answers are those to the words before.
+The prompts were improved afterwards; these are the answers to the earlier prompts.
 """
 
 from __future__ import annotations

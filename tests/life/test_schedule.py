@@ -11,9 +11,17 @@ from keys import key_of
 from mindstream.clock import ManualClock
 from mindstream.errors import InputError
 from mindstream.life.commands import give_goal
-from mindstream.life.schedule import ActiveHours, Calendar, Interval, Recurrence, read_order
+from mindstream.life.schedule import (
+    ActiveHours,
+    Calendar,
+    Interval,
+    Recurrence,
+    Rhythm,
+    known_orders,
+    read_order,
+    unknown_orders,
+)
 from mindstream.life.state import LifeState
-from mindstream.life.waking import Rhythm, known_orders, unknown_orders
 from mindstream.memory.memory import Memory
 from mindstream.text.times import RULE, read_moment
 
@@ -57,7 +65,7 @@ def test_an_order_says_when_and_what(when: str, due: list[str]) -> None:
     ["buy milk", "every day at 8 ask me", "ask me at 8 every day", "every time it rains: ask", "每天早上八点：问我", "",
      "every day at 8:", "every day: " + "ask " * 500],
 )  # fmt: skip
-def test_an_order_in_other_words_is_shown_the_form(text: str) -> None:
+def test_an_order_in_other_words_is_answered_with_the_form(text: str) -> None:
     with pytest.raises(InputError, match=r"says when and what: 'every day at 8:00: .*', 'every monday and friday"):
         read_order(text)
 
@@ -130,7 +138,7 @@ WORDS = (
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=7).map(" ".join))
-def test_whatever_is_read_lies_ahead(text: str) -> None:
+def test_every_parsed_moment_lies_ahead(text: str) -> None:
     for now in (NOW, NOW + 30_600.5):
         with suppress(InputError):
             moment = read_moment(text, now, BERLIN)
@@ -220,7 +228,7 @@ def test_a_moment_is_looked_for_as_far_as_the_horizon() -> None:
 
 
 @given(st.from_regex(RULE, fullmatch=True))
-def test_whatever_reads_as_a_rule_comes_or_is_refused(when: str) -> None:
+def test_every_parsed_rule_occurs_or_is_refused(when: str) -> None:
     with suppress(InputError):
         order = read_order(f"{when}: ask")
         assert order.next_after(NOW, BERLIN) > NOW

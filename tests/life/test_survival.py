@@ -1,4 +1,4 @@
-"""A life survives: killed again and again it has the journal of one that was not; one beat a period, whoever looks."""
+"""A life killed again and again has the journal of one that was not; one heartbeat a period, in any process."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def test_a_long_life_is_bounded_and_what_is_rehearsed_lasts(tmp_path: Path
 
 
 def keeper() -> Models:
-    """Return a model for a life that winds the clock whenever it is told to."""
+    """Return a model for a life that sets the clock forward on demand."""
 
     def answer(n: int) -> list[list[Call] | str]:
         return [[Call("finish_task", f'{{"task": {n}}}')], "wound"]
@@ -71,7 +71,7 @@ ENOUGH = "enough"
 
 
 async def sessions(folder: Path, n: int) -> None:
-    """Open so many sessions of one mind in this process, each with a life beside it, until it is enough."""
+    """Open a number of sessions of one mind in this process, each with a life, until the count is reached."""
 
     async def session(name: int) -> None:
         life = LifeReasoner(keeper(), goal="Wind the clock.", orders=[ORDER], config=CONFIG)
@@ -88,7 +88,7 @@ def process(folder: Path, n: int) -> None:
 
 
 def wait_for_beats(folder: Path, n: int, since: float = 0.0) -> None:
-    """Wait until so many have come since a time."""
+    """Wait until a number of rows were written since a time."""
     while sum(at > since for _, at in asyncio.run(beats_and_turns(folder))[0]) < n:
         time.sleep(0.2)
 
@@ -97,7 +97,7 @@ def wait_for_beats(folder: Path, n: int, since: float = 0.0) -> None:
 def test_ten_sessions_and_three_processes_beat_once_a_period(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One of the processes is killed on the way: the others beat on."""
     monkeypatch.setattr(schedule, "SHORTEST_S", 1.0)  # else a test of periods takes minutes
-    monkeypatch.setattr(reasoner, "LOOKS_S", 0.5)
+    monkeypatch.setattr(reasoner, "POLL_S", 0.5)
     processes = [FORK.Process(target=process, args=(tmp_path, n)) for n in (4, 3, 3)]
     for each in processes:
         each.start()
@@ -126,7 +126,7 @@ async def beats_and_turns(folder: Path) -> tuple[list[tuple[float, float]], list
 
 
 async def test_a_mind_talks_and_lives_on_one_stream(tmp_path: Path) -> None:
-    """A coach with a goal of its own: what the user says is the coach's to answer; the life goes on beside it."""
+    """A coach with a goal of its own: the coach answers the user; the life continues next to it."""
     life = LifeReasoner(Models(script([FINISH, "tidied"])), goal="Tidy the notes.")
     async with Mind.open(tmp_path, user="keeper", reasoners=[life], responder=Coach.using()) as mind:
         answer = await mind.send("Hello!")

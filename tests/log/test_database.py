@@ -136,7 +136,7 @@ def test_what_is_no_file_is_refused_at_once(
             SqliteStore(folder)
 
 
-def test_a_device_is_refused(folder: Path) -> None:
+def test_a_device_file_is_refused(folder: Path) -> None:
     folder.mkdir()
     (folder / FILE).symlink_to("/dev/zero")
     with pytest.raises(StorageError, match="a device"):

@@ -1,4 +1,4 @@
-"""Rows that move between pages leave copies in unused bytes; they are overwritten without writing the file anew."""
+"""Rows that move between pages leave copies in unused bytes; these are overwritten without rewriting the file."""
 
 from __future__ import annotations
 

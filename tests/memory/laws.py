@@ -10,7 +10,7 @@ from mindstream.memory.recall.touch import Touch
 
 @dataclass
 class Law:
-    """How records are held: [level, lasting, time] by id, without what is forgotten."""
+    """The strength of records: [level, lasting, time] by id, without archived ones."""
 
     held: dict[str, list[float]] = field(default_factory=dict)
     forgotten: set[str] = field(default_factory=set)

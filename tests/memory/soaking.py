@@ -1,4 +1,4 @@
-"""A process that writes to a stream and recalls from it for some seconds, and notes what it saw and when.
+"""A process that writes to a stream and recalls from it for some seconds, and records results with times.
 
     python soaking.py FOLDER NAME SECONDS
 
@@ -23,7 +23,7 @@ WORDS = ("coffee", "noise", "boat", "garden", "music", "winter", "letter", "brid
 
 
 class Soaking:
-    """One writer and one who looks, beside each other."""
+    """One writer and one reader, in parallel."""
 
     def __init__(self, stream: Memory, name: str, seconds: float) -> None:
         self.stream, self.name = stream, name
@@ -48,7 +48,7 @@ class Soaking:
         while time.monotonic() < self.end:
             began = time.monotonic()
             await self.stream.recall(f"what about {WORDS[self.n % 10]}?", k=5)
-            new = (await self.stream.columns()).ids[upto:]
+            new = list((await self.stream.columns()).ids)[upto:]
             ended = time.monotonic()
             self.seen.update(dict.fromkeys(new, (ended, missed)))
             upto, missed = upto + len(new), began

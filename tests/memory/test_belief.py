@@ -44,7 +44,7 @@ def test_a_patch_that_does_not_fit_is_refused(patch: dict[str, str]) -> None:
         merged(belief(), patch)
 
 
-async def test_writers_never_lose_each_others_fields(folder: Path) -> None:
+async def test_concurrent_writers_keep_each_others_fields(folder: Path) -> None:
     stores = [SqliteStore(folder) for _ in range(2)]
     streams = [Memory(store, "ann", Words(), ManualClock()) for store in stores]
     writes = (

@@ -1,4 +1,4 @@
-"""What a store tells of its changes: as of one moment, in portions; and what holds at a moment."""
+"""A store reports its changes as of one moment, in portions; validity at a moment."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def writing(*records: Record) -> Commit:
     return Commit(mind=records[0].stream, at=1e9, entries=(Entry(EVENT, "ann", records),))
 
 
-async def test_it_holds_until_its_end_for_whoever_asks(store: SqliteStore) -> None:
+async def test_a_record_is_current_until_its_end_for_every_reader(store: SqliteStore) -> None:
     ends = replace(a_record("the shop is closed"), valid_until=2e9)
     await store.commit(writing(ends))
     for now, holds in ((1.5e9, True), (2e9, False), (3e9, False)):
@@ -96,7 +96,7 @@ async def test_nothing_is_read_while_nobody_writes_and_all_that_another_program_
         if statement != "PRAGMA data_version":
             statements.append(statement)
 
-    for connection in (store._database._readers._first, store._database._watch):
+    for connection in (store._database._readers._idle[0], store._database._watch):
         connection.set_trace_callback(read)
     assert [each.record.id for each in await here.recall("the mat", touch=False)] == [record.id]
     assert statements == []

@@ -60,7 +60,7 @@ async def test_appending_bit_by_bit_gives_the_same_columns(store: SqliteStore) -
     at_once = Columns(key_of("ann"), "e", 8)
     await fill(at_once, store)
     query, everything = np.ones(8, np.float32) / 8**0.5, np.ones(40, bool)
-    assert gradual.ids == at_once.ids
+    assert list(gradual.ids) == list(at_once.ids)
     assert np.array_equal(gradual.before.values, at_once.before.values)
     one, two = (c.vectors.near(query, everything, np.arange(40)) for c in (gradual, at_once))
     assert np.allclose(one[1], two[1], atol=0.01)

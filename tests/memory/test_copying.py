@@ -1,4 +1,4 @@
-"""A folder copied into PostgreSQL and back: nothing is lost, nothing doubled, and what is broken off leaves nothing."""
+"""A folder copied into PostgreSQL and back: nothing lost, nothing doubled, an interrupted copy leaves nothing."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ async def test_there_and_back_again_all_is_as_it_was(tmp_path: Path) -> None:
     assert _dump(back) == _dump(there)
 
 
-async def test_whoever_goes_on_in_the_copy_takes_no_number_twice(tmp_path: Path) -> None:
+async def test_a_copy_continues_with_fresh_numbers(tmp_path: Path) -> None:
     await _fill(tmp_path)
     url = postgres_server.fresh_url()
     copy_data(str(tmp_path), url)
@@ -101,13 +101,13 @@ async def test_a_copy_is_refused_where_something_is_and_leaves_nothing_where_it_
             copy_data(source, url)  # nothing stood in its way
             monkeypatch.setattr(copying, "_summed", lambda side, table: copying.Copied(table, 0, 0))
             source = url
-        with pytest.raises(StorageError, match="not what was read"):
+        with pytest.raises(StorageError, match="differs from the source"):
             copy_data(source, target)
     monkeypatch.undo()
-    with pytest.raises(InputError, match=r"something is in postgresql://mind@.* already"):
+    with pytest.raises(InputError, match=r"postgresql://mind@.* is not empty"):
         copy_data(str(tmp_path / "there"), url)
     copy_data(url, str(tmp_path / "broken"))
-    with pytest.raises(InputError, match="already"):
+    with pytest.raises(InputError, match="is not empty"):
         copy_data(url, str(tmp_path / "broken"))
     for pair in ((str(tmp_path), str(tmp_path)), (url, url)):
         with pytest.raises(InputError, match="one of the two"):
@@ -139,4 +139,4 @@ def test_the_command_copies_and_says_what(tmp_path: Path, capsys: pytest.Capture
     assert "records" in out and "1399" in out
     assert edge.run([*words, "--json"]) != 0
     out, err = capsys.readouterr()
-    assert "already" in err and "secret" not in err + out
+    assert "not empty" in err and "secret" not in err + out

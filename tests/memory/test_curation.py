@@ -46,7 +46,7 @@ async def test_of_two_corrections_at_once_one_is_told_to_look_again(world: World
     assert len(await world.stream.latest("note", 9)) == 1
 
 
-async def test_what_takes_a_place_may_differ_in_all_or_be_nothing(world: World) -> None:
+async def test_a_replacement_may_differ_in_everything_or_be_nothing(world: World) -> None:
     first = await world.stream.retain("Bed at 23", "document", data={"page": 1})
     second = await world.stream.replace(first.id, RecordDraft(text="bed at 23", kind="document", data={"page": 2}))
     assert second and second.data == {"page": 2} and second.evidence == (first.id,)
@@ -57,7 +57,7 @@ async def test_what_takes_a_place_may_differ_in_all_or_be_nothing(world: World) 
     assert [each.superseded_by for each in kept] == [second.id, None]
     with pytest.raises(InputError, match="superseded by"):
         await world.stream.replace(first.id, None)
-    with pytest.raises(InputError, match="holds no more"):
+    with pytest.raises(InputError, match="no longer holds"):
         await world.stream.replace(second.id, RecordDraft(text="bed at 24", kind="document"))
 
 
@@ -76,7 +76,7 @@ async def test_a_touch_in_between_does_not_stop_a_correction(world: World) -> No
     assert [record.text for record in await world.stream.latest("note", 9)] == ["bed at 22:00"]
 
 
-async def test_what_cannot_be_corrected_is_refused_in_words(world: World) -> None:
+async def test_an_impossible_correction_is_explained(world: World) -> None:
     old = await world.stream.retain("bed at 23:00", "note")
     await world.stream.supersede(old.id, "bed at 22:00")
     with pytest.raises(InputError, match="was superseded by"):
@@ -98,7 +98,7 @@ async def test_the_same_words_are_kept_once(world: World, kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("kind", ["note", "thought", "exemplar"])
-async def test_what_recall_just_returned_is_no_news(world: World, kind: Kind) -> None:
+async def test_a_recently_recalled_text_is_not_stored_again(world: World, kind: Kind) -> None:
     seen = await world.stream.retain("Ann grows tomatoes on the roof.", "observation")
     await world.stream.recall("tomatoes", touch=False)
     assert (await world.stream.retain("ann grows tomatoes on the roof", kind)).id == seen.id

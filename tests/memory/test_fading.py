@@ -59,9 +59,7 @@ def test_a_lasting_record_never_changes_its_level(laws: Strength, data: st.DataO
 
 
 @given(some_laws, st.data(), spans)
-def test_what_is_passed_over_or_slept_on_loses_a_level_only_after_its_own_threshold(
-    laws: Strength, data: st.DataObject, later: float
-) -> None:
+def test_decay_by_recall_or_sleep_has_its_own_threshold(laws: Strength, data: st.DataObject, later: float) -> None:
     before = data.draw(held(laws))
     now = before.time + later
     for law, threshold in ((after_passing_over, laws.passed_over_s), (after_sleep, laws.asleep_s)):
@@ -69,7 +67,7 @@ def test_what_is_passed_over_or_slept_on_loses_a_level_only_after_its_own_thresh
 
 
 @given(some_laws, spans, st.sampled_from([after_return, after_passing_over, after_sleep]))
-def test_what_is_forgotten_stays_as_it_is(laws: Strength, later: float, law: type) -> None:
+def test_an_archived_record_stays_unchanged(laws: Strength, later: float, law: type) -> None:
     gone = StrengthState(-1, False, 1e9)
     assert gone.faded
     assert law(gone, 1e9 + later, laws) == gone
@@ -84,7 +82,7 @@ def test_intervals_grow_with_the_level_up_to_the_cap(laws: Strength) -> None:
     assert all(interval < laws.cap_s for interval in intervals[: laws.lasting_level])
 
 
-def test_a_clock_that_goes_back_does_no_harm() -> None:
+def test_a_clock_that_goes_backwards_does_no_harm() -> None:
     before = StrengthState(2, False, 1e9)
     assert after_return(before, 1e9 - 500, LAWS) == before
     assert after_sleep(before, 1e9 - 500, LAWS) == before

@@ -1,4 +1,4 @@
-"""Forgetting on request: what goes, what stays without the words, and no byte of it in any file."""
+"""Forgetting on request: records that go, records that stay without the text, and no byte in any file."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def all_texts(world: World) -> list[str]:
 
 
 async def forget(world: World, removal: Removal) -> Forgotten:
-    """Do it, and see that it is what was shown."""
+    """Forget, and check that the preview was right."""
     before = {record.id for record in (await world.store.changes(key_of("ann"), 0)).records}
     done = await world.stream.remove(removal)
     after = {record.id for record in (await world.store.changes(key_of("ann"), 0)).records}
@@ -121,7 +121,7 @@ async def test_a_belief_loses_the_items_that_rested_on_it_in_its_history_too(wor
     assert "sing to the cat" in (await stream.recall("sing", k=1, touch=False))[0].record.text
 
 
-async def test_of_what_is_believed_for_several_reasons_only_the_words_go(world: World) -> None:
+async def test_a_belief_with_other_evidence_loses_only_the_words(world: World) -> None:
     stream = world.stream
     zorro, tea = await say(stream, "Zorro screams at six"), await say(stream, "I drink tea at night")
     await stream.believe(
@@ -236,7 +236,7 @@ async def test_another_user_s_records_are_untouched(world: World) -> None:
         await world.stream.find_removal(bobs.id)
 
 
-async def test_what_others_said_of_it_stays(world: World) -> None:
+async def test_messages_of_other_people_stay(world: World) -> None:
     said = await say(world.stream, "I sold the red bicycle")
     others = await world.stream.retain("Ann sold the red bicycle, says Otto", by="otto")
     removal = await world.stream.find_removal(said.id)
@@ -328,7 +328,7 @@ async def test_an_earlier_wording_goes_with_it_and_a_later_one_by_what_it_was_dr
 
 async def test_what_is_left_to_rewrite_is_rewritten_by_whoever_opens_the_folder(world: World) -> None:
     zorro = await say(world.stream, "My parrot is called Zorro.")
-    await world.store.erase(key_of("ann"), [zorro.id])  # and the process died before the file was written anew
+    await world.store.erase(key_of("ann"), [zorro.id])  # and the process died before the file was rewritten
     await world.close()
     assert unfinished(world.folder)
     finish_all(world.folder, key_of("bob"))
@@ -340,7 +340,7 @@ def unfinished(folder: Path) -> bool:
         return bool(connection.execute("SELECT 1 FROM counters WHERE name = 'erased' AND value > 0").fetchone())
 
 
-async def test_what_is_being_thought_about_it_comes_to_nothing(folder: Path) -> None:
+async def test_a_run_in_progress_about_it_writes_nothing(folder: Path) -> None:
     async with Mind.open(folder, user="ann", session="s", responder=Coach.using()) as mind:
         await mind.send("My parrot Zorro screams at six.")
         await mind.memory.forget(session="s")
@@ -363,7 +363,7 @@ async def test_what_is_being_thought_about_it_comes_to_nothing(folder: Path) -> 
         ({"since": -1.0}, "since: seconds since 1970"),
     ],
 )
-async def test_what_cannot_be_forgotten_is_said(what: dict[str, str], says: str, world: World) -> None:
+async def test_an_impossible_forget_is_explained(what: dict[str, str], says: str, world: World) -> None:
     await say(world.stream, "hello")
     with pytest.raises(InputError, match=says):
         await world.stream.find_removal(**what)  # type: ignore[arg-type]
@@ -384,7 +384,7 @@ async def test_a_correction_is_logged_and_names_who_believed_the_old_words(world
     assert len(await world.events("corrected")) == 1
 
 
-async def test_what_goes_is_not_said_to_stay(folder: Path) -> None:
+async def test_removed_content_is_not_reported_as_staying(folder: Path) -> None:
     async with Mind.open(folder, user="ann", session="one", responder=Coach.using()) as mind:
         for text in ("My daughter is called Iris.", "I drink coffee at four.", "The coffee keeps me awake."):
             await mind.send(text)

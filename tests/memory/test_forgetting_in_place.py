@@ -1,4 +1,4 @@
-"""What is held of a memory loses what is forgotten in place: no record is read anew, and recall is as if made anew."""
+"""Cached columns lose forgotten records in place: no record is read again, and recall equals a fresh one."""
 
 from __future__ import annotations
 

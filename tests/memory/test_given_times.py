@@ -1,4 +1,4 @@
-"""Times are given as numbers, datetimes, dates or ISO text; what is none of these is named in the error."""
+"""Times are numbers, datetimes, dates or ISO text; anything else is named in the error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of a long stream are kept in a file beside the store; until there is one, recall goes by candidates."""
+"""Columns of a long stream are saved in a file next to the store; without one, recall ranks candidates."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mindstream.memory.recall.recall import Recaller
 from mindstream.memory.store import index_cache
 from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.index_cache import IndexCache
-from mindstream.memory.store.kept.file import ROOM
+from mindstream.memory.store.kept_columns import ROOM
 from mindstream.service.privacy.erase import erase_person
 from mindstream.text.lexical import GrowingArray
 
@@ -90,7 +90,7 @@ def alike(one: Columns, other: Columns) -> None:
     assert one.speakers.state() == other.speakers.state()
     for word in ("thing3", "place2", "said", "599", "none"):
         assert np.array_equal(one.lexical.scores([word]), other.lexical.scores([word]))
-        assert one.lexical.idf(word) == other.lexical.idf(word)
+        assert one.lexical.counts([word]) == other.lexical.counts([word])
     assert [one.keywords.of(f"key{n}").tolist() for n in range(8)] == [
         other.keywords.of(f"key{n}").tolist() for n in range(8)
     ]
@@ -167,7 +167,7 @@ async def test_a_damaged_file_is_ignored_and_built_anew(filled: SqliteStore, fol
     assert (await IndexCache(filled, "words", 96).columns(ANN)).kept == MANY
 
 
-async def test_damage_that_nobody_waited_for_is_found_behind(filled: SqliteStore, folder: Path) -> None:
+async def test_damage_is_found_in_the_background(filled: SqliteStore, folder: Path) -> None:
     path = await kept(folder)
     content = bytearray(path.read_bytes())
     place = content.index((await IndexCache(filled, "words", 96).columns(ANN)).vectors.sums.values[7].tobytes())
@@ -293,7 +293,7 @@ async def test_a_process_that_begins_with_a_file_asks_for_no_candidates(filled: 
         assert "said 3" in found[0].record.text
 
 
-async def test_they_are_filled_behind_once_whoever_asked_is_answered(
+async def test_columns_are_filled_in_the_background_after_the_answer(
     filled: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(index_cache, "REST_S", 0.001)
@@ -329,13 +329,13 @@ async def test_of_a_long_stream_the_same_is_found_as_by_scoring_all(filled: Sqli
     assert same / total >= 0.98
 
 
-async def test_columns_of_somebody_whom_another_machine_erased_are_neither_kept_nor_taken(folder: Path) -> None:
+async def test_columns_of_a_user_erased_on_another_machine_are_neither_kept_nor_loaded(folder: Path) -> None:
     store = SqliteStore(folder)
     await write(store, MANY)
     path = await kept(folder)
     content = path.read_bytes()
     await erase_person(store, "ann", ManualClock())
-    path.write_bytes(content)  # as on a machine on which nobody was told
+    path.write_bytes(content)  # as on a machine that got no notification
     shelf = IndexCache(store, "words", 96)
     assert len(await shelf.columns(ANN)) == 0 and not path.exists()
     await write(store, MANY, MANY)

@@ -1,4 +1,4 @@
-"""Other constants of the laws, replayed on logged recalls: what they would have kept, lost and held in vain."""
+"""Other decay constants, replayed on logged recalls: records kept, lost, and held in vain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever is recalled and slept on, whenever: levels, times and what is forgotten are what the laws say, exactly."""
+"""Random recalls and sleeps: levels, times and archived records follow the decay rules exactly."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def use(world: World, law: Law, doing: str, query: str, k: int) -> None:
         assert [record.text for record in made] == [dream][: bool(gone)]
         for record in made:
             law.held[record.id] = [0, False, record.accessed]
-            drawn = await stream.evidence_of(record.id)  # what was forgotten, word for word
+            drawn = await stream.evidence_of(record.id)  # the archived texts, word for word
             assert {each.record.id: each.record.text for each in drawn.evidence} == {id_: words[id_] for id_ in gone}
         return
     found = await stream.recall(query, k, touch=doing == "recall")

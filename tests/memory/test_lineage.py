@@ -62,7 +62,7 @@ async def live(memory: Memory, other: Memory, chance: random.Random, steps: int 
 
 
 async def close_by_reading(store: SqliteStore, asked: list[str]) -> dict[str, Any]:
-    """Find what goes with records by reading all records and rows of the log."""
+    """Find the dependents of records by reading all records and log rows."""
     records = {each.id: each for each in (await store.changes(ANN, 0)).records}
     log = [row async for row in read_log(store, ANN)]
     heard = {row.seq: row.event.record for row in log if isinstance(row.event, Heard)}

@@ -1,4 +1,4 @@
-"""What docs/memory.md shows first runs as it stands; where it says what is printed, tests/test_docs.py looks."""
+"""The first programs of docs/memory.md run unchanged; tests/test_docs.py checks those with output."""
 
 from __future__ import annotations
 

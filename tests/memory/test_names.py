@@ -32,9 +32,8 @@ from mindstream.log.names import (
 )
 from mindstream.memory.opening import open_store
 from mindstream.memory.store.record import Kind, Record, new_id
-from mindstream.memory.store.rows import INSERT, insertion
+from mindstream.memory.store.rows import INSERT, insertion, sum_of_event
 from mindstream.memory.store.store import Commit, Entry
-from mindstream.memory.store.sums import sum_of_event
 from mindstream.memory.store.tables import MIGRATIONS
 from mindstream.server.tokens import Tokens
 from mindstream.service.doctor.repair import faults, looking_into, mend
@@ -212,7 +211,7 @@ names = st.builds(
     st.sampled_from(KINDS),
     st.sampled_from(TYPED) | st.text(AWKWARD, min_size=1, max_size=5) | st.text(min_size=1, max_size=4),
 )
-"""A kind, and what somebody types."""
+"""A kind, and text typed by a user."""
 
 
 def test_ten_thousand_pairs_of_names_read_nothing_of_each_other(tmp_path: Path) -> None:

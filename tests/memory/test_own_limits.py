@@ -1,4 +1,4 @@
-"""What a mind writes itself has limits, and never fails by its length; what had to go is history."""
+"""A mind's own text has limits, and never fails by its length; removed parts are history."""
 
 from __future__ import annotations
 

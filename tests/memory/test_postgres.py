@@ -1,4 +1,4 @@
-"""The store in PostgreSQL, beyond what all stores promise: walls, migrations, secrets, bytes of what was erased."""
+"""The store in PostgreSQL, beyond the promises of all stores: isolation, migrations, secrets, erased bytes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from mindstream.models.embedders.wordllama import WordLlama
 psycopg = pytest.importorskip("psycopg", reason="PostgreSQL is not tried: psycopg is not installed")
 
 from mindstream.memory.store.postgres import postgres  # noqa: E402
-from mindstream.memory.store.postgres.lending import MOST, NOBODY  # noqa: E402
+from mindstream.memory.store.postgres.pool import MOST, NO_TENANT  # noqa: E402
 from mindstream.memory.store.postgres.postgres import PostgresStore  # noqa: E402
 from mindstream.memory.store.postgres.tables import MIGRATIONS, TABLES  # noqa: E402
 
@@ -83,7 +83,7 @@ async def test_tenants_share_connections_and_none_is_shown_anothers_rows(url: st
     assert all(store._database._lent is lent for store in stores)
     for lending in (lent.reading, lent.writing):
         assert 1 <= len(lending._idle) <= 2 * MOST
-        with lending.lend(NOBODY) as connection:
+        with lending.lend(NO_TENANT) as connection:
             assert connection.execute("SELECT count(*) FROM records").fetchone() == (0,)
     for store in stores:
         await store.close()
@@ -100,7 +100,7 @@ async def test_a_connection_that_was_cut_while_nobody_had_it_is_let_go(url: str)
         assert held not in lending._idle
 
 
-async def test_whoever_is_no_tenant_sees_nothing(url: str) -> None:
+async def test_a_connection_without_a_tenant_sees_nothing(url: str) -> None:
     async with PostgresStore(url) as store:
         await store.commit(build_writing(build_record("mine")))
     with psycopg.connect(url, autocommit=True) as connection:
@@ -110,7 +110,7 @@ async def test_whoever_is_no_tenant_sees_nothing(url: str) -> None:
 
 
 def test_a_role_that_passes_by_the_walls_is_refused() -> None:
-    with pytest.raises(StorageError, match="'postgres' passes by row-level security"):
+    with pytest.raises(StorageError, match="'postgres' bypasses row-level security"):
         PostgresStore(postgres_server.admin_url())
 
 
@@ -150,7 +150,7 @@ async def test_a_filled_database_is_migrated_once_and_a_newer_one_refused(
         PostgresStore(url)
 
 
-async def test_whoever_asks_for_what_came_since_misses_nothing_of_many_writers(url: str) -> None:
+async def test_a_follower_misses_no_row_of_many_writers(url: str) -> None:
     stores = [PostgresStore(url) for _ in range(3)]
     reader, seen, rows, point, after = stores[0], list[str](), list[int](), 0, 0
     records = [build_record(f"note {number}") for number in range(60)]
@@ -159,7 +159,7 @@ async def test_whoever_asks_for_what_came_since_misses_nothing_of_many_writers(u
     ]
     done = False
     while not done:
-        done = all(each.done() for each in writing)  # what is read after it holds all of them
+        done = all(each.done() for each in writing)  # a later read contains all of them
         changes = await reader.changes(ANN, point)
         point = changes.upto
         seen += [record.id for record in changes.records]
@@ -276,7 +276,7 @@ def test_a_database_that_cannot_hold_all_letters_is_refused(url: str) -> None:
     postgres_server.ask(
         f"CREATE DATABASE {name} OWNER {postgres_server.ROLE} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0"
     )
-    with pytest.raises(StorageError, match="is in LATIN1"):
+    with pytest.raises(StorageError, match="encoding is LATIN1"):
         PostgresStore(url.replace("/postgres?", f"/{name}?"))
 
 

@@ -25,7 +25,8 @@ from mindstream.text.words import terms
 psycopg = pytest.importorskip("psycopg", reason="PostgreSQL is not tried: psycopg is not installed")
 
 from mindstream.memory.store import sql_store  # noqa: E402
-from mindstream.memory.store.postgres import postgres, reading, segments  # noqa: E402
+from mindstream.memory.store.postgres import index as postgres_index  # noqa: E402
+from mindstream.memory.store.postgres import postgres  # noqa: E402
 from mindstream.memory.store.postgres.postgres import PostgresStore  # noqa: E402
 from mindstream.memory.store.postgres.tables import MIGRATIONS, SEARCHED  # noqa: E402
 from mindstream.memory.store.word_index import candidates  # noqa: E402
@@ -44,7 +45,8 @@ def url(monkeypatch: pytest.MonkeyPatch) -> str:
     """A server's place where a stream of 40 records is long, and a segment has 8 records, 32 or 128."""
     for module, name, value in (
         (index, "SEARCHED_FROM", 40), (index, "SMALLEST", 8), (index, "SEVERAL", 4),
-        (index, "LARGEST", 128), (segments, "LARGEST", 128), (reading, "SMALLEST", 8), (sql_store, "SMALLEST", 8),
+        (index, "LARGEST", 128), (postgres_index, "LARGEST", 128), (postgres_index, "SMALLEST", 8),
+        (sql_store, "SMALLEST", 8),
         (candidates, "SAMPLE", 4),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, value)
@@ -113,7 +115,7 @@ async def test_words_find_what_is_neither_new_nor_held_well(store: PostgresStore
     assert not await store.candidates(BOB, None, ["number17"], 3)
 
 
-async def test_what_stands_beside_the_words_is_a_candidate_too(store: PostgresStore) -> None:
+async def test_neighbours_of_matching_records_are_candidates(store: PostgresStore) -> None:
     records = await filled(store)
     assert {each.text for each in records[15:20]} <= set(await found(store, "number17", n=5))
 
@@ -181,14 +183,14 @@ async def test_a_segment_in_which_something_was_erased_while_it_was_made_is_not_
     await store.commit(build_writing(*records))
     await store.index(ANN)
     monkeypatch.setattr(index, "SEARCHED_FROM", 40)
-    loop, written, once = asyncio.get_running_loop(), segments._write_postings, [records[5].id]
+    loop, written, once = asyncio.get_running_loop(), postgres_index._write_postings, [records[5].id]
 
     def slowly(*given: object) -> object:
         if once:
             asyncio.run_coroutine_threadsafe(store.erase(ANN, [once.pop()]), loop).result()
         return written(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(segments, "_write_postings", slowly)
+    monkeypatch.setattr(postgres_index, "_write_postings", slowly)
     await store.index(ANN)
     await store.index(ANN)
     with psycopg.connect(url) as connection:
@@ -203,7 +205,7 @@ async def test_closing_breaks_the_filling_off_and_the_next_one_goes_on(
     url: str, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     needs_pgvector()
-    monkeypatch.setattr(segments, "PORTION", 16)
+    monkeypatch.setattr(postgres_index, "PORTION", 16)
     records = talk(60)
     everything = "SELECT number, xmin::text FROM nearness ORDER BY number"
     with psycopg.connect(url) as other:
@@ -230,9 +232,8 @@ async def test_closing_breaks_the_filling_off_and_the_next_one_goes_on(
 
 
 async def test_without_pgvector_words_find_as_before(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    nowhere = segments.EXTENSION.replace("'vector'", "'nowhere'")
-    monkeypatch.setattr(segments, "EXTENSION", nowhere)
-    monkeypatch.setattr(reading, "EXTENSION", nowhere)
+    nowhere = postgres_index.EXTENSION.replace("'vector'", "'nowhere'")
+    monkeypatch.setattr(postgres_index, "EXTENSION", nowhere)
     records = await filled(store)
     assert records[17].text in await found(store, "number17", records[23].vector, n=1)
     assert records[23].text not in await found(store, "", records[23].vector, n=1)
@@ -340,7 +341,7 @@ async def test_how_much_is_ahead_is_known_without_a_count(store: PostgresStore) 
 
 
 def shared(some: list[set[str]], others: list[set[str]]) -> float:
-    """Return which share of what was found was found again."""
+    """Return the share of results that was found again."""
     return sum(len(one & other) for one, other in zip(some, others, strict=True)) / sum(map(len, some))
 
 
@@ -350,7 +351,7 @@ async def test_plans_hold_though_the_planner_knows_of_no_name(store: PostgresSto
     await store.compact()  # as upkeep does, with ANALYZE
     asked = {
         "SELECT number FROM records WHERE stream = ? AND kind = ? ORDER BY number DESC LIMIT 20": (ANN, "chat"),
-        reading.UNHELD: (ANN, ANN, 512),
+        postgres_index.UNHELD: (ANN, ANN, 512),
         "SELECT id FROM records WHERE number = ANY(?)": (list(range(50)),),
         "SELECT stream FROM records WHERE id = ?": ("r1",),
     }

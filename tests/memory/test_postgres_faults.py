@@ -21,8 +21,8 @@ from mindstream.memory.store.store import Commit, Entry
 psycopg = pytest.importorskip("psycopg", reason="PostgreSQL is not tried: psycopg is not installed")
 
 from mindstream.memory.store.postgres import connection as connections  # noqa: E402
-from mindstream.memory.store.postgres.listening import Listening  # noqa: E402
 from mindstream.memory.store.postgres.postgres import PostgresStore  # noqa: E402
+from mindstream.memory.store.postgres.writer import Listening  # noqa: E402
 
 
 @pytest.fixture
@@ -86,9 +86,7 @@ async def test_a_store_that_cannot_be_opened_is_not_waited_for_and_holds_no_conn
 
 
 @pytest.mark.parametrize("kept", [True, False])
-async def test_a_commit_of_which_nobody_knows_is_looked_up(
-    url: str, kept: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_uncertain_commit_is_looked_up(url: str, kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The connection breaks while it commits: once the server has done it, once it has not."""
     breaks = [True]
 
@@ -123,7 +121,7 @@ async def test_a_first_commit_that_is_still_ending_is_waited_for(url: str) -> No
         writer._batch = 1
         with psycopg.connect(url) as ending:
             ending.execute("INSERT INTO writers (id, batch) VALUES (%s, 1)", (writer._id,))
-            told = asyncio.ensure_future(asyncio.to_thread(writer._was_kept))
+            told = asyncio.ensure_future(asyncio.to_thread(writer._was_committed))
             while not told.done() and not int(postgres_server.ask(WAITING)):  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
             ending.commit()
@@ -144,7 +142,7 @@ async def test_rows_of_writers_that_were_killed_do_not_stay(url: str) -> None:
 
 @pytest.fixture
 def failing(url: str) -> Iterator[str]:
-    """Let the log refuse rows with an error, as often as is said in the table `refusals`."""
+    """Let the log refuse rows with an error, as many times as the table `refusals` says."""
 
     def set_up(state: str, times: int) -> None:
         with psycopg.connect(url) as connection:
@@ -176,7 +174,7 @@ async def test_a_full_disk_is_told_and_outlived(url: str, failing: Any) -> None:
         assert len(await store.events(ANN)) == 1
 
 
-async def test_who_fails_alone_takes_no_other_along(url: str) -> None:
+async def test_a_write_that_fails_alone_fails_no_other(url: str) -> None:
     async with PostgresStore(url) as store:
         made = [store.commit(a_row("one")), store.commit(a_row("one")), *(store.commit(a_row()) for _ in range(20))]
         came = await asyncio.gather(*made, return_exceptions=True)
@@ -184,10 +182,10 @@ async def test_who_fails_alone_takes_no_other_along(url: str) -> None:
         assert len(await store.events(ANN)) == 21
 
 
-async def test_who_heeds_is_told_of_what_others_write(url: str) -> None:
+async def test_a_listener_is_notified_of_others_writes(url: str) -> None:
     told, of_bob = asyncio.Event(), asyncio.Event()
     async with PostgresStore(url) as store, PostgresStore(url) as other:
-        with store.heeding(ANN, told.set), store.heeding(BOB, of_bob.set):
+        with store.subscribe(ANN, told.set), store.subscribe(BOB, of_bob.set):
             for _ in range(3):
                 async with asyncio.timeout(100):
                     while not told.is_set():  # it may not stand yet
@@ -202,7 +200,7 @@ async def test_who_heeds_is_told_of_what_others_write(url: str) -> None:
 async def test_a_listener_that_is_about_to_end_leaves_it_to_the_one_begun_meanwhile(url: str) -> None:
     """Whoever heeds begins a new thread while the connection of the old one closes: both would go on."""
     listening, newer = Listening(url), threading.Thread(target=threading.Event().wait, daemon=True)
-    listening._heeding, listening._thread = {"digest": {lambda: None}}, newer
+    listening._subscribers, listening._thread = {"digest": {lambda: None}}, newer
     older = threading.Thread(target=listening._listen)
     older.start()
     await asyncio.to_thread(older.join)

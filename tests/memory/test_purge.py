@@ -1,4 +1,4 @@
-"""What is purged leaves no words behind, in rows or bytes; what stands on its own stays."""
+"""Purged text is gone from rows and bytes; independent records stay."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ async def test_short_words_go_only_where_they_stand_alone(world: World) -> None:
 
 
 async def test_no_byte_is_left_after_many_purges_beside_much_else(world: World) -> None:
-    """Rows move between pages as a file grows: copies stay in pages that nobody looks at, until it is written anew."""
+    """Rows move between pages as a file grows; copies stay in unused pages until the file is rewritten."""
     for round_ in range(4):
         news = [
             RecordDraft(text=f"Zorro the parrot said {round_} {n} times {'word ' * (n % 90)}", kind="note")

@@ -90,7 +90,7 @@ async def test_neighbours_count_inside_an_episode_only(world: World) -> None:
     assert parts["Nobody knows."]["neighbours"] == 0
 
 
-async def test_who_is_asked_about_counts(world: World) -> None:
+async def test_the_person_asked_about_counts(world: World) -> None:
     for by in ("Kim", "Lee Wong"):
         await world.tell("I love old trains.", "chat", by=by, episode=by)
     found = await world.recaller.recall(key_of("ann"), "What does Lee love?", 2, now=NOW)
@@ -213,6 +213,6 @@ async def test_what_is_known_by_keyword(world: World) -> None:
 
 
 @pytest.mark.parametrize(("query", "k"), [("", 3), ("  \n", 3), ("noise", 0)])
-async def test_what_cannot_be_asked_is_refused(world: World, query: str, k: int) -> None:
+async def test_an_invalid_query_is_refused(world: World, query: str, k: int) -> None:
     with pytest.raises(InputError):
         await world.ask(query, k)

@@ -1,4 +1,4 @@
-"""Recall on a long conversation that somebody else made; see benchmarks/locomo.py for the whole of it."""
+"""Recall on a long published conversation; see benchmarks/locomo.py for the whole."""
 
 import sys
 from pathlib import Path

@@ -6,7 +6,7 @@ import pytest
 from world import World
 
 from mindstream.memory.recall.question import find_bearer, find_persons, understood
-from mindstream.memory.recall.speakers import Speakers
+from mindstream.memory.store.column_lookups import Speakers
 from mindstream.memory.store.record import RecordDraft
 
 Said = tuple[str, str]
@@ -52,11 +52,11 @@ async def ask(world: World, question: str, k: int = 3) -> list[str]:
 
 
 async def test_a_long_reply_does_not_drown_what_the_user_said(world: World) -> None:
-    await tell(world, EVENINGS)  # nobody is marked as the user: it is the lengths that tell
+    await tell(world, EVENINGS)  # no message is marked as the user's: lengths decide
     assert (await ask(world, "Which sister helped moving in spring?"))[0] == EVENINGS[0][1]
 
 
-async def test_who_hardly_says_anything_does_not_set_the_measure() -> None:
+async def test_a_rare_speaker_does_not_set_the_norm() -> None:
     speakers = Speakers()
     for _ in range(30):
         speakers.add(0, 10, None)
@@ -96,7 +96,7 @@ def test_pronouns_say_who_is_meant(question: str, asker: bool, asked: bool) -> N
     assert find_persons(question) == (asker, asked)
 
 
-async def test_the_answer_to_a_question_is_somebody_elses_though_the_asker_goes_on(world: World) -> None:
+async def test_the_answer_is_the_next_message_of_another_speaker(world: World) -> None:
     burst = [("kim", "Which instrument do you play?"), ("kim", "Sorry, phone."), ("lee", "Since I was nine, the oboe.")]
     await tell(world, burst)
     for number in range(8):
@@ -128,7 +128,7 @@ CALLED = [
         ("Where did Elisa ski?", "elise", "Where did ski?"),  # misspelt
         ("Where did Emi ski?", "Emilia", "Where did ski?"),  # short
         ("Where did Kate ski?", "Emilia", "Where did ski?"),  # what the other one calls her
-        ("Where did Otto ski?", None, "Where did Otto ski?"),  # somebody whom both know
+        ("Where did Otto ski?", None, "Where did Otto ski?"),  # a person known to both
         ("Where did Eli ski?", "elise", "Where did ski?"),
         ("Is El Ejido far?", None, "Is El Ejido far?"),
         ("Where did Kate and Elise ski?", None, "Where did and ski?"),
@@ -149,7 +149,7 @@ async def test_a_word_that_the_stream_uses_is_no_misspelt_name(world: World) -> 
     assert find_bearer("Marlon", columns) == columns.names["Marion"]
 
 
-async def test_recall_says_how_sure_it_is_that_anything_answers(world: World) -> None:
+async def test_recall_reports_its_certainty(world: World) -> None:
     await tell(world, EVENINGS, user="ann")
     own = ["Who carried the boxes to Ghent?", "What keeps me awake?", "With whom do I bake rye bread?"]
     foreign = ["Which bank gave the mortgage?", "When does the flight to Lima leave?", "What is the dentist called?"]

@@ -1,4 +1,4 @@
-"""The second stage of recall: a model or a cross-encoder puts what was found into order."""
+"""The second stage of recall: a model or a cross-encoder orders the hits."""
 
 from __future__ import annotations
 

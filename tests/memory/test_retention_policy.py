@@ -41,7 +41,7 @@ async def opened(how: str, folder: Path, clock: ManualClock) -> AsyncIterator[Me
 
 
 async def neglect(memory: Memory, clock: ManualClock, days: int = 40) -> None:
-    """Recall other things for so many days."""
+    """Recall other records on a number of days."""
     await memory.retain(ROSES, "note")
     await memory.retain_all([RecordDraft(text=f"Otto waters tomato bed {n}.", kind="observation") for n in range(30)])
     for _ in range(days):

@@ -1,4 +1,4 @@
-"""Where there is no index words are looked for in a file's texts: rarer ones count for more, and not for long."""
+"""Without an index the texts of a file are searched: rarer words count for more, within a time limit."""
 
 from __future__ import annotations
 

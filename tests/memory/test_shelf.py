@@ -1,4 +1,4 @@
-"""Columns are filled in portions: the loop runs between them, and what is done meanwhile is not missed."""
+"""Columns are filled in portions: the loop runs between them, and writes in between are not missed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PORTIONS = 10
 
 
 class CountingStore(SqliteStore):
-    """A store that counts how often it is asked for changes, and what it gives; a test may do something in between."""
+    """A store that counts requests for changes and the returned rows; a test may act in between."""
 
     asked = given = 0
     between: Callable[[], None] | None = None
@@ -64,7 +64,7 @@ async def store(folder: Path) -> AsyncIterator[CountingStore]:
 
 
 async def reached(store: CountingStore, asked: int) -> None:
-    """Wait until the store was asked for so many portions."""
+    """Wait until the store was asked for a number of portions."""
     for _ in range(100_000):
         if store.asked >= asked:
             return
@@ -75,7 +75,7 @@ async def like_new(columns: Columns, store: SqliteStore) -> None:
     """Compare columns with ones that are filled at once."""
     fresh = await IndexCache(store, "plain", 8).columns(key_of("ann"))
     live = [id_ for id_ in columns.ids if id_ in columns.position]
-    assert live == fresh.ids
+    assert live == list(fresh.ids)
     if not columns.traces:
         assert np.array_equal(columns.before.values, fresh.before.values)
         assert np.array_equal(columns.level.values, fresh.level.values)

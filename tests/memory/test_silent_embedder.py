@@ -1,4 +1,4 @@
-"""An embedder may be silent, slow or wrong: nothing that is said waits for it, and its vectors come later."""
+"""An embedder may be silent, slow or wrong: no message waits for it, and its vectors come later."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Moody:
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make everybody less patient, so that the tests are quick."""
+    """Shorten all timeouts for fast tests."""
     for module, name, seconds in (
         (embedding, "AT_ONCE_S", 0.05), (embedding, "SOON_S", 0.1), (missing_vectors, "REST_S", 0.02),
     ):  # fmt: skip
@@ -69,7 +69,7 @@ async def has_vectors(stream: Memory) -> bool:
     return (await stream.columns()).foreign == 0
 
 
-async def test_what_is_said_is_kept_while_the_embedder_is_silent(store: SqliteStore) -> None:
+async def test_messages_are_stored_while_the_embedder_is_silent(store: SqliteStore) -> None:
     moody = Moody()
     async with Mind.open(store, user="ann", embed=moody, responder=Coach.using()) as mind:
         for text in ("I wake at three because of noise.", "What do you know about me?"):
@@ -112,7 +112,7 @@ async def test_when_it_answers_again_it_is_heard_again(store: SqliteStore) -> No
         await stream.recall("trams", touch=False)
         moody.awake.set()
         await soon(lambda: has_vectors(stream))
-        await stream.retain("more trams")  # if the last answer was late, nobody waits for this one
+        await stream.retain("more trams")  # after a late answer, nothing waits for this one
         await soon(lambda: not stream.embedding.is_slow and not stream.missing._waiting)
         record = await stream.retain("night trams")
         assert record.embedder == "moody"
@@ -121,7 +121,7 @@ async def test_when_it_answers_again_it_is_heard_again(store: SqliteStore) -> No
         with stream.feed.listening() as events:
             await stream.recall("trams", touch=False)
             stream.feed.close()
-            assert len([logged async for logged in events]) == 1  # a new silence is told anew
+            assert len([logged async for logged in events]) == 1  # a new silence is reported again
 
 
 async def test_one_that_is_only_slow_is_waited_for_by_questions(
@@ -176,7 +176,7 @@ async def test_a_bad_vector_is_no_vector(store: SqliteStore, way: str) -> None:
 
 
 @pytest.mark.parametrize("error", [RuntimeError("CUDA"), TimeoutError()])
-async def test_whatever_it_raises_is_no_reason_to_lose_a_word(store: SqliteStore, error: Exception) -> None:
+async def test_an_embedder_error_loses_no_text(store: SqliteStore, error: Exception) -> None:
     def fail(_: Floats) -> object:
         raise error
 

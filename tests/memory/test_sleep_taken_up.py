@@ -41,7 +41,7 @@ async def journal(stream: Memory) -> Sequence[object]:
 
 
 def again(stream: Memory) -> Memory:
-    """Return the stream as whoever starts next opens it."""
+    """Return the stream as the next process opens it."""
     return Memory(stream.store, "ann", Words(), stream.clock, strength=LAWS, seed=7)
 
 
@@ -98,7 +98,7 @@ async def test_a_sleep_that_was_killed_goes_on_in_another_process(
     await store.close()
 
 
-async def test_no_step_is_written_by_who_lost_the_lease(folder: Path) -> None:
+async def test_a_process_without_the_lease_writes_no_step(folder: Path) -> None:
     store = Mortal(folder)
     stream, cause = await live(store)
     now, event = stream.clock.now(), Remembered(count=0, kinds={})

@@ -1,4 +1,4 @@
-"""The index of words and vectors in a SQLite file: what it finds, and that what was erased stands nowhere in it."""
+"""The index of words and vectors in a SQLite file: it finds records, and contains nothing erased."""
 
 from __future__ import annotations
 

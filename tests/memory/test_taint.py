@@ -1,4 +1,4 @@
-"""What strangers wrote stays theirs: what is drawn from it is marked, and is foreign again when it is recalled."""
+"""Untrusted text stays untrusted: derived records are marked, and recalled as foreign."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import RecordDraft, is_tainted
 from mindstream.memory.store.store import Entry
 from mindstream.models.model import Call
+from mindstream.reasoners.background import conclude
 from mindstream.reasoners.reasoner import RunContext, RunResult, Writing
-from mindstream.reasoners.write_result import conclude
 from mindstream.tools.call import ForeignText, Observation, call_tool
 from mindstream.tools.recall import recall_tool
 from mindstream.tools.tool import FROM_STRANGERS, tool

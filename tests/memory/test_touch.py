@@ -1,4 +1,4 @@
-"""What recall does to what it finds: strength by the laws, written in batches, nothing lost between processes."""
+"""Recall changes strength by the rules, in batches, and loses nothing between processes."""
 
 from __future__ import annotations
 

@@ -50,9 +50,9 @@ async def test_the_beginning_is_included_and_the_end_is_not(folder: Path) -> Non
 async def test_an_end_that_is_not_after_the_beginning_is_refused(begins: Time, ends: Time, folder: Path) -> None:
     async with Memory.open(folder, "ann", clock=ManualClock(NOW)) as memory:
         draft = RecordDraft(text="Ann lives in Oslo.", kind="note", valid_from=begins, valid_until=ends)
-        with pytest.raises(InputError, match="valid_until: a time after valid_from"):
+        with pytest.raises(InputError, match="valid_until: expected a time after valid_from"):
             await memory.retain(draft.text, "note", valid_from=begins, valid_until=ends)
-        with pytest.raises(InputError, match="valid_until: a time after valid_from"):
+        with pytest.raises(InputError, match="valid_until: expected a time after valid_from"):
             await memory.retain_all([draft])
         assert not await memory.find()
 
@@ -65,8 +65,8 @@ async def test_an_end_that_is_not_after_the_beginning_is_refused(begins: Time, e
         (1_700_000_000_000_000, "looks like microseconds"),
         (-1_700_000_000_000, "looks like milliseconds"),
         (1.7e18, "looks like nanoseconds"),
-        ("0000-01-01", "is wanted"),
-        ("2025", "is wanted"),
+        ("0000-01-01", "is expected"),
+        ("2025", "is expected"),
     ],
 )
 async def test_a_time_in_another_unit_is_told_everywhere(given: Time, told: str, folder: Path) -> None:

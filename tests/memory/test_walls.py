@@ -38,7 +38,7 @@ class Two:
         return self
 
     async def bobs(self) -> list[Record]:
-        """Return all of Bob's records as they stand in the file."""
+        """Return all of Bob's records as stored in the file."""
         return (await self.store.changes(key_of("bob"), 0)).records
 
 
@@ -149,7 +149,7 @@ LOOK_ALIKES = [
 
 
 @pytest.mark.parametrize("user", LOOK_ALIKES)
-async def test_a_name_that_looks_alike_is_somebody_else_or_nobody(user: str, two: Two) -> None:
+async def test_a_look_alike_name_is_another_user_or_refused(user: str, two: Two) -> None:
     with contextlib.suppress(MindstreamError):
         other = Memory(two.store, user, Words(), two.clock)
         assert await other.recall(SECRET) == [] and await two.store.events(other.key) == []

@@ -1,4 +1,4 @@
-"""What `where` asks for is looked for among all records, not among those that happen to be near the question."""
+"""`where` searches all records, not only those near the question."""
 
 from __future__ import annotations
 

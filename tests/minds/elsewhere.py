@@ -1,4 +1,4 @@
-"""A process with a mind of its own, to be killed: it says what it does, a line each.
+"""A process with a mind, to be killed: it prints its actions, a line each.
 
 python elsewhere.py DATA thinks SECONDS     says `thinks` when silence makes it think, `done` when it has
 python elsewhere.py DATA answers TEXT ...   hears each, says `ack SEQ`, and answers none
@@ -18,7 +18,7 @@ SOON = Timeouts(lease_s=1.0)
 
 
 class Idle:
-    """Thinks once where nobody has spoken for a while, for so many seconds."""
+    """Thinks once after a number of seconds of silence."""
 
     slot, timeout_s = "night", 60.0
     trigger = Trigger(every=0, idle_s=0.3)

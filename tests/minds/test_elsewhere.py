@@ -19,10 +19,10 @@ from mindstream.errors import StorageError
 from mindstream.log.events import Heard, Said, Thought
 from mindstream.log.work import Work
 from mindstream.memory.opening import open_store
-from mindstream.minds import left_open
+from mindstream.minds import unanswered
 from mindstream.minds.responder import Host
+from mindstream.reasoners.background import stop_elsewhere
 from mindstream.reasoners.reasoner import RunContext, RunResult, Trigger
-from mindstream.reasoners.runner import stop_elsewhere
 
 __all__ = ["data"]
 ANN = key_of("ann")
@@ -30,7 +30,7 @@ ELSEWHERE = Path(__file__).with_name("elsewhere.py")
 
 
 def killed_after(data: str, *words: str, line: str, times: int = 1) -> list[str]:
-    """Let a process go on until it has said what begins so, so many times; kill it, and return what it said."""
+    """Run a process until it has printed a number of such lines; kill it, and return its output."""
     said = list[str]()
     with subprocess.Popen([sys.executable, str(ELSEWHERE), data, *words], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
@@ -141,7 +141,7 @@ async def test_what_an_hour_calls_for_is_done_once_also_where_nothing_comes_of_i
 
 
 class Slow:
-    """Thinks about what is said, for ever."""
+    """Thinks about a message forever."""
 
     slot, trigger, timeout_s = "slow", Trigger(), 60.0
 
@@ -221,7 +221,7 @@ async def test_a_look_that_fails_does_not_leave_it_unanswered(data: str, monkeyp
         yield f"You said: {text}"
 
     (said,) = killed_after(data, "answers", "one", line="ack")
-    look, failed = left_open._answers, list[str]()
+    look, failed = unanswered._answers, list[str]()
 
     async def away(memory: Memory) -> list[Work]:
         if not failed:
@@ -229,7 +229,7 @@ async def test_a_look_that_fails_does_not_leave_it_unanswered(data: str, monkeyp
             raise StorageError("it is away")
         return await look(memory)
 
-    monkeypatch.setattr(left_open, "_answers", away)
+    monkeypatch.setattr(unanswered, "_answers", away)
     async with Mind.open(data, user="ann", responder=answer_with(answer), timeouts=SOON) as mind:
         await until(lambda: nothing_is_open(mind))
     answers = [row.event.answers for row in await rows_of(data) if isinstance(row.event, Said)]

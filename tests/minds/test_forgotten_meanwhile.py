@@ -1,4 +1,4 @@
-"""What is forgotten while a mind answers or thinks stands in no answer, thought, dream or run that is written then."""
+"""Text forgotten while a mind answers or thinks is in no answer, thought, dream or run written afterwards."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ async def test_an_answer_that_was_being_given_is_marked(folder: Path) -> None:
 
 
 class Notes:
-    """A reasoner that notes what it has read."""
+    """A reasoner that records its input."""
 
     slot, timeout_s, trigger = "notes", 30.0, EVERY_TURN
 

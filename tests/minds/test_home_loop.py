@@ -58,7 +58,7 @@ def test_a_mind_whose_loop_rests_serves_other_loops_one_after_the_other_and_side
         assert len(answers) == 3 and all(answers)
         assert home.run_until_complete(mind.send("Are you here, too?")), "its own loop is as it was"
         on_a_new_loop(opening.__aexit__(None, None, None))
-        home.run_until_complete(asyncio.sleep(0.01))  # what was cancelled last ends
+        home.run_until_complete(asyncio.sleep(0.01))  # the last cancelled task ends
     finally:
         home.close()
     with pytest.raises(InputError, match="event loop that is closed: open it on the loop that uses it"):

@@ -1,4 +1,4 @@
-"""kill -9 at any moment: what was acknowledged is there, and is thought about exactly once."""
+"""kill -9 at any moment: acknowledged messages are stored, and processed exactly once."""
 
 from __future__ import annotations
 

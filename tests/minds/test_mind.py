@@ -1,4 +1,4 @@
-"""The mind's own promises, with scripted models and a small pack: who speaks when, from what, and what is kept."""
+"""The mind's promises, with scripted models and a small pack: order, sources and storage of answers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ PACK = Pack(
 
 
 class Slow:
-    """A model that answers only when it is let."""
+    """A model that answers only when it is released."""
 
     def __init__(self, model: Model) -> None:
         self.name, self._model, self.let, self.asked = "slow", model, asyncio.Event(), asyncio.Event()
@@ -265,7 +265,7 @@ async def test_what_cannot_be_heard_is_refused_in_words_and_leaves_nothing(folde
 
 
 class Keeper:
-    """A reasoner that notes what it was woken for."""
+    """A reasoner that records the messages that woke it."""
 
     def __init__(self, trigger: Trigger) -> None:
         self.slot, self.trigger, self.timeout_s = "keeping", trigger, 5.0

@@ -1,4 +1,4 @@
-"""A mind in several processes: one hears and speaks, another thinks; what is said to two at once is said once."""
+"""A mind in several processes: one hears and speaks, another thinks; a message sent to two is answered once."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def test_a_talk_waits_for_a_thought_of_another_process(data: str) -> None:
         await talks.send("I sleep badly because of noise.")
         answer = asyncio.ensure_future(talks.send("Make me a plan."))
         while not answer.done():
-            thinks.reasoners.wake()  # as whoever takes up work does
+            thinks.reasoners.wake()  # like a process that recovers work
             await asyncio.sleep(0.05)
         assert await answer
         await asyncio.wait_for(talks.settled(), 100)

@@ -1,4 +1,4 @@
-"""A mind without a coach: nobody answers, or somebody else does."""
+"""A mind without a coach: no responder, or another one."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ import pytest
 from keys import key_of
 from pydantic import BaseModel
 
+import mindstream
 from mindstream import InputError, Mind, RunContext, RunResult, ToolError, Trigger, tool
 from mindstream.coach.coach import Coach
 from mindstream.coach.packs.load import load
-from mindstream.log.events import BeliefChanged, Failed, FollowUp, Heard, Logged, Piece, Said
+from mindstream.log.events import BeliefChanged, Failed, FollowUp, Heard, Logged, Opened, Piece, Said
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Entry
-from mindstream.minds.responder import Attention, Host, NullResponder, ResponderFactory, answer_with
+from mindstream.minds.responder import Handling, Host, NullResponder, ResponderFactory, answer_with
 from mindstream.reasoners.reasoner import BeliefPatch, Reasoner
 
 
@@ -37,8 +38,8 @@ class Echo:
     async def begin(self) -> None:
         pass
 
-    async def attend(self, text: str, *, one_answer: bool) -> Attention:
-        return Attention(partial(self.answer, text), phase="echoing", hold=True)
+    async def attend(self, text: str, *, one_answer: bool) -> Handling:
+        return Handling(partial(self.answer, text), phase="echoing", hold=True)
 
     async def answer(self, text: str, heard: Logged) -> AsyncGenerator[Logged]:
         yield heard
@@ -58,7 +59,7 @@ class Echo:
 
 
 class Notes:
-    """Keeps what it was shown."""
+    """Records its input."""
 
     slot, trigger, timeout_s = "notes", Trigger(phases=("echoing",)), 5.0
 
@@ -76,17 +77,18 @@ def clock() -> str:
     return "noon"
 
 
-async def test_nobody_answers_and_all_is_remembered_and_thought_about(tmp_path: Path) -> None:
+async def test_without_a_responder_messages_are_stored_and_processed(tmp_path: Path) -> None:
     reasoner = Notes()
     reasoner.trigger = Trigger()
     async with Mind.open(tmp_path, user="ann", responder=None, reasoners=[reasoner], tools=[clock]) as mind:
         events = [logged async for logged in mind.hear("The spare key hangs behind the door.")]
         await mind.settled()
-        assert [type(logged.event) for logged in events] == [Heard]
+        (heard,) = [logged.event for logged in events]
+        assert isinstance(heard, Heard)
         assert (await mind.memory.recall("the key"))[0].record.text == "The spare key hangs behind the door."
-        assert [each.text for seen in reasoner.seen for each in seen.utterances] == [events[0].event.text]  # type: ignore[attr-defined]
+        assert [each.text for seen in reasoner.seen for each in seen.utterances] == [heard.text]
         assert [each.spec.name for each in reasoner.seen[0].tools] == ["clock"]
-        with pytest.raises(InputError, match="nobody answers"):
+        with pytest.raises(InputError, match="no responder"):
             await mind.send("Hello?")
         with pytest.raises(InputError, match="no coach"):
             Coach.of(mind)
@@ -104,7 +106,8 @@ async def test_a_responder_of_ones_own_is_handed_over(tmp_path: Path) -> None:
         assert mind.responder.spoke_up == ["notes: noted 0"]
         (seen,) = mind.responder.notes.seen
         assert seen.reply == "Hello!"
-        assert (await mind.memory.store.events(key_of("ann"), kinds=["opened"]))[0].event.pack == "echo"  # type: ignore[attr-defined]
+        (opened,) = await mind.memory.store.events(key_of("ann"), kinds=["opened"])
+        assert isinstance(opened.event, Opened) and opened.event.pack == "echo"
         with pytest.raises(InputError, match="no coach"):
             Coach.of(mind)
 
@@ -130,13 +133,13 @@ async def test_what_would_be_passed_over_is_refused(tmp_path: Path, more: dict[s
 
 
 class Hesitant(NullResponder):
-    """Answers before anybody thinks; takes in what is said second only when it is let."""
+    """Answers before the reasoners run; accepts a second message only when released."""
 
     def __init__(self, host: Host) -> None:
         super().__init__(host)
         self.asked, self.let = asyncio.Event(), asyncio.Event()
 
-    async def attend(self, text: str, *, one_answer: bool) -> Attention:
+    async def attend(self, text: str, *, one_answer: bool) -> Handling:
         if text == "second":
             self.asked.set()
             await self.let.wait()
@@ -213,7 +216,7 @@ async def test_what_a_function_showed_before_it_failed_is_kept(tmp_path: Path) -
 
 
 class FollowsUp(Notes):
-    """Has something to add to whatever is said."""
+    """Adds a follow-up to every message."""
 
     trigger = Trigger()
 
@@ -237,7 +240,7 @@ async def test_a_mind_without_a_coach_follows_up_unasked(
         assert (record.id, record.by, record.data) == (events[-1].record, by, {"by_user": False})
 
 
-async def test_nobody_follows_up_where_one_answer_is_all_or_something_newer_was_said(tmp_path: Path) -> None:
+async def test_no_follow_up_after_one_answer_or_a_newer_message(tmp_path: Path) -> None:
     thinking, waiting = asyncio.Event(), asyncio.Event()
 
     class Slow(FollowsUp):
@@ -259,7 +262,7 @@ async def test_nobody_follows_up_where_one_answer_is_all_or_something_newer_was_
         assert [row.text for row in rows if isinstance(row, FollowUp)] == ["By the way: two"]
 
 
-async def test_who_answers_knows_in_which_record_it_was_asked(tmp_path: Path) -> None:
+async def test_a_responder_knows_the_record_of_the_question(tmp_path: Path) -> None:
     async def librarian(text: str, host: Host) -> AsyncIterator[str]:
         found = await host.memory.recall(text, k=1, asked_in=host.asked_in)
         yield found[0].record.text if found else "Nothing."
@@ -304,3 +307,8 @@ async def test_a_reasoner_calls_a_tool_of_its_mind_by_name_and_the_log_has_it(tm
         assert [each.kind for each in rows] == ["tool_called", "observed"] * 3 + ["thought"]
         assert str(rows[-2]).startswith("Observed(slot='notes', tool='convert', text='6.21 mi', failed=False")
     assert convert.function(10, "km") == "6.21 mi"
+
+
+def test_the_old_name_of_handling_warns() -> None:
+    with pytest.warns(DeprecationWarning, match="Handling"):
+        assert mindstream.Attention is Handling

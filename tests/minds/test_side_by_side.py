@@ -1,4 +1,4 @@
-"""Many things at once on one mind, store or folder: nobody waits for ever, nothing is lost, said or thought twice."""
+"""Concurrency on one mind, store or folder: no endless wait, nothing lost, said or processed twice."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def rows(mind: Mind) -> list[Logged]:
 
 
 async def check(mind: Mind, slots: tuple[str, ...] = ("sleep",)) -> None:
-    """Wait until all is thought about, and look at what was promised."""
+    """Wait until everything is processed, and check the promises."""
     async with asyncio.timeout(GENEROUS_S):
         await mind.settled()
     log = await rows(mind)
@@ -92,7 +92,7 @@ async def test_a_talk_goes_on_beside(name: str, mind: Mind) -> None:
     await check(mind)
 
 
-async def test_whoever_hears_again_before_the_answer_is_over_is_answered(mind: Mind) -> None:
+async def test_a_second_message_before_the_end_of_the_answer_is_answered(mind: Mind) -> None:
     async with asyncio.timeout(GENEROUS_S):
         async for logged in mind.hear("Noise keeps me awake."):
             if isinstance(logged.event, Heard):
@@ -101,7 +101,7 @@ async def test_whoever_hears_again_before_the_answer_is_over_is_answered(mind: M
     await check(mind)
 
 
-async def test_generators_that_are_dropped_midway_hold_up_nobody(mind: Mind) -> None:
+async def test_abandoned_generators_block_no_one(mind: Mind) -> None:
     for n in range(6):
         generator = mind.hear(f"Noise {n}.")
         await anext(generator)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import sys
 import threading
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from types import FrameType
 
@@ -12,6 +14,7 @@ from pydantic import BaseModel
 
 import mindstream
 from mindstream import Coach, Mind, Said
+from mindstream.models.model import Part, Piece, Request
 
 SOURCE = str(Path(mindstream.__file__).parent)
 WORDS = "The noise wakes me at three. What can I do about it?"
@@ -55,4 +58,51 @@ async def test_an_utterance_passes_thirty_two_files_at_most(tmp_path: Path) -> N
         assert isinstance(events[-1], Said)
     found = sorted(name.removeprefix(SOURCE) for name in passed)
     assert "/minds/mind.py" in found and "/coach/talker.py" in found
-    assert len(found) <= 32, found
+    assert len(found) <= 32, "\n".join(found)
+
+
+class Looks:
+    """A model that notes the generators of the runtime that await its reply, the innermost first."""
+
+    name = "looks"
+
+    def __init__(self) -> None:
+        self.awaited_by: list[str] = []
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        frame = sys._getframe().f_back
+        while request.role == "talker" and frame:
+            code = frame.f_code
+            if code.co_flags & inspect.CO_ASYNC_GENERATOR and code.co_filename.startswith(SOURCE):
+                self.awaited_by.append(f"{Path(code.co_filename).stem}.{code.co_name}")
+            frame = frame.f_back
+        yield Piece("Hello. " if request.role == "talker" else '{"thought": "a greeting"}')
+
+
+async def test_words_pass_one_generator_of_the_coach_before_they_are_shown(tmp_path: Path) -> None:
+    model = Looks()
+    async with Mind.open(tmp_path, user="ann", models=model, responder=Coach.using()) as mind:
+        assert await mind.send("Hello!") == "Hello."
+    assert model.awaited_by == ["refused_messages.reply", "talker.speak"]
+
+
+async def test_belief_and_plan_are_read_once_a_turn(tmp_path: Path) -> None:
+    read = 0
+
+    def look(frame: FrameType, event: str, _: object) -> None:
+        nonlocal read
+        code = frame.f_code  # a coroutine is called once more each time that it goes on
+        read += event == "call" and code.co_qualname == "Stream.version" and frame.f_lasti < 10
+
+    async with Mind.open(tmp_path, user="ann", models=Looks(), responder=Coach.using()) as mind:
+        await mind.send("Hello!")
+        await mind.settled()
+        before = sys.getprofile()
+        sys.setprofile(look)
+        try:
+            async for logged in mind.hear("And again, hello."):
+                if isinstance(logged.event, Said):
+                    break
+        finally:
+            sys.setprofile(before)
+    assert read == 2

@@ -23,7 +23,7 @@ from mindstream.errors import (
 from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Part, Piece, Request
 from mindstream.models.roles import Models
-from mindstream.models.wrappers.breaker import Breaker
+from mindstream.models.wrappers.retry import Breaker
 
 DOWN = ModelUnavailable("it is down")
 
@@ -80,7 +80,7 @@ async def test_an_endpoint_that_asks_to_wait_is_left_alone_so_long_but_not_forev
 
 
 class Gated:
-    """A model that answers when it is let."""
+    """A model that answers when it is released."""
 
     name = "gated"
 

@@ -1,4 +1,4 @@
-"""A typed question is answered by probabilities, whoever answers."""
+"""A typed question is answered by probabilities, from any source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts to unit vectors, by the embedders that can be had here."""
+"""Texts to unit vectors, by the embedders available here."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ async def test_thoughts_alone_are_no_answer(door: FakeEndpoint, behaviour: Behav
 async def test_an_endpoint_that_only_closes_its_thoughts_is_remembered(
     door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Slow thoughts of an unknown endpoint are seen once; after that nothing is said before the mark."""
+    """Slow reasoning of an unknown endpoint is shown once; from then on nothing is shown before the mark."""
     monkeypatch.setattr(providing, "HOLD_S", 0.01)
     model = provider(f"{door.url}#any")
     await model.aclose()

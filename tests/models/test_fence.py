@@ -1,4 +1,4 @@
-"""What others wrote stands in a prompt as data: in a fence that it cannot close, whatever it is."""
+"""Untrusted text in a prompt is delimited data, and cannot close its delimiters."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def variants(kind: type[Prompt[Any]], text: str) -> Iterator[Prompt[Any]]:
 
 
 def outside(text: str) -> str:
-    """Return what stands outside of every fence, as a reader of tags sees it."""
+    """Return the text outside all delimiters, as a reader of tags sees it."""
     left, open_tag = [], ""
     at = 0
     for found in TAG.finditer(text):
@@ -146,7 +146,7 @@ def outside(text: str) -> str:
 
 
 UNFENCED = {"plain_agent"}
-"""Its constitution is a file of whoever asks, its talk is messages: their role is their fence."""
+"""Its constitution is the caller's file, its history is messages: their role delimits them."""
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_nothing_gets_out_of_its_fence_in_any_prompt(kind: type[Prompt[Any]]) ->
         likeness = list(variants(kind, f"hello {MARK}"))[n]
         talk = list(hostile.dialogue())
         for message, expected in zip(hostile.messages(), likeness.messages(), strict=True):
-            if message in talk:  # its role is its fence: no tag at all stands in it
+            if message in talk:  # its role delimits it: it contains no tag at all
                 assert MARK in message.text and not TAGLIKE.search(message.text)
                 continue
             assert TAG.findall(message.text) == TAG.findall(expected.text)

@@ -20,7 +20,7 @@ from mindstream.models.ask import ask
 from mindstream.models.decide import decide
 from mindstream.models.model import Piece, Request, Usage
 from mindstream.models.prompt import Prompt
-from mindstream.models.providers import gguf
+from mindstream.models.providers import gguf, llama
 from mindstream.models.providers.adapter import Arrival, Arrivals, Delta
 from mindstream.models.providers.address import WINDOW, address, local_file
 from mindstream.models.providers.gathered import gathered, one_by_one
@@ -47,7 +47,7 @@ LONG = "You are a coach for people who sleep badly. " * 20
 @pytest.fixture(scope="module")
 def loaded() -> Iterator[None]:
     """Hold the engine, so that it is loaded once for all tests."""
-    engine = gguf.engine(address("local"))
+    engine = llama.engine(address("local"))
     yield
     del engine
 
@@ -142,10 +142,10 @@ async def test_a_prompt_that_is_too_long_is_said_to_be(model: Provider) -> None:
 
 
 @needs_model
-async def test_whoever_stops_listening_stops_it(model: Provider) -> None:
+async def test_a_caller_that_stops_reading_stops_the_model(model: Provider) -> None:
     async with aclosing(model.reply(talk("Count from one to five hundred, in words."))) as parts:
         assert await anext(parts)
-    engine = gguf.engine(address("local"))
+    engine = llama.engine(address("local"))
 
     def busy() -> bool:
         return "requests_processing 0" not in engine.server.handle_metrics()
@@ -155,11 +155,11 @@ async def test_whoever_stops_listening_stops_it(model: Provider) -> None:
 
 
 @needs_model
-async def test_nobody_without_its_key_is_answered(model: Provider) -> None:
+async def test_a_request_without_the_key_is_refused(model: Provider) -> None:
     from mindstream.models.providers.wire import Client, EndpointError
 
     await parts_of(model, Request(Told(), options=("a", "b")))
-    at = gguf.engine(address("local"))
+    at = llama.engine(address("local"))
     async with Client(address(f"{at.url}#local")) as stranger:
         with pytest.raises(EndpointError) as refused:
             await stranger.ask("POST", "/chat/completions", {"messages": []})
@@ -189,7 +189,7 @@ def test_a_process_that_never_let_go_of_it_ends() -> None:
 import asyncio
 from mindstream.models.ask import speak
 from mindstream.models.providers.provider import provider
-from mindstream.memory.lifecycle.dream import Dream
+from mindstream.memory.lifecycle.sleep import Dream
 async def main():
     async for piece in speak(provider("local"), Dream(fragments=("A dog barked.",))):
         return
@@ -200,7 +200,7 @@ print("ended")
     assert done.stdout.strip() == "ended" and done.returncode == 0, done.stderr
 
 
-# What can be said without it.
+# Tests that need no model file.
 
 
 def test_a_file_that_is_not_there_or_is_none_is_said_to_be(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ class Fenced(Prompt[str]):
 
 
 class Dribbles:
-    """A model that says a text in pieces of so many characters, and knows how far it came."""
+    """A model that sends a text in pieces of a fixed length, and records its progress."""
 
     name = "dribbles"
 

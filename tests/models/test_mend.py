@@ -17,9 +17,8 @@ from mindstream.models.ask import ask
 from mindstream.models.fake import FakeModel
 from mindstream.models.fitting import mend_json
 from mindstream.models.roles import Models
-from mindstream.models.wrappers.mend import Mend
 from mindstream.models.wrappers.meter import Meter, Metered, WithListener
-from mindstream.models.wrappers.repair import Repair
+from mindstream.models.wrappers.repair import Mend, Repair
 
 
 def judged_by(*replies: str, times: int = 2) -> tuple[WithListener, FakeModel, list[Metered]]:

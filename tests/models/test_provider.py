@@ -312,7 +312,7 @@ async def test_a_slow_answer_may_take_longer_than_the_silence(door: FakeEndpoint
     await model.aclose()
 
 
-async def test_nobody_at_home_is_unavailable() -> None:
+async def test_a_refused_connection_is_unavailable() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         model = provider(f"http://127.0.0.1:{free.getsockname()[1]}/v1")

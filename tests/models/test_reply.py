@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
-from asking import parts_of
+from asking import talk
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
@@ -16,16 +16,15 @@ from mindstream.coach.belief.plan import CoachingPlan
 from mindstream.coach.belief.think import Think
 from mindstream.coach.packs.load import load
 from mindstream.errors import ReplyInvalid
-from mindstream.memory.lifecycle.dream import Dream
 from mindstream.memory.lifecycle.importance import RateImportance
+from mindstream.memory.lifecycle.sleep import Dream
 from mindstream.models.ask import ask
 from mindstream.models.fake import FakeModel
 from mindstream.models.legible import legible, without_controls
 from mindstream.models.model import Part, Piece, Request
 from mindstream.models.prompt import Prompt
-from mindstream.models.reply import whole_json
+from mindstream.models.reply import legible_parts, whole_json
 from mindstream.models.wrappers.repair import Repair
-from mindstream.models.wrappers.sanitizer import OutputSanitizer
 from mindstream.reasoners.facts.facts import ExtractFacts
 from mindstream.reasoners.reflect.reflect import Insights, SalientQuestions
 
@@ -179,7 +178,7 @@ class Essay(BaseModel):
 
 
 class Write(Prompt[Essay]):
-    """A question for these tests, which lets pass only what is in its turns."""
+    """A question for these tests that accepts only text of its turns."""
 
     @classmethod
     def words(cls) -> str:
@@ -249,4 +248,5 @@ class Says:
 
 async def test_half_a_character_waits_for_the_other_half() -> None:
     says = Says(Piece("a"), Piece("b\ud83d"), Piece("\ude00c"), Piece("\ud83d"), Piece("d"), Piece("\ud83d"))
-    assert await parts_of(OutputSanitizer(says)) == [Piece("a"), Piece("b"), Piece("😀c"), Piece("d")]
+    parts = [part async for part in legible_parts(says.reply(talk()))]
+    assert parts == [Piece("a"), Piece("b"), Piece("😀c"), Piece("d")]

@@ -1,4 +1,4 @@
-"""A call's arguments and the schema of its tool, whoever wrote either: short words, and never long."""
+"""Tool arguments against any schema: short messages, bounded time."""
 
 from __future__ import annotations
 

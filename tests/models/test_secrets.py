@@ -1,4 +1,4 @@
-"""Keys are not shown, however an endpoint writes them; what is kept on disk is its owner's."""
+"""Keys are never shown, however an endpoint writes them; files are readable by their owner only."""
 
 from __future__ import annotations
 

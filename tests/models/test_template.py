@@ -1,4 +1,4 @@
-"""Words of a prompt may come from anybody: they are a text with gaps, no program."""
+"""Prompt text may come from any source: it is a template, not a program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Thoughts and answer are told apart however a reply is cut into pieces."""
+"""Reasoning and answer are separated however a reply is chunked."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def add(a: int, b: int) -> int:
 
 
 def small_model(asked: Asked) -> Behaviour:
-    """Calls once, then answers with what it was shown."""
+    """Calls once, then answers with the result."""
     last = asked.body["messages"][-1]
     if last["role"] == "user" and "add gave" in last["content"]:
         return Says('{"answer": {"value": 3}}')

@@ -30,11 +30,10 @@ from mindstream.models.shorten import request_tokens
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.models.wrappers.cache import Cache
 from mindstream.models.wrappers.fallback import Fallback
-from mindstream.models.wrappers.limit import Limit
 from mindstream.models.wrappers.meter import Meter, Metered
 from mindstream.models.wrappers.override import PromptOverride
 from mindstream.models.wrappers.repair import Repair
-from mindstream.models.wrappers.retry import Retry
+from mindstream.models.wrappers.retry import Limit, Retry
 
 
 def talks(*lines: Line) -> FakeModel:
@@ -311,7 +310,7 @@ async def test_the_next_model_answers_where_one_fails() -> None:
     assert (text_of(await parts_of(model)), model.name) == ("there again", "first")
 
 
-async def test_whoever_asks_beside_others_is_told_who_answered_them() -> None:
+async def test_a_concurrent_caller_learns_which_model_answered() -> None:
     first = FakeModel({"talk": [ModelUnavailable("down"), "there again"]}, "first")
     model = Fallback([first, FakeModel({"talk": ["here"]}, "second")])
 

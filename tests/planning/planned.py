@@ -1,14 +1,13 @@
-"""Plans for tests, in the form that planners write them in, and a watcher that keeps what it was told."""
+"""Plans for tests in the planner's form, and a watcher that records its events."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from mindstream.models.model import ToolSpec
-from mindstream.planning.evidence import Evidence
 from mindstream.planning.executor import Unwatched
 from mindstream.planning.formats.read import read
-from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.planning.plan import Evidence, Plan, PlannedStep
 
 
 def plan_of(text: str, tools: Sequence[str]) -> Plan:
@@ -23,7 +22,7 @@ def plan_of(text: str, tools: Sequence[str]) -> Plan:
 
 
 class Told(Unwatched):
-    """Keeps what it was told."""
+    """Records its events."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []

@@ -22,18 +22,17 @@ from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.models.embedders.named import embedder
 from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Call, Part, Piece, Request
-from mindstream.planning.evidence import Evidence
 from mindstream.planning.executor import Executor, Limits, Wish, allow
 from mindstream.planning.exemplars import find_exemplars
-from mindstream.planning.plan import Plan
-from mindstream.planning.plan_task import plan_task
+from mindstream.planning.plan import Evidence, Plan
 from mindstream.planning.planner import Planner
+from mindstream.planning.run import plan_task
 from mindstream.planning.strategies.remembered import RememberedPlans
 from mindstream.tools.tool import FROM_STRANGERS, FunctionTool, Traits, tool
 
 
 class Box:
-    """Tools that keep what they were called with."""
+    """Tools that record their arguments."""
 
     def __init__(self) -> None:
         self.sent: list[str] = []
@@ -201,7 +200,7 @@ async def test_a_batch_that_gives_something_else_fails_and_nobody_hangs(given: A
     assert all(each.failed and "for 2 calls" in each.text for each in found.values())
 
 
-async def test_who_watches_is_told_of_steps_that_cannot_be_called() -> None:
+async def test_watchers_are_notified_of_steps_that_cannot_be_called() -> None:
     told = Told()
     await Planner(models=model("#E1 = lok[a]\n#E2 = look[b]", "done"), tools=Box().tools(), watchers=[told]).solve("t")
     assert any(line.startswith("found E1 E1: wanted one of the tools") for line in told.lines)
@@ -233,7 +232,7 @@ async def test_a_run_has_a_plain_name(name: str) -> None:
 
 
 class Standing(Told):
-    """Stands still after the first step, until it is let go on."""
+    """Pauses after the first step until it is released."""
 
     def __init__(self) -> None:
         super().__init__()

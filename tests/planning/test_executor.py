@@ -1,4 +1,4 @@
-"""Steps run as soon as what they need is there; whatever a tool does is evidence, and the run goes on."""
+"""Steps run as soon as their inputs are ready; every tool outcome is evidence, and the run continues."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def shout(text: str) -> str:
 
 
 class Meeting:
-    """A tool whose calls wait until so many of them are there: they can only come back if they run side by side."""
+    """A tool whose calls wait until a number of them run in parallel."""
 
     def __init__(self, wanted: int) -> None:
         self.wanted, self.there, self.all = wanted, 0, asyncio.Event()

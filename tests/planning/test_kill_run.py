@@ -1,4 +1,4 @@
-"""`kill -9` in the middle of a run: what was done is not done again, and the answer is the same."""
+"""`kill -9` in the middle of a run: finished steps are not repeated, and the answer is the same."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import pytest
 from kill_run import measure
 
-from mindstream.planning.solve import Strategy
+from mindstream.planning.planner import Strategy
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are forked")

@@ -1,4 +1,4 @@
-"""What a planner is told of a tool: a line, with what an argument is where it is left out, and how much it may be."""
+"""A planner's view of a tool: a line, with the default and maximum of its arguments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_planner_sees_defaults_and_maxima() -> None:
 @pytest.mark.parametrize(
     ("schema", "shown"),
     [
-        ({"type": "integer", "default": 1, "maximum": 2**53 - 1}, "n?=1"),  # no limit that anybody meets
+        ({"type": "integer", "default": 1, "maximum": 2**53 - 1}, "n?=1"),  # a limit that is never reached
         ({"anyOf": [{"maximum": 5}, {"type": "null"}]}, "n?=… (max 5)"),
         ({"anyOf": "?"}, "n"),
     ],

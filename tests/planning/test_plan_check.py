@@ -1,4 +1,4 @@
-"""What would go wrong with a plan is said before anything runs."""
+"""Faults of a plan are reported before anything runs."""
 
 from __future__ import annotations
 

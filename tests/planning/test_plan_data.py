@@ -6,8 +6,7 @@ import pytest
 from pydantic import JsonValue
 
 from mindstream.errors import InputError
-from mindstream.planning.arguments import Reference, Text, bind
-from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.planning.plan import Plan, PlannedStep, Reference, Text, bind
 
 Json = dict[str, JsonValue]
 

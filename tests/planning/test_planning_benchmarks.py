@@ -1,4 +1,4 @@
-"""Small versions of the benchmarks of planning: what they measure holds, and their controls fail."""
+"""Small versions of the planning benchmarks: their results hold, and their controls fail."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Whatever stands in what was found, no call is made that no planner planned; a control that is open to it fails."""
+"""No observation causes an unplanned call; the vulnerable control fails."""
 
 from __future__ import annotations
 
 import pytest
 from poison import measure, showing_evidence
 
-from mindstream.planning.solve import Strategy
+from mindstream.planning.planner import Strategy
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from mindstream import Models
-from mindstream.planning.planner import Planner
-from mindstream.planning.solve import Strategy
+from mindstream.planning.planner import Planner, Strategy
 from mindstream.tools.named import Means, named_tools
 
 ROOT = Path(__file__).parents[2]

@@ -11,9 +11,8 @@ from planned import Told
 
 from mindstream.memory.memory import Memory
 from mindstream.models.fake import FakeModel
-from mindstream.planning.planner import Planner
-from mindstream.planning.solution import Solution
-from mindstream.planning.solve import Strategy
+from mindstream.planning.planner import Planner, Strategy
+from mindstream.planning.run import Solution
 from mindstream.planning.strategies.remembered import RememberedPlans
 from mindstream.tools.tool import tool
 

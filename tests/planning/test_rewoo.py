@@ -144,7 +144,7 @@ def test_a_plan_is_printed_as_the_authors_write_it() -> None:
     assert write_plan(plan).splitlines()[2] == '#E1 = Search[{"query": "x, y"}]'
 
 
-# Forms that models use beside the published one.
+# Forms that models use next to the published one.
 
 WEB = spec("web_search", query={"type": "string"}, k={"type": "integer"})
 REAL = (WEB, LLM)
@@ -211,7 +211,7 @@ def test_a_step_is_read_in_other_forms(line: str) -> None:
     "line",
     [
         "#E1 = sing(pizza)",  # no such tool
-        "#E1 = LLM(2+3)*4",  # what follows belongs to it
+        "#E1 = LLM(2+3)*4",  # the following lines belong to it
         "We could use web_search(pizza) here",
         "Then E1: web_search(pizza)",
         "The form is E1 = web_search[…], they say",

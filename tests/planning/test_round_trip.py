@@ -12,8 +12,7 @@ from plans import SCRAPS, TOOLS, plans
 
 from mindstream.planning.check import check
 from mindstream.planning.formats.read import FORMATS, FormatName, open_reader, read
-from mindstream.planning.formats.reader import LONGEST_LINE
-from mindstream.planning.formats.rewoo import write_plan
+from mindstream.planning.formats.rewoo import LONGEST_LINE, write_plan
 from mindstream.planning.plan import Plan
 
 USUAL = settings().max_examples
@@ -61,4 +60,4 @@ def test_any_text_in_any_pieces_gives_what_the_whole_gives(format: FormatName, t
 def test_a_long_text_of_one_pattern_is_read_in_the_time_of_its_length(format: FormatName, unit: str) -> None:
     begun = time.process_time()
     read(unit * (LONGEST_LINE // len(unit) + 1), TOOLS, format)
-    assert time.process_time() - begun < 10  # each takes under two; what is quadratic took forty
+    assert time.process_time() - begun < 10  # each takes under two seconds; a quadratic reader took forty

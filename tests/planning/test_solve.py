@@ -1,4 +1,4 @@
-"""One task, three ways: what a scripted model says is planned, run, mended, answered and counted."""
+"""One task, three strategies, with a scripted model: plan, run, replan, answer, count."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ from mindstream.planning.executor import Limits
 from mindstream.planning.formats.read import read
 from mindstream.planning.journal import read_run
 from mindstream.planning.plan import Plan
-from mindstream.planning.planner import Planner
+from mindstream.planning.planner import Planner, Strategy
 from mindstream.planning.prompts import read_answer
-from mindstream.planning.solve import Strategy
 from mindstream.tools.ask_model import model_tool
 from mindstream.tools.tool import FunctionTool, Traits, tool
 
@@ -192,7 +191,7 @@ async def test_a_plan_is_mended_where_it_did_not_give_the_answer(how: Strategy) 
         ("MISSING E2 call send: ignore", "does not hold the answer"),
     ],
 )
-async def test_who_mends_a_plan_reads_nothing_that_strangers_wrote(missing: str, told: str) -> None:
+async def test_a_replanner_reads_no_untrusted_text(missing: str, told: str) -> None:
     mind = model(make_plan=PLAN, answer_from_evidence=[missing, "no"], mend_plan="NOTHING")
     await Planner(models=mind, tools=[Library(foreign=True).tool]).solve("Where from?")
     (mended,) = [each for each in mind.asked if each.prompt.label() == "mend_plan"]

@@ -1,4 +1,4 @@
-"""Without a model: a formula is calculated, anything else is quoted; nobody stands in for a model that is missing."""
+"""Without a model: a formula is calculated, other tasks are quoted; no rule replaces a missing model."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from mindstream.errors import ModelRefused, SettingsError
 from mindstream.models.fake import FakeModel
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
-from mindstream.planning.planner import Planner
+from mindstream.planning.planner import Planner, Strategy
 from mindstream.planning.prompts import QUOTED
-from mindstream.planning.solve import Strategy
 from mindstream.tools.named import named_tools
 
 
@@ -53,7 +52,7 @@ async def test_what_no_tool_can_do_is_said() -> None:
     assert "calculator is not there" in (await Planner(models=Rules(), tools=()).solve("3 * 4")).stopped
 
 
-async def test_nobody_stands_in_who_would_have_to_act_step_by_step() -> None:
+async def test_react_needs_a_model() -> None:
     with pytest.raises(ModelRefused, match="configure a model"):
         await Planner(models={}, how="react").solve("3 * 4")
 

@@ -1,4 +1,4 @@
-"""A run whose plan is mended is broken off, and taken up again: what it had done, mended and spent is known."""
+"""A run interrupted while replanning is resumed: finished steps, replanning and spending are known."""
 
 from __future__ import annotations
 
@@ -22,16 +22,15 @@ from mindstream.models.wrappers.budget import Budget
 from mindstream.planning.formats.read import read
 from mindstream.planning.journal import read_run
 from mindstream.planning.plan import Plan
-from mindstream.planning.planner import Planner
-from mindstream.planning.solution import Solution
-from mindstream.planning.solve import Strategy
+from mindstream.planning.planner import Planner, Strategy
+from mindstream.planning.run import Solution
 from mindstream.tools.tool import FunctionTool, tool
 
 PLAN, MENDED = "#E1 = look[a]\n#E2 = look[bad]\n", "#E2 = look[b]"
 
 
 class Library:
-    """Knows everything but what is bad, and counts."""
+    """Answers every query but a bad one, and counts."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []

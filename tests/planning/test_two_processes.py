@@ -1,4 +1,4 @@
-"""Two living processes at one run: one goes on with it, the other is told which, and nothing is called twice."""
+"""Two living processes at one run: one continues, the other gets its holder, and no call is repeated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kill_run import WAYS, last_words, run
 from killed import FORK
 
 from mindstream.errors import Conflict
-from mindstream.planning.solve import Strategy
+from mindstream.planning.planner import Strategy
 
 
 def work(folder: Path, how: Strategy, told: Connection) -> None:

@@ -15,15 +15,14 @@ from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.models.embedders.named import embedder
 from mindstream.models.fake import FakeModel
 from mindstream.models.model import Call, ToolSpec
-from mindstream.planning.as_tool import planner_tool
 from mindstream.planning.check import check
 from mindstream.planning.estimate import estimate
 from mindstream.planning.exemplars import choose_exemplars, read_exemplars, shipped_exemplars
 from mindstream.planning.export import to_example
 from mindstream.planning.formats.read import read, read_any
 from mindstream.planning.journal import read_run, read_runs
-from mindstream.planning.plan_task import plan_task
-from mindstream.planning.planner import Planner
+from mindstream.planning.planner import Planner, planner_tool
+from mindstream.planning.run import plan_task
 from mindstream.tools.call import call_tool
 from mindstream.tools.tool import Traits, tool
 

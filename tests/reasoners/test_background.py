@@ -24,7 +24,7 @@ async def nothing() -> Writing:
 
 
 class Thinks:
-    """A reasoner that does what it is told to."""
+    """A reasoner that follows its script."""
 
     def __init__(self, think: Callable[[RunContext], object], slot: str = "extra", timeout_s: float = 5.0) -> None:
         self.slot, self.timeout_s, self.trigger = slot, timeout_s, EVERY_TURN
@@ -125,7 +125,7 @@ async def test_a_reasoner_that_lacks_something_is_refused_when_a_mind_is_opened(
                 raise AssertionError
 
 
-async def test_one_utterance_that_cannot_be_thought_about_stands_in_nobodys_way(folder: Path) -> None:
+async def test_one_failing_utterance_blocks_no_other(folder: Path) -> None:
     reasoner = Thinks(lambda context: ValueError() if any("bad" in u.text for u in context.utterances) else None)
     async with Mind.open(folder, user="ann", reasoners=[reasoner], timeouts=QUICKLY, responder=Coach.using()) as mind:
         turns = await asyncio.gather(*(turn(mind, text) for text in ("one", "two", "a bad one", "four")))

@@ -1,4 +1,4 @@
-"""Facts: a model says what is new, what it replaces and what is let go; without one nothing is noted."""
+"""Facts: a model states new, replaced and withdrawn ones; without one nothing is noted."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from mindstream import FakeModel, Memory
 from mindstream.clock import ManualClock
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
+from mindstream.reasoners.background import make_writing
 from mindstream.reasoners.facts.facts import Fact, Facts, FactsReasoner
 from mindstream.reasoners.reasoner import RunContext, Utterance
-from mindstream.reasoners.write_result import make_writing
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.models.model import Request
 from mindstream.models.rules import Rules
+from mindstream.reasoners.background import make_writing
 from mindstream.reasoners.reasoner import RunContext
 from mindstream.reasoners.reflect.reflect import (
     START,
@@ -27,7 +28,6 @@ from mindstream.reasoners.reflect.reflect import (
     reflect,
     reflect_if_due,
 )
-from mindstream.reasoners.write_result import make_writing
 
 
 @pytest.fixture

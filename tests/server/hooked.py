@@ -1,4 +1,4 @@
-"""A receiver of a webhook on this machine; it answers as told, and checks what it gets."""
+"""A receiver of a webhook on this machine; it answers as scripted, and checks its requests."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class LocalReceiver:
     """A receiver; a context manager.
 
     Attributes:
-        statuses: what it answers, one after the other; then 204. One below 0 it answers when `go` is set.
-        posts: what came, as it came.
+        statuses: its responses, one after the other; then 204. A negative one waits until `go` is set.
+        posts: the requests, unchanged.
     """
 
     def __init__(self, *statuses: int) -> None:
@@ -59,7 +59,7 @@ class LocalReceiver:
         return self.posts.get(timeout=100)
 
     def take_anything(self) -> None:
-        """Forget what came and was refused; from here on all is taken."""
+        """Clear the records; accept everything from here on."""
         self.statuses = []
         while not self.posts.empty():
             self.posts.get()
@@ -75,7 +75,7 @@ class LocalReceiver:
 
 
 def checked(headers: dict[str, str], body: bytes) -> dict[str, Any]:
-    """Return what was posted, if it is signed."""
+    """Return the posted messages, if they are signed."""
     signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
     wanted = base64.b64encode(hmac.new(SECRET.encode(), signed, hashlib.sha256).digest()).decode()
     assert headers["webhook-signature"] == f"v1,{wanted}"

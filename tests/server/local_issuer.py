@@ -49,7 +49,7 @@ class LocalIssuer:
         self.add_key("rsa")
 
     def answer(self, path: str) -> object:
-        """Return what stands at a path; None: nothing."""
+        """Return the response at a path; None: nothing."""
         if path == "/.well-known/openid-configuration":
             return {"issuer": self.named or self.url, "jwks_uri": f"{self.url}/keys"}
         return {"keys": self._public} if path == "/keys" else None

@@ -14,7 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
 ERAS = ("2026-07-28", "legacy")
-"""What `Client(mode=…)` is told: the stateless protocol, or the handshake of 2025."""
+"""Values of `Client(mode=…)`: the stateless protocol, or the handshake of 2025."""
 
 
 def on_stdio(data: Path, *flags: str, mode: str = "auto") -> Client:
@@ -34,14 +34,14 @@ async def over_http(url: str, headers: dict[str, str] | None = None, mode: str =
 
 
 async def called(client: Client, tool: str, **arguments: Any) -> Any:
-    """Call a tool and return what it answered; what goes wrong in it fails the test."""
+    """Call a tool and return its result; an error fails the test."""
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, result.content
     return result.structured_content
 
 
 async def refused(client: Client, tool: str, **arguments: Any) -> str:
-    """Call a tool that refuses, and return what it said."""
+    """Call a tool that refuses, and return the message."""
     result = await client.call_tool(tool, arguments)
     assert result.is_error
     return str(getattr(result.content[0], "text", ""))

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class Served:
-    """An application that is served from a thread; a context manager.
+    """Serves an application from a thread; a context manager.
 
     Attributes:
         doors: the application; `doors.house` is what is behind it.
@@ -57,7 +57,7 @@ class Served:
             async with open_store(self.api_app.runtime.settings.data) as store:
                 return await change(Tokens(lambda: store, self.api_app.runtime.clock))
 
-        with ThreadPoolExecutor(1) as thread:  # whoever asks may run a loop of its own
+        with ThreadPoolExecutor(1) as thread:  # the caller may run a loop of its own
             return thread.submit(asyncio.run, do()).result()
 
     def __enter__(self) -> Served:

@@ -39,7 +39,7 @@ USER_LIKE = {
     "on_behalf_of",
 }
 NO_CALLER = {("towns.evaluate", "person"), ("log.cost", "by")}
-"""Fields with such a name that name no user: what a person answered, what is added up by."""
+"""Fields with such a name that name no user: a person's answer, a grouping."""
 NOT_TENANT_WIDE = {"towns.embody", "towns.act", "towns.leave", "towns.evaluate", "operations.cancel"}
 """Operations without a user in the path that may change something and are the caller's own."""
 

@@ -1,4 +1,4 @@
-"""Budgets of tokens: calls reserve what they may take before they begin, in every process, and settle when they end."""
+"""Token budgets: calls reserve their maximum in advance, in every process, and settle at the end."""
 
 from __future__ import annotations
 

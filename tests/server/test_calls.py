@@ -1,4 +1,4 @@
-"""Every call of a model: whose it was, for which row of the log, what it cost; where that is kept, word by word."""
+"""Every model call: owner, log row, cost; where stored, the full text."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def served(folder: Path, door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def say(client: httpx.Client, text: str) -> int:
-    """Say something, wait for the answer, and return the row of what was heard."""
+    """Send a message, wait for the answer, and return the row of the message."""
     with client.stream("POST", f"{USER}/send", json={"text": text}, headers={"Accept": "text/event-stream"}) as answer:
         rows = [json.loads(line[5:]) for line in answer.iter_lines() if line.startswith("data:")]
     return next(int(row["seq"]) for row in rows if row["event"] == "heard")

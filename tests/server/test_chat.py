@@ -1,4 +1,4 @@
-"""A model behind chat pages, through OpenAI's own client: answers, streams, errors, and what is remembered."""
+"""The endpoint for chat pages, through OpenAI's own client: answers, streams, errors, memory."""
 
 from __future__ import annotations
 
@@ -308,7 +308,7 @@ def test_what_does_not_fit_is_refused_in_openais_form(served: Served) -> None:
             assert error["type"] == "invalid_request_error" and error["message"], wrong
 
 
-def test_a_model_that_nobody_is_called_like_is_not_found(ask: OpenAI) -> None:
+def test_an_unknown_model_name_is_not_found(ask: OpenAI) -> None:
     for name in ("nobody", "../packs/sleep", "/etc/passwd"):
         with pytest.raises(openai.NotFoundError):
             Talk(ask, name, user="ann").say("Hello!")
@@ -369,7 +369,7 @@ def test_a_picture_is_said_to_be_unseen(ask: OpenAI, served: Served, door: FakeE
     assert heard(served, "ann") == ["What is this?\n(1 attached, which cannot be read here)"]
 
 
-def test_whoever_hangs_up_breaks_the_answer_off(served: Served, door: FakeEndpoint) -> None:
+def test_hanging_up_stops_the_answer(served: Served, door: FakeEndpoint) -> None:
     door.otherwise = lambda asked: Says("One two three four five.", step=True) if is_talk(asked) else Says("{}")
     body = {"model": "companion", "user": "ann", "messages": [{"role": "user", "content": "Count!"}], "stream": True}
     door.go()

@@ -1,4 +1,4 @@
-"""A talk as its page shows it, and what is held of it: whatever is edited, regenerated or gone back to, they agree."""
+"""A conversation as its page shows it equals the stored one after edits, regenerations and returns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server that is killed in the middle of an answer has heard what was said, and hears it once."""
+"""A server killed in the middle of an answer has stored the message, and processes it once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A life as a model: what is said goes to it, and what its next turn says is the answer."""
+"""A life as a model: messages go to it, and the words of its next turn are the answer."""
 
 from __future__ import annotations
 

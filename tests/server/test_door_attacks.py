@@ -1,4 +1,4 @@
-"""Attacks on the server: each is refused, with the right code, and costs nobody else anything."""
+"""Attacks on the server: each is refused with the right code, and affects no other client."""
 
 from __future__ import annotations
 
@@ -313,7 +313,7 @@ def test_a_budget_is_a_limit(served: Served, client: httpx.Client, door: FakeEnd
     for number in range(12):
         client.post(f"{USER}/send", json={"text": f"Hello {number}!"}, headers=poor)
     asked = len(door.asked)
-    assert 0 < asked <= 12  # a thousand tokens a call; what goes on beside, and repairs, end first
+    assert 0 < asked <= 12  # a thousand tokens a call; parallel calls and repairs end first
     client.post("/api/v1/users/bob/send", json={"text": "Hello!"}, headers=poor)
     assert len(door.asked) == asked
 

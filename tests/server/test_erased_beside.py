@@ -1,4 +1,4 @@
-"""What is kept of a person beside their memory is erased with it: tokens, forks of towns, what servers note."""
+"""Data of a person outside their memory is erased too: tokens, forks of towns, server notes."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_tokens_and_what_servers_note_go_with_a_person(data: str, tenant: str) -
         assert client.get("/api/v1/users/Bob/memories", headers=other).status_code == 200
 
 
-async def test_who_has_nothing_but_a_token_is_erased(folder: Path) -> None:
+async def test_a_user_with_only_a_token_is_erased(folder: Path) -> None:
     from mindstream.server.tokens import Tokens
 
     async with open_store(folder) as store:

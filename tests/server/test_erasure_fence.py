@@ -42,7 +42,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def _erase(store: SqlStore, what: Erasure | None) -> None:
-    """Erase as another process does: nothing of this process is told."""
+    """Erase as another process does: this process gets no notification."""
 
     def change(rows: Any) -> None:
         found = None if what is None else erasure.find(rows, ANN, what)

@@ -14,7 +14,7 @@ from served import Served, ServerProcess
 
 
 def read(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
-    """Read server-sent events as a browser does: `last` is what it would send as Last-Event-ID."""
+    """Read server-sent events as a browser does: `last` is its Last-Event-ID."""
     event: dict[str, Any] = {"event": "message", "data": "", "last": ""}
     last = ""
     for line in lines:
@@ -30,7 +30,7 @@ def read(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
 
 
 def follow(url: str, params: dict[str, Any], last: str | None, until: str) -> tuple[list[dict[str, Any]], str]:
-    """Listen until a text was said; return the rows that came, and the last id."""
+    """Listen until a text arrives; return the rows, and the last id."""
     headers = {"Last-Event-ID": last} if last is not None else {}
     rows = []
     with httpx.stream("GET", f"{url}/api/v1/events", params=params, headers=headers, timeout=100) as answer:

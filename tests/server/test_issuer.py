@@ -1,4 +1,4 @@
-"""Tokens of an OIDC issuer: what it has signed for this server opens its tenant, and nothing else does."""
+"""Tokens of an OIDC issuer: only those signed for this server open their tenant."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ USER = "/api/v1/users/ann"
 
 
 def tasks(answer: httpx.Response) -> list[tuple[str, str]]:
-    """Return what stands in the ledger, in its order."""
+    """Return the entries of the ledger, in order."""
     assert answer.status_code == 200, answer.text
     return [(each["text"], each["standing"]) for each in answer.json()["tasks"]]
 

@@ -123,7 +123,7 @@ def test_requests_on_the_wire(client: httpx.Client) -> None:
 async def test_a_mounted_application_keeps_to_the_same_rule(folder: Path) -> None:
     api_app = app(folder, model="rules")
     mine = FastAPI()
-    for path in ("/mind", "/studio"):  # the studio's own pages open without a token, not what is mounted there
+    for path in ("/mind", "/studio"):  # the studio's static files need no token, but mounted routes do
         mine.mount(path, api_app)
     unix: dict[str, Any] = {"client": None}
     async with api_app.lifespan():

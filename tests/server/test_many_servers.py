@@ -72,7 +72,7 @@ async def test_what_is_spent_is_counted_together(folder: Path) -> None:
             budget.spend(Usage(60, 40))
             spent += 100
             clock.advance(1)
-        assert 1_000 <= spent <= 1_300  # each may spend once more what it has not told
+        assert 1_000 <= spent <= 1_300  # each may exceed by its unreported spending once
         for each in servers:
             await each.keep()
         last = Budgets(ServerState(lambda: store, clock), clock, tokens)
@@ -143,6 +143,6 @@ def test_a_workers_thought_is_stopped_at_whatever_server(door: FakeEndpoint, mon
         assert thinks.wait(100)
         told = httpx.post(f"{other.url}{USER}/cancel", json={"session": "s"}, timeout=100)
         assert told.json() == {"stopped": 1}
-        assert door.hung_up.wait(100)  # nobody waits for that model any more
+        assert door.hung_up.wait(100)  # no request waits for that model any more
         rows = httpx.get(f"{one.url}{USER}/log", params={"kinds": ["thought"]}, timeout=100).json()["rows"]
         assert [row["text"] for row in rows] == ["cancelled"]

@@ -20,7 +20,7 @@ CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
 def call(client: httpx.Client, name: Any, arguments: Any, **more: Any) -> httpx.Response:
     """Call a tool without an official client, which would refuse to send such things."""
     params = {"name": name, "arguments": arguments}
-    body = json.dumps({**CALL, "params": params})  # in ASCII: what is no character can be sent
+    body = json.dumps({**CALL, "params": params})  # in ASCII: invalid characters can be sent
     return client.post("/mcp/ann", content=body, headers={**BOTH, "content-type": "application/json"}, **more)
 
 
@@ -220,7 +220,7 @@ async def test_orders_in_a_memory_are_data(served: Served) -> None:
         made = await called(client, "retain", content=order)
         result = await client.call_tool("recall", {"query": "what is to be forgotten?"})
         (content,) = result.content
-        shown = json.loads(getattr(content, "text", ""))  # the text is one JSON value: the words stand in quotes
+        shown = json.loads(getattr(content, "text", ""))  # the text is one JSON value: the words are quoted
         assert shown == result.structured_content and shown["memories"][0]["text"] == order
         read = (await client.read_resource(f"memory://{made['id']}")).contents[0]
         assert json.loads(getattr(read, "text", ""))["text"] == order

@@ -1,6 +1,6 @@
-"""openapi.json stands in the repository: what changes is seen, and what answers is documented.
+"""openapi.json is in the repository: changes are visible, and responses are documented.
 
-`python tests/server/test_openapi.py` writes it anew; `make soak` asks 5,000 cases of a server.
+`python tests/server/test_openapi.py` rewrites it; `make soak` sends 5,000 cases to a server.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def test_the_document_is_encoded_once(tmp_path: Path, mounted: str, servers: lis
 
 
 def ask_cases(served: Served, cases: int) -> Counter[int]:
-    """Ask so many generated cases, spread over all operations; return how often each status was answered."""
+    """Send a number of generated cases, spread over all operations; return the count of each status."""
     import schemathesis  # here: it is slow to load, and every worker reads this file
     from schemathesis.checks import CHECKS, load_all_checks
     from schemathesis.core.result import Ok

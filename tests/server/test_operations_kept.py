@@ -1,4 +1,4 @@
-"""What came of long operations is there after a restart of the server, for whoever's it is, until it is forgotten."""
+"""Results of long operations survive a restart of the server, for their owner, until they are forgotten."""
 
 from __future__ import annotations
 

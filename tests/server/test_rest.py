@@ -1,4 +1,4 @@
-"""REST, as httpx asks for it: what is sent is kept, recalled with receipts, forgotten."""
+"""REST through httpx: data is stored, recalled with receipts, forgotten."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_an_answer_that_was_stopped_is_given_after_all(client: httpx.Client, doo
 
 
 def until(look: Callable[[], Any]) -> Any:
-    """Return what is found as soon as there is something."""
+    """Return the results as soon as there are any."""
     for _ in range(4_000):
         if found := look():
             return found

@@ -28,7 +28,7 @@ USER = "/api/v1/users/ann"
 
 
 def ended(client: httpx.Client, id_: str) -> dict[str, Any]:
-    """Ask for an operation until it has ended, or waits for somebody."""
+    """Poll an operation until it has ended, or waits for a person."""
     for _ in range(4_000):
         found: dict[str, Any] = client.get(f"/api/v1/operations/{id_}").json()
         if found["state"] != "running":
@@ -187,7 +187,7 @@ def test_answers_are_broken_off(client: httpx.Client, door: FakeEndpoint) -> Non
 
 
 def decaying(folder: Path) -> None:
-    """Let ann's memory archive what is not used."""
+    """Let ann's memory archive unused records."""
 
     async def open_once() -> None:
         async with Memory.open(folder, "ann", policy="decay"):
@@ -377,7 +377,7 @@ def test_how_a_pool_learned_is_measured_once_for_what_it_holds(
     assert client.get(f"{USER}/pools/sums/growth").json()["points"][-1]["size"] == 24 and measured == ["ann", "ann"]
 
 
-def test_whoever_has_a_log_is_among_the_users(client: httpx.Client, served: Served, door: FakeEndpoint) -> None:
+def test_a_user_with_a_log_is_listed(client: httpx.Client, served: Served, door: FakeEndpoint) -> None:
     door.otherwise = Says("It is 42.")
     client.post("/api/v1/users/bob/memories", json={"text": "Tea is made at four."})
     assert ended(client, client.post(f"{USER}/plans/run", json={"plan": PLAN}).json()["id"])["state"] == "done"

@@ -1,4 +1,4 @@
-"""The process: it drains on SIGTERM, takes up what was left, says how it is."""
+"""The process: it drains on SIGTERM, recovers open work, reports its health."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a token may do ends with it, and goes no further than its scopes; a cancelled `send` says what was heard."""
+"""A token's rights end with it, and stay within its scopes; a cancelled `send` returns the stored message."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def test_what_was_before_it_was_set_up_is_not_posted(folder: Path) -> None:
         assert receiver.next()["text"] == "new"
 
 
-def test_a_receiver_that_is_silent_or_away_holds_up_nobody(folder: Path) -> None:
+def test_a_silent_receiver_blocks_no_other_client(folder: Path) -> None:
     with LocalReceiver(-204) as receiver:
         with Served(folder, webhook=Receiver(receiver.url, SECRET)) as served, served.client() as client:
             asyncio.run(add(folder, "one"))

@@ -1,4 +1,4 @@
-"""Both stores, for tests of what is done to all that they hold: each opened anew as often as is asked."""
+"""Both stores, for tests of operations on all their data: each opened afresh on request."""
 
 from __future__ import annotations
 

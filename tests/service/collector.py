@@ -1,4 +1,4 @@
-"""A collector of spans for tests: an HTTP server that reads OTLP with the official messages, and keeps what came."""
+"""A span collector for tests: an HTTP server that reads OTLP with the official messages, and stores them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 
 class Collector(ThreadingHTTPServer):
-    """Keeps spans; `status` is what it answers."""
+    """Stores spans; `status` is its response."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)

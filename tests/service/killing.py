@@ -1,10 +1,10 @@
-"""A process that does one thing after another to data folders, each time killed at another step of it.
+"""Operations on data folders, each killed at one step after the other.
 
 python killing.py WORK POINTS [THING...]  ->  a line of JSON for each thing: {"thing", "steps", "killed", "wrong"}
 
 Each is tried in a folder of its own, once to the end and then at POINTS of its steps. A step is a
 statement of SQL, or a file that is opened to be written, renamed, removed, made or cut: before it the process, a fork
-that has everything imported, is killed by SIGKILL. Whoever lives on tells what is wrong.
+with everything imported, is killed by SIGKILL. The surviving process reports faults.
 """
 
 from __future__ import annotations
@@ -235,7 +235,7 @@ def whole_lines(name: str) -> Doing:
 
 
 def erased(folder: Path) -> None:
-    """Whoever opens the folder next finishes what was begun; then no byte is left, or all of Ann is there."""
+    """The next opener of the folder finishes the erasure; then no byte is left, or all of Ann is there."""
     begun = erasure.pending(folder, StreamName("user", "ann").key)
     erasure.finish_all(folder, StreamName("user", "ann").key)
     bytes_ = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
@@ -244,7 +244,7 @@ def erased(folder: Path) -> None:
 
 
 def forgotten(folder: Path) -> None:
-    """All of it is there, or none; whoever opens the folder finishes it; done again, no byte is left."""
+    """All or none; the next opener finishes it; after a repetition no byte is left."""
     erasure.finish_all(folder, StreamName("user", "bob").key)
     there = LIGHT in texts(folder)
     assert there or not _holds(folder), "words are left"

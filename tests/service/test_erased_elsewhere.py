@@ -1,4 +1,4 @@
-"""What another process erases is gone here within the bound: columns, caches, open minds, pages; nothing comes back."""
+"""Erasures of another process take effect here within the bound: columns, caches, open minds, pages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mindstream import ManualClock, Memory, caches
 from mindstream.log.names import StreamName
 from mindstream.memory import privacy_watch
 from mindstream.memory.privacy_watch import LOOK_S, ErasureWatch, watching
-from mindstream.memory.store.kept import columns_file
+from mindstream.memory.store import kept_columns
 from mindstream.service.operations.hub import Line
 from mindstream.service.operations.principal import LOCAL_PRINCIPAL
 from mindstream.service.operations.runtime import Runtime
@@ -65,7 +65,7 @@ async def test_one_look_lets_go_of_what_another_process_erased(
         assert len(await ann.columns()) == 1
         await watch.look()
         await there.erase(ann.key, [note.id])
-        held.forgotten.clear()  # the other process would tell nobody here
+        held.forgotten.clear()  # the other process would notify no process here
         assert await watch.look() == [ann.key]
         assert held.forgotten == [ann.key] and held.ended == []
         await there.erase(ann.key)
@@ -81,7 +81,7 @@ async def test_one_look_lets_go_of_what_another_process_erased(
 async def test_a_file_that_cannot_be_deleted_ends_no_watch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     open_one, held, failed = opener("sqlite", folder), Held(), list[str]()
     monkeypatch.setattr(caches, "was_erased_here", lambda *_: False)  # the second store is another process's
-    delete = columns_file.delete_erased
+    delete = kept_columns.delete_erased
 
     def fail(*_: object) -> None:
         failed.append("once")
@@ -197,7 +197,7 @@ async def test_a_memory_that_a_program_has_open_recalls_nothing_of_whom_another_
             await asyncio.sleep(LOOK_S / 10)
 
 
-async def test_whoever_was_erased_here_may_begin_anew(folder: Path) -> None:
+async def test_an_erased_user_may_begin_again(folder: Path) -> None:
     store = opener("sqlite", folder)()
     async with Memory(store, "ann", Words(), ManualClock()) as ann:
         await ann.retain("old", "note")

@@ -1,4 +1,4 @@
-"""All that a person left is erased: in pools, in others' minds, in documents that nobody else reads."""
+"""Everything left by a person is erased: in pools, other minds, and documents with no other reader."""
 
 from __future__ import annotations
 

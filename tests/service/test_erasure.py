@@ -1,4 +1,4 @@
-"""An erasure that is broken off, at any moment, is finished by whoever opens the folder next."""
+"""An erasure interrupted at any moment is finished by the next opener of the folder."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def test_asked_for_again_it_is_finished(both: Path) -> None:
     async with opened(both, "zorro") as zorro:
         with contextlib.suppress(KeyboardInterrupt), erasure.declare_intent(both, key_of("zorro")):
             await zorro.store.erase(key_of("zorro"))
-            raise KeyboardInterrupt  # as if the process died: rows are gone, bytes and files are left
+            raise KeyboardInterrupt  # as if the process died: rows are gone, bytes and files remain
         assert left(both)
         await erasing.erase(zorro, both, await erasing.list_kept(zorro, both))
         assert left(both) == []
@@ -102,7 +102,7 @@ async def test_while_somebody_is_at_it_others_go_on_and_that_user_waits(both: Pa
     with erasure.declare_intent(both, key_of("zorro")):
         async with opened(both, "bob") as bobs:
             assert len(await bobs.all()) == 100
-        with pytest.raises(StorageError, match="another program is erasing that user just now"):
+        with pytest.raises(StorageError, match="another program is erasing that user"):
             async with opened(both, "zorro"):
                 pass
         async with Memory(store := SqliteStore(both), "zorro", WordLlama(), ManualClock()) as stream:
@@ -161,7 +161,7 @@ async def test_a_copy_that_was_put_aside_goes_too_whoever_finishes(both: Path) -
 
 async def test_a_mind_of_whoever_is_being_erased_is_not_opened(both: Path) -> None:
     with erasure.declare_intent(both, key_of("zorro")):
-        with pytest.raises(StorageError, match="another program is erasing that user just now"):
+        with pytest.raises(StorageError, match="another program is erasing that user"):
             async with Mind.open(both, user="zorro", responder=Coach.using()):
                 pass
         async with Mind.open(both, user="bob", responder=Coach.using()):

@@ -1,4 +1,4 @@
-"""Event streams: the position that a client resumes after never lies behind a row that it was not sent."""
+"""Event streams: a client's resume position never passes a row that it was not sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The doctor finds what is damaged, says whose it is, and mends it without losing words."""
+"""The doctor finds damage, names its owner, and repairs it without losing text."""
 
 from __future__ import annotations
 

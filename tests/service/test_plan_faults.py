@@ -1,4 +1,4 @@
-"""What is said to be wrong with a plan in a file is what keeps it from being run, and nothing else."""
+"""The reported faults of a plan file are exactly those that prevent its run."""
 
 from __future__ import annotations
 

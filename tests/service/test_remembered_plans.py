@@ -1,4 +1,4 @@
-"""`solve` runs a plan that solved such a task before, unless it is to plan anew."""
+"""`solve` reuses a plan that solved such a task before, unless told to plan again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is older than its tenant lets it be is erased: once, by one process, with what was drawn from it alone."""
+"""Data older than a tenant's limit is erased once, by one process, with records derived only from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A house that cannot be opened lets go of all; what goes on in one is ended by no error of others."""
+"""A service that cannot be opened releases everything; a running one survives others' errors."""
 
 from __future__ import annotations
 

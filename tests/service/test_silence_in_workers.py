@@ -23,7 +23,7 @@ from mindstream.settings import Settings
 
 
 class Idle:
-    """Thinks where nobody has spoken for a while."""
+    """Thinks after a time of silence."""
 
     slot, timeout_s = "night", 60.0
     trigger = Trigger(every=0, idle_s=0.3)

@@ -1,4 +1,4 @@
-"""A tenant that is deleted leaves nothing: no row, no file beside, no byte in the files, of words of any kind."""
+"""A deleted tenant leaves no row, no other file, and no byte in the files."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ async def plant(
 
 
 def found(places: Iterable[Path], wanted: Iterable[bytes]) -> list[str]:
-    """Name the words that stand in the bytes of files."""
+    """Return the words that occur in the bytes of files."""
     contents = [(path, path.read_bytes()) for path in places if path.is_file()]
     return sorted({f"{word!r} in {path.name}" for path, content in contents for word in wanted if word in content})
 
 
 def cluster() -> list[Path]:
-    """Return all files of the PostgreSQL server's data but the log before what was written last, and its own log."""
+    """Return all files of the PostgreSQL server except the log before the last write, and its text log."""
     with postgres_server.psycopg_admin() as admin:
         for _ in range(2):
             admin.execute("SELECT pg_switch_wal()")
@@ -183,7 +183,7 @@ async def test_a_mind_that_is_open_elsewhere_writes_nothing_back(kind: str, fold
 
 
 def test_no_name_that_is_typed_means_all_tenants(folder: Path) -> None:
-    """A store that sees all is there for servers; behind a name it would be everybody who is deleted."""
+    """A store that sees all tenants exists for servers; behind a name it would delete everyone."""
     for name in ("*", "%", "../acme", "ac\nme"):
         with pytest.raises(InputError, match="tenant"):
             open_store(folder, name)

@@ -1,6 +1,6 @@
-"""Another process on a pool that learns: `python learning_process.py FOLDER WRITER COUNT`.
+"""Another process on a learning pool: `python learning_process.py FOLDER WRITER COUNT`.
 
-Offers so many pairs and recalls before each; prints each id once it is admitted.
+Offers a number of pairs and recalls before each; prints each admitted id.
 """
 
 from __future__ import annotations

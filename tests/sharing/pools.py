@@ -28,7 +28,7 @@ def city_pair(line: str, model: str = "") -> Pair:
 
 @contextlib.asynccontextmanager
 async def city_pool(folder: Path, seeds: int = 0, **others: object) -> AsyncIterator[Pool]:
-    """Open a pool that olga owns, with a frozen rubric and so many pairs laid in."""
+    """Open a pool owned by olga, with a frozen rubric and a number of seeds."""
     async with Pool.open(folder, "cities") as pool:
         others.setdefault("members", ["*"])
         await pool.create("geography", "olga", **others)  # type: ignore[arg-type]

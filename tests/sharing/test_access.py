@@ -1,4 +1,4 @@
-"""Who may read what is asked when it is read: in every process, at once, and for what was drawn from it, too."""
+"""Read rights are checked at each read: in every process, at once, and for derived pairs too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nine example agents are what they say; one's own and the published ones are read in the same way."""
+"""The nine example agents are complete; your own and the published ones are read the same way."""
 
 from __future__ import annotations
 

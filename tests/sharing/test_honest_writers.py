@@ -10,7 +10,7 @@ from pools import city_pool
 
 from mindstream.models.rules import Rules
 from mindstream.sharing.admission import Pair, lay_in, offer
-from mindstream.sharing.guarding.answer_fit import ENOUGH, LEAST, weigh
+from mindstream.sharing.guarding.answer_fit import ENOUGH_SEEDS, MIN_SEEDS, weigh
 
 SEEDS = [
     Pair("Pea soup?", "Boil the peas with mint and blend."),
@@ -48,7 +48,7 @@ ODD = [
 
 
 def test_what_few_pairs_taught_counts_in_part() -> None:
-    weights = [weigh(many) for many in (0, LEAST, 24, ENOUGH, 400)]
+    weights = [weigh(many) for many in (0, MIN_SEEDS, 24, ENOUGH_SEEDS, 400)]
     assert weights == sorted(weights) and weights[1] == 0 and 0 < weights[2] < 0.5 and weights[3] == weights[4] == 1
 
 

@@ -1,4 +1,4 @@
-"""A pool learns from what is admitted: in one line of versions, which every process ranks by."""
+"""A pool learns from admissions: in one line of versions, used by every process."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ async def test_what_is_withdrawn_or_kept_private_teaches_no_more(folder: Path) -
         await learner(pool).settle()
         trainer = learner(pool)._trainer
         assert trainer is not None
-        own = trainer._own
+        own = trainer
         taught = {each.id for at, each in enumerate(own._corpus.pairs) if own._corpus.teaches(at)}
         assert len(taught) > LEAST and not {laid[0].id, ann.id} & taught
         assert laid[0].id not in [each.id for each in await pool.recall(laid[0].query, 64, reader="ann")]
@@ -119,7 +119,7 @@ async def test_damaged_weights_are_said_and_learned_anew(folder: Path) -> None:
         connection.close()
         async with Pool.open(folder, "cities") as pool:
             assert len(await pool.recall("Write a toast to sand", 3, reader="ann")) == 3
-            assert pool.retriever.version == 0 and "it learns anew" in learner(pool).fault
+            assert pool.retriever.version == 0 and "training starts over" in learner(pool).fault
             row = await learner(pool).train("olga")
             assert row.anew and row.number == row.parent + 1 == pool.retriever.version
             assert learner(pool).fault == ""

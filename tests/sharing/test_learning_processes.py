@@ -1,4 +1,4 @@
-"""Many processes admit to a pool that learns, and one of them is killed: nothing is lost, and versions are one line."""
+"""Many processes admit to a learning pool, one is killed: nothing is lost, and versions form one line."""
 
 from __future__ import annotations
 

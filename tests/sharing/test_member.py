@@ -14,8 +14,8 @@ from mindstream.memory.recall.exemplars import Example
 from mindstream.models.roles import AnyModels, Models
 from mindstream.models.rules import Rules
 from mindstream.sharing.admission import Pair, lay_in
+from mindstream.sharing.feedback import WEIGHT, Helped, values
 from mindstream.sharing.member import Member
-from mindstream.sharing.utility import WEIGHT, Helped, values
 
 
 async def test_what_one_agent_wrote_another_is_shown_and_draws_on(folder: Path) -> None:

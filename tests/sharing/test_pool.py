@@ -1,4 +1,4 @@
-"""A pool keeps pairs as they were put, serves the best, and says clearly what it cannot do."""
+"""A pool stores pairs unchanged, serves the best, and reports its limits clearly."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from mindstream.models.fake import FakeModel
 from mindstream.models.rules import Rules
 from mindstream.sharing.admission import Pair, judge_open, lay_in, offer
 from mindstream.sharing.capacity import trim
+from mindstream.sharing.exemplar import kshot_text, shots
 from mindstream.sharing.member import Member
 from mindstream.sharing.pool import Pool
-from mindstream.sharing.shots import kshot_text, shots
 
 
 async def test_the_best_come_first_and_the_query_last(folder: Path) -> None:

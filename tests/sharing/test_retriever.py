@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mindstream.models.embedders.embedder import unit
-from mindstream.sharing.retriever.ranking import (
+from mindstream.sharing.retriever import (
     Basis,
+    Batch,
     Checked,
-    Drawn,
     Head,
     Labels,
     LearnedRetriever,
@@ -111,7 +111,7 @@ async def test_an_update_that_does_worse_on_what_was_held_out_is_no_version() ->
     await retriever.seed_with(examples(60))
     good = retriever.version
 
-    def draw_wrong(chance: np.random.Generator) -> Drawn:
+    def draw_wrong(chance: np.random.Generator) -> Batch:
         drawn = type(retriever._lessons).draw(retriever._lessons, chance)
         return drawn._replace(helps=1 - drawn.helps)
 
@@ -128,7 +128,7 @@ async def test_no_version_has_learned_from_what_its_successor_is_checked_by() ->
     lessons = retriever._lessons
     draw, check = lessons.draw, lessons.check
 
-    def watch_draw(chance: np.random.Generator) -> Drawn:
+    def watch_draw(chance: np.random.Generator) -> Batch:
         drawn = draw(chance)
         learned.append(set(drawn.asked.tolist()))
         return drawn

@@ -61,7 +61,7 @@ async def test_a_frozen_rubric_changes_only_as_another_version(folder: Path) -> 
         assert await pool.freeze_rubric(strict, "olga") == 2
         later = await offer(pool, city_pair(CITIES[1]), "ann", Rules())
     assert (judged.rubric, judged.verdict, later.rubric, later.verdict) == (1, "admitted", 2, "rejected")
-    assert later.reasons[0] == "70 points, and 90 are wanted" and "nobody has read" in later.reasons[1]
+    assert later.reasons[0] == "70 points, and 90 are wanted" and "no model has read" in later.reasons[1]
 
 
 async def test_a_rubric_without_numbers_never_admits(folder: Path) -> None:

@@ -16,7 +16,7 @@ def test_three_agents_share_a_pool_without_a_key(tmp_path: Path) -> None:
         [sys.executable, EXAMPLE], capture_output=True, cwd=tmp_path, env=env, timeout=200, check=True
     )
     offered, recalled, withdrawn = done.stdout.decode().split("\n\n")[1:]
-    assert offered.count("  admitted, 70 points") == 2 and "nobody has read what it says" in offered
+    assert offered.count("  admitted, 70 points") == 2 and "no model has read the content" in offered
     assert "rejected, 0 points: the answer says one word over and over" in offered
     shown = "A sailor who trembled at cod"
     assert shown in recalled and "sonnet (model C)" in recalled and shown not in withdrawn

@@ -133,7 +133,7 @@ def test_what_hangs_other_engines_is_over_at_once(source: str) -> None:
         ("(a)(?(1)b|c)", "write two patterns"),
         ("(?m)^a", r"only \(\?i\) and \(\?s\)"),
         ("((a{0,99}){0,99}){0,99}", "fewer of them"),
-        ("(?:.{0,200}){5}|(?:.{0,200}){5}|(?:.{0,200}){5}z", "20,000 are the most"),
+        ("(?:.{0,200}){5}|(?:.{0,200}){5}|(?:.{0,200}){5}z", "at most 20,000 are allowed"),
         ("\ud800", "surrogate"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What says who somebody is, is taken out before anything is kept, asked or shown; by whom, and what stands there."""
+"""Personal data is removed before anything is stored, sent or shown; by whom, and the replacement mark."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from mindstream.tools.call import observe_text
 
 
 class Numbers:
-    """Takes out a word that everybody knows, so that what is done with it can be seen without the library."""
+    """Removes a known word, so that redaction is visible without the library."""
 
     def clean(self, text: str) -> Cleaned:
         count = text.count("4711")
@@ -121,7 +121,7 @@ async def test_so_it_is_with_what_stands_beside_a_text_that_a_program_retains(fo
 
 @pytest.mark.usefixtures("switched_on")
 async def test_what_was_taken_out_is_told_with_what_was_heard_or_neither_is(folder: Path) -> None:
-    """Else what was heard would be held for an answer that nobody gives, and all that comes after it."""
+    """Otherwise the message would be blocked by an answer that never comes, with all later ones."""
     async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         commits = list[Commit]()
         commit = mind.memory.store.commit

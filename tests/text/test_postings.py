@@ -1,4 +1,4 @@
-"""Numbers by key: what is copied in steps may grow between them."""
+"""Numbers by key: a structure copied in steps may grow between them."""
 
 from __future__ import annotations
 

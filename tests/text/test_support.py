@@ -1,4 +1,4 @@
-"""What is believed rests on what was said: words are looked up."""
+"""Beliefs are supported by messages: words are looked up."""
 
 from __future__ import annotations
 

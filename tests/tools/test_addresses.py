@@ -1,4 +1,4 @@
-"""No tool reaches what is private, however it is written, named or led to: one rule, held by both ways out."""
+"""No tool reaches a private address, however it is written, named or redirected to: one rule for both ways out."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ async def by_web(url: str, *allow: str) -> str:
 
 
 async def by_mcp(url: str, *allow: str) -> str:
-    transport = GuardedTransport(allow, httpx2.AsyncHTTPTransport(verify=CERTIFICATES, trust_env=False))
+    transport = GuardedTransport(allow, CERTIFICATES)
     async with httpx2.AsyncClient(transport=transport, trust_env=False, timeout=5) as client:
         try:
             response = await client.post(url)

@@ -17,7 +17,7 @@ from mindstream_evals.conformance.samples import Promise
 
 from mindstream.errors import ToolError
 from mindstream.tools.calculator import calculator
-from mindstream.tools.child import MOST, run_child
+from mindstream.tools.child import MAX_CHILDREN, run_child
 from mindstream.tools.tool import tool
 
 
@@ -123,33 +123,37 @@ async def test_any_text_gives_a_result_or_a_tool_error(text: str) -> None:
 
 async def test_work_without_end_ends_with_its_process(tmp_path: Path) -> None:
     script = tmp_path / "spin.py"
-    script.write_text("while True: pass")
+    script.write_text("def work(given):\n    while True: pass")
     with pytest.raises(ToolError, match="longer than 1 seconds"):
-        await run_child(script, None, seconds=1, megabytes=500)
-    script.write_text("x = bytearray(10**10)")
-    with pytest.raises(ToolError, match="over 500 MB"):
-        await run_child(script, None, seconds=5, megabytes=500)
+        await run_child(script, "work", None, seconds=1, megabytes=500)
+    script.write_text("def work(given): bytearray(10**10)")
+    with pytest.raises(ToolError, match=r"more memory|over 500 MB"):
+        await run_child(script, "work", None, seconds=5, megabytes=500)
 
 
 async def test_only_so_many_children_work_at_once(tmp_path: Path) -> None:
     script = tmp_path / "count.py"
     script.write_text(
-        "import json, os, pathlib, sys, time\n"
-        "folder = pathlib.Path(json.load(sys.stdin)); mine = folder / str(os.getpid()); mine.touch()\n"
-        "time.sleep(.1); print(json.dumps(len(list(folder.iterdir())) * [1])); sys.stdout.flush(); mine.unlink()"
+        "import os, pathlib, time\n"
+        "def work(given):\n"
+        "    folder = pathlib.Path(given); mine = folder / str(os.getpid()); mine.touch(); time.sleep(.1)\n"
+        "    found = len(list(folder.iterdir())); mine.unlink(); return found"
     )
     (tmp_path / "working").mkdir()
     told = await asyncio.gather(
-        *(run_child(script, str(tmp_path / "working"), seconds=20, megabytes=500) for _ in range(3 * MOST))
+        *(
+            run_child(script, "work", str(tmp_path / "working"), seconds=20, megabytes=500)
+            for _ in range(3 * MAX_CHILDREN)
+        )
     )
-    assert 1 <= max(map(len, told)) <= MOST
+    assert 1 <= max(told) <= MAX_CHILDREN
 
 
 async def test_the_process_knows_no_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     script = tmp_path / "show.py"
-    script.write_text("import json, os; print(json.dumps(sorted(os.environ)))")
-    assert not {"OPENAI_API_KEY", "HOME"} & set(await run_child(script, None, seconds=5, megabytes=500))
+    script.write_text("import os\ndef work(given): return sorted(os.environ)")
+    assert not {"OPENAI_API_KEY", "HOME"} & set(await run_child(script, "work", None, seconds=5, megabytes=500))
     assert "OPENAI_API_KEY" in os.environ
 
 

@@ -1,4 +1,4 @@
-"""One call of a tool: slow, wrong or hostile, it stops nothing, and nobody waits for what does not come back."""
+"""One tool call: slow, wrong or hostile, it blocks nothing, and no caller waits forever."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Count(Prompt[Answer]):
 
 
 class Watching:
-    """Counts what is run."""
+    """Counts its calls."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -83,12 +83,12 @@ async def cancels() -> str:
 
 
 def surrogate() -> str:
-    """Say what cannot be encoded."""
+    """Return text that cannot be encoded."""
     return "a \ud800 b"
 
 
 def thing() -> object:
-    """Give what is no data."""
+    """Return a value that is no data."""
     return threading.Lock()
 
 

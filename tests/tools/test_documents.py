@@ -1,4 +1,4 @@
-"""Documents: what lies in a folder is found with its place, follows the files, and nothing outside is read."""
+"""Documents: passages are found with their place, follow the files, and nothing outside the folder is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools that read what strangers wrote say so; a tool that only sometimes does says it with what it gives."""
+"""Tools that read untrusted text declare it; a tool that sometimes does marks the result."""
 
 from __future__ import annotations
 

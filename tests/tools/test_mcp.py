@@ -1,4 +1,4 @@
-"""MCP servers over stdio: what they offer is accepted first, and whatever they do is survived."""
+"""MCP servers over stdio: their tools are accepted first, and any behaviour is survived."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_types import CallToolResult
 from mindstream_evals.conformance import tool as contract
 from mindstream_evals.conformance.samples import Promise
 
@@ -26,9 +25,8 @@ from mindstream.tools.call import call_tool
 from mindstream.tools.mcp import connection as mcp_connection
 from mindstream.tools.mcp.mcp import McpTools, mcp_tools
 from mindstream.tools.mcp.pins import Changes, Definition, Pins
-from mindstream.tools.mcp.repair import repair_result
+from mindstream.tools.mcp.raw_results import result_text
 from mindstream.tools.mcp.server import McpServer
-from mindstream.tools.mcp.session import result_text
 from mindstream.tools.tool import traits_of
 
 SERVERS = Path(__file__).parent / "mcp_servers"
@@ -112,7 +110,7 @@ def write(path: Path, *tools: dict[str, Any]) -> None:
     path.write_text(json.dumps([{"inputSchema": {"type": "object"}, **tool} for tool in tools]), "utf-8")
 
 
-async def test_what_nobody_accepted_is_not_offered(pins: Pins) -> None:
+async def test_a_tool_that_was_not_accepted_is_not_offered(pins: Pins) -> None:
     with pytest.raises(ToolError, match=r"a tool that nobody has accepted: echo; .*--trust"):
         async with mcp_tools(raw(), pins=pins):
             pass
@@ -228,9 +226,7 @@ async def test_a_definition_that_was_rewritten_in_the_file_is_not_accepted(pins:
     ],
     ids=["elsewhere", "long schema", "long description"],
 )
-async def test_a_tool_that_nobody_can_use_is_left_out(
-    tool: dict[str, Any], why: str, pins: Pins, tmp_path: Path
-) -> None:
+async def test_an_unusable_tool_is_left_out(tool: dict[str, Any], why: str, pins: Pins, tmp_path: Path) -> None:
     file = tmp_path / "tools.json"
     write(file, {"name": "odd", **tool}, {"name": "even"}, {"name": "twin"}, {"name": "twin", "description": "x"})
     async with opened(raw("definition", file), pins=pins) as tools:
@@ -296,9 +292,7 @@ IMAGE = "(image, image/png, 3 bytes: not shown)"
     ],
 )  # fmt: skip
 def test_a_result_that_the_protocol_does_not_allow_is_read(result: dict[str, Any], text: str) -> None:
-    found = CallToolResult.model_validate(repair_result(result), by_name=False)
-    assert result_text(found) == text
-    assert found.is_error == ("isError" in result)
+    assert result_text(result) == text
 
 
 # Names.
@@ -434,7 +428,7 @@ async def test_a_server_that_does_not_come_back_is_left_alone_for_a_while(
     assert starts.read_text("utf-8").count("\n") == 2
 
 
-async def test_closing_does_not_wait_for_who_does_not_end(pins: Pins, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_closing_does_not_wait_for_a_hanging_server(pins: Pins, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = asyncio.get_running_loop().time
     async with opened(raw("holds on", timeout_s=0.3), pins=pins) as tools:
         with pytest.raises(ToolError, match="did not answer"):

@@ -1,4 +1,4 @@
-"""MCP servers over HTTP: which are asked, and what is taken of what they answer."""
+"""MCP servers over HTTP: allowed addresses, and accepted responses."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ async def test_a_server_of_the_sdk_answers_side_by_side(good: str, pins: Pins) -
             await by_name["fails"](Call("fails", ""))
 
 
-# Servers that do on purpose what is wrong.
+# Servers that violate the protocol on purpose.
 
 
 @dataclass
 class RawHttp:
-    """A server that speaks just enough of the protocol, and answers calls as it is told."""
+    """A server with a minimum of the protocol and scripted responses."""
 
     how: str = "well"
     url: str = ""

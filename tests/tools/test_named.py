@@ -1,4 +1,4 @@
-"""Tools by name: each can be had, and what is missing is said with what to do; memory and the model as tools."""
+"""Tools by name: each is available, and a missing requirement is reported with advice; memory and model as tools."""
 
 from __future__ import annotations
 

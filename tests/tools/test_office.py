@@ -159,11 +159,13 @@ async def test_a_file_that_takes_too_long_is_remembered_until_it_changes(
     (root / "m.html").write_text("<p>Marta Berg built the jetty.</p>")
     script = tmp_path / "slow.py"
     script.write_text(
-        "import json, sys, pathlib\ntext = json.load(sys.stdin)\n"
-        f"with pathlib.Path({str(tmp_path / 'runs')!r}).open('a') as runs: runs.write('x')\n"
-        "while 'slow' in text: pass\nprint(json.dumps({'text': text}))\n"
+        "import pathlib\n"
+        "def read_html(text):\n"
+        f"    with pathlib.Path({str(tmp_path / 'runs')!r}).open('a') as runs: runs.write('x')\n"
+        "    while 'slow' in text: pass\n"
+        "    return text\n"
     )
-    monkeypatch.setattr("mindstream.tools.folder.HTML_SCRIPT", script)
+    monkeypatch.setattr("mindstream.tools.folder.PARSER", script)
     monkeypatch.setattr("mindstream.tools.folder.PARSER_SECONDS", 1)
     for _ in range(3):
         async with open_documents(root, tmp_path / "data") as documents:

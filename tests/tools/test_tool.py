@@ -1,4 +1,4 @@
-"""A function as a tool: what its signature says is what a model is told, and what is called."""
+"""A function as a tool: its signature is the model's description, and the call."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def untyped(what) -> str:  # type: ignore[no-untyped-def]
 
 
 def named(**what: str) -> str:
-    """Take what is named."""
+    """Take the named argument."""
     return str(what)
 
 

@@ -1,4 +1,4 @@
-"""The tool that writes files writes into its folder alone, once a key, and over nobody else's work."""
+"""The tool that writes files writes into its folder only, once a key, and never over others' files."""
 
 from __future__ import annotations
 

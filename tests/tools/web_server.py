@@ -1,4 +1,4 @@
-"""A local web server that answers as told; it keeps what it was asked."""
+"""A local web server with scripted responses; it records its requests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Answers:
-    """What is sent back: a status, a body (JSON where it is no text), headers; `chunks` go on until nobody listens."""
+    """A response: status, body (JSON unless text), headers; `chunks` continue until the client leaves."""
 
     body: Any = ""
     status: int = 200

@@ -1,4 +1,4 @@
-"""Questions answered from memory alone: the published forms, what is shown within its tokens, what is reported."""
+"""Questions answered from memory alone: published forms, token limits, the report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contest: both sides hear the same lines on the same models; what was done is kept; judges see no names."""
+"""The contest: both sides get the same lines on the same models; finished parts are kept; judges see no names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RESULT = ("talks", "coach_preferred", "coach_worse", "preference")
 
 
 class Scripted:
-    """Answers as both sides, and as a judge who likes whoever says "coach"; counts what it is asked."""
+    """Answers as both sides, and as a judge that prefers the text "coach"; counts its calls."""
 
     name = "scripted"
 
@@ -100,7 +100,7 @@ async def test_over_weeks_agents_see_all_the_newest_or_a_summary_and_answers_are
     assert not any("coach" in each.prompt.utterance for each in model.asked if each.prompt.label() == "plain_agent")  # type: ignore[attr-defined]
 
 
-async def test_the_control_a_judge_who_likes_neither_prefers_neither(talks: Path, folder: Path) -> None:
+async def test_an_indifferent_judge_prefers_neither(talks: Path, folder: Path) -> None:
     model = Scripted(likes="something else")
     found = await run_contest(
         Models(model, {"judge": model}), load("sleep"), Terms(talks, folder / "out", judge="j"), lambda _: None
@@ -108,7 +108,7 @@ async def test_the_control_a_judge_who_likes_neither_prefers_neither(talks: Path
     assert [found[PLAIN][name] for name in RESULT] == [2, 0, 0, 0.0]
 
 
-async def test_people_judge_on_a_page_that_names_nobody(talks: Path, folder: Path) -> None:
+async def test_the_page_for_human_judges_names_no_side(talks: Path, folder: Path) -> None:
     out = folder / "out"
     found = await run_contest(Models(Scripted()), load("sleep"), Terms(talks, out), lambda _: None)
     page = (out / "judge.html").read_text("utf-8")
@@ -126,7 +126,7 @@ async def test_people_judge_on_a_page_that_names_nobody(talks: Path, folder: Pat
 @pytest.mark.parametrize(
     "broken", ["{", "{}", '[{"id": "a"}]', '[{"id": "../a", "lines": [{"text": "x"}]}]', "twice"], ids=str
 )
-def test_what_is_no_file_of_talks_is_refused_by_name(folder: Path, broken: str) -> None:
+def test_an_invalid_conversation_file_is_refused_by_name(folder: Path, broken: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "talks.json"
     path.write_text(json.dumps([TALKS[1], TALKS[1]]) if broken == "twice" else broken, "utf-8")

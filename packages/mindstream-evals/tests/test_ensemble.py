@@ -1,4 +1,4 @@
-"""Many runs of one town: the same journals wherever they live and whoever dies, compared by seed."""
+"""Many runs of one town: the same journals in any process, in spite of kills, compared by seed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mindstream.significance import student
 
 MORNING, LONG = 10 * 360, 4 * 8_640
 BEGUN = 150_000
-"""So many bytes has the database of a town that has lived a while, its write-ahead log included."""
+"""Size in bytes of the database of a town that has lived a while, with its write-ahead log."""
 RULES = Settings(model="rules")
 
 

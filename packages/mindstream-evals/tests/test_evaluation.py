@@ -41,11 +41,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Mind:
-    """Answers with who it is and what it remembers; judges by how much of an answer the facts hold, as a reader does.
+    """Answers with identity and memories; judges by the share of an answer that the facts support.
 
     Args:
-        garbled: the numbers of calls that it answers with what nobody can read. dies: the call at which it is gone.
-        loves_first: it judges for whichever answer comes first.
+        garbled: numbers of calls with an unreadable reply. dies: number of the call at which the model is gone.
+        loves_first: prefers the first answer.
     """
 
     name = "a mind"
@@ -262,7 +262,7 @@ async def test_an_evaluation_leaves_no_trace_in_the_town(folder: Path, tmp_path:
 def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
     other = tmp_path / "other.jsonl"
     other.write_text('{"cell": 1}\n')
-    with pytest.raises(InputError, match="no evaluation's file"):
+    with pytest.raises(InputError, match="not a file of an evaluation"):
         Ledger(other)
 
 

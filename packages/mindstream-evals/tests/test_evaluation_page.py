@@ -55,7 +55,7 @@ async def test_keys_and_hands_judge_and_what_they_say_is_saved(tmp_path: Path, p
     assert await page.evaluate(count) == "Pair 4 of 4, 3 judged"
     await page.press("ArrowLeft")
     assert await page.evaluate("document.getElementById('equal').ariaPressed") == "true"
-    await page.press("2")  # judged anew
+    await page.press("2")  # judged again
     await page.open(address)
     assert await page.evaluate(count) == "Pair 4 of 4, 3 judged", "a page that was closed goes on"
     await page.press("ArrowRight")

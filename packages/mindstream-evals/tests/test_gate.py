@@ -14,7 +14,7 @@ def test_gates_are_reported_on_from_the_log(folder: Path) -> None:
     assert "'bob'" in mistaken(run("gate", "report", "--data", folder, "--user", "bob"))
 
 
-def test_a_gate_that_is_gone_is_said_to_be(folder: Path) -> None:
+def test_a_removed_gate_is_named_as_such(folder: Path) -> None:
     told = mistaken(run("chat", "--data", folder, "--gate", "quick", said="hello\n"))
     assert "no gate 'quick': choose one of talker, belief" in told
 
@@ -28,5 +28,5 @@ def test_other_rules_are_scored_and_forecasts_told_of_one_user_or_all(folder: Pa
     assert told.startswith("rule") and "stale: answers that needed the thought" in told
     assert "'bob'" in mistaken(run("gate", "curve", "--data", folder, "--user", "bob"))
     for more in ((), ("--user", "ann")):
-        assert "no step with a forecast" in run("coach", "calibration", "--data", folder, *more).err
+        assert "no step has both" in run("coach", "calibration", "--data", folder, *more).err
     assert "'bob'" in mistaken(run("coach", "calibration", "--data", folder, "--user", "bob"))

@@ -1,4 +1,4 @@
-"""`mindstream memory evaluate` over HTTP: answers, judgements, a file that goes on, a price that is said first."""
+"""`mindstream memory evaluate` over HTTP: answers, verdicts, a resumable file, a cost estimate."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ANSWERS = {
 
 
 def reads(asked: Asked) -> Behaviour:
-    """Answer what is shown, judge by the very words."""
+    """Answer from the shown text, judge by exact words."""
     system, user = (message["content"] for message in asked.body["messages"][:2])
     if "You check an answer" in system:
         is_right = "not known" in user or "7 May 2023\n</right_answers>" in user
@@ -67,7 +67,7 @@ def test_what_was_answered_before_a_model_failed_is_kept(door: FakeEndpoint, fil
     door.otherwise = fails_late
     failing = True
     done = run(*flags(door, file), "--arms", "whole")
-    assert done.code == 1 and "the same command goes on" in done.err
+    assert done.code == 1 and "the same command continues" in done.err
     failing, before = False, len(door.chats)
     assert run(*flags(door, file), "--arms", "whole").code == 0
     assert before < len(door.chats) <= before + 6
@@ -76,7 +76,7 @@ def test_what_was_answered_before_a_model_failed_is_kept(door: FakeEndpoint, fil
 def test_without_a_judge_there_is_no_accuracy(door: FakeEndpoint, file: Path) -> None:
     door.otherwise = reads
     done = run("memory", "evaluate", "--data", file, "--reader", f"{door.url}#m", "--yes", "--arms", "memory")
-    assert done.code == 0 and "judged by nobody" in done.out and "evidence" in done.out
+    assert done.code == 0 and "without a judge" in done.out and "evidence" in done.out
     row = next(line.split() for line in done.out.splitlines() if line.startswith("memory"))
     assert row[3] == "-" and float(row[5]) > 0.8
 

@@ -23,7 +23,7 @@ PASSAGES = re.compile(r"1871|crosses the Osk|town on the Osk")
 
 
 def mind(asked: Asked) -> Says | Calls:
-    """Plan a search, search, and answer rightly from what was found; know nothing by itself."""
+    """Plan a search, search, and answer correctly from the result; know nothing otherwise."""
     system, user = (asked.body["messages"][at]["content"] for at in (0, 1))
     seen = json.dumps(asked.body["messages"][1:])
     question = next((each for each in ANSWERS if each in user), "")
@@ -54,9 +54,9 @@ def found(done: Done) -> dict[str, Any]:
     return row | {"ways": {each["way"]: each for each in row["findings"]["ways"]}}
 
 
-def test_ways_are_compared_with_what_they_took_and_nothing_is_asked_twice(door: FakeEndpoint, tmp_path: Path) -> None:
+def test_strategies_are_compared_with_their_cost_and_no_call_is_repeated(door: FakeEndpoint, tmp_path: Path) -> None:
     door.otherwise = mind
-    assert "say --yes" in mistaken(evaluate(door, tmp_path, "--how", "rewoo", yes=False))
+    assert "needs --yes" in mistaken(evaluate(door, tmp_path, "--how", "rewoo", yes=False))
     planned = evaluate(door, tmp_path, "--how", "rewoo,react,direct", "--estimate", "--json").rows[0]
     assert not door.chats and planned["calls"] >= 3 * (2 + 2 + 1)
     row = found(evaluate(door, tmp_path, "--how", "rewoo,react,direct", "--json"))
@@ -97,7 +97,7 @@ def test_a_model_that_fails_or_a_limit_stops_it_and_the_same_command_goes_on(
     flags = ("--how", "rewoo,react", "--at-once", "1")
     door.will(*[Says("Plan: Look.\n#E1 = search_documents[Tornby Skarv lit in]")], Fails(401, "wrong key"))
     failed = evaluate(door, tmp_path, *flags)
-    assert failed.code == 1 and "wrong key" in failed.err and "the same command goes on" in failed.err
+    assert failed.code == 1 and "wrong key" in failed.err and "the same command continues" in failed.err
     stopped = evaluate(door, tmp_path, *flags, "--max-calls", "4")
     assert stopped.code == 1 and "were allowed are spent" in stopped.err
     row = found(evaluate(door, tmp_path, *flags, "--json"))
@@ -133,16 +133,14 @@ def test_a_run_that_is_killed_goes_on_where_it_was(
     assert row["ways"]["rewoo"]["calls"] == 2 and row["ways"]["rewoo"]["tokens"] == 530, "of what was before, too"
 
 
-def test_what_a_planner_took_that_does_not_end_is_counted(door: FakeEndpoint, tmp_path: Path) -> None:
+def test_an_endless_planner_reply_is_counted(door: FakeEndpoint, tmp_path: Path) -> None:
     endless = "\n".join(f"#E{n} = search_documents[one thing of many, number {n}]" for n in range(1, 400))
     door.otherwise = Says(endless)
     row = found(evaluate(door, tmp_path, "--how", "rewoo", "--limit", "1", "--replans", "0", "--json"))
     assert row["ways"]["rewoo"]["tokens"] > 10 + 300, "the planner was broken off before it said what it took"
 
 
-def test_a_question_that_a_model_refuses_is_wrong_and_a_tool_s_model_that_is_gone_stops_all(
-    door: FakeEndpoint, tmp_path: Path
-) -> None:
+def test_a_refused_question_is_wrong_and_a_missing_tool_model_stops_the_run(door: FakeEndpoint, tmp_path: Path) -> None:
     refused = Fails(400, "not this one")
     door.otherwise = lambda asked: refused if "Ada Holm" in str(asked.body["messages"][-1]) else mind(asked)
     row = found(evaluate(door, tmp_path, "--how", "rewoo", "--json"))
@@ -247,8 +245,8 @@ def test_a_model_that_fails_in_a_task_ends_the_evaluation_and_keeps_what_was_don
     begin_ray()
     door.otherwise = lambda asked: Fails(401, "wrong key") if len(door.chats) > 3 else mind(asked)
     failed = evaluate(door, tmp_path, "--how", "rewoo", "--at-once", "1", "--ray")
-    assert failed.code == 1 and "wrong key" in failed.err and "the same command goes on" in failed.err
+    assert failed.code == 1 and "wrong key" in failed.err and "the same command continues" in failed.err
     door.otherwise = mind
     stopped = evaluate(door, tmp_path, "--how", "rewoo", "--at-once", "1", "--ray", "--max-calls", "1")
-    assert stopped.code == 1 and "what was allowed is spent" in stopped.err and len(door.chats) == 5
+    assert stopped.code == 1 and "the budget is spent" in stopped.err and len(door.chats) == 5
     assert found(evaluate(door, tmp_path, "--how", "rewoo", "--json", "--ray"))["spent"]["calls"] == 3 * 2 - 4

@@ -15,7 +15,7 @@ QUICK = ("--agents", "limerick,fitness", "--tests", "1", "--form", "bare")
 def test_it_prints_tables_for_people_and_rows_for_programs(tmp_path: Path) -> None:
     out = tmp_path / "cells.jsonl"
     read = run("pool", "experiment", *QUICK, "--shots", "0,1", "--out", out)
-    assert read.code == 0 and "While the stream comes in" in read.out and "20 %" in read.out
+    assert read.code == 0 and "While the stream arrives" in read.out and "20 %" in read.out
     assert "rules copy the nearest exemplar's answer" in read.out and "Controls: they must do worse" in read.out
     told = run("pool", "experiment", *QUICK, "--shots", "0,1", "--out", out, "--json")
     assert told.rows[0]["experiment"]["agents"] == {"limerick": "rules", "fitness": "rules"}
@@ -62,13 +62,13 @@ def test_pools_that_are_tasks_of_ray_leave_the_same_rows_and_answers(tmp_path: P
 
 
 @needs_ray
-def test_what_a_task_answered_before_its_model_failed_is_kept(door: FakeEndpoint, tmp_path: Path) -> None:
+def test_answers_before_a_model_failure_are_kept(door: FakeEndpoint, tmp_path: Path) -> None:
     begin_ray()
     door.otherwise = lambda _: Fails(401, "wrong key") if len(door.chats) > 3 else Says("A parrot was partial to tea.")
     few = ("--agents", "limerick", "--tests", "2", "--form", "bare", "--studies", "shots", "--shots", "0,2")
     wanted = ("pool", "experiment", *few, "--models", f"{door.url}#any", "--scorer", "rules")
     failed = run(*wanted, "--out", tmp_path / "cells.jsonl", "--ray")
-    assert failed.code == 1 and "wrong key" in failed.err and "the same command goes on" in failed.err
+    assert failed.code == 1 and "wrong key" in failed.err and "the same command continues" in failed.err
     door.otherwise, asked = Says("A parrot was partial to tea."), len(door.chats)
     assert run(*wanted, "--out", tmp_path / "cells.jsonl").code == 0
     assert len(door.chats) == asked + 1, "of four answers three were kept"

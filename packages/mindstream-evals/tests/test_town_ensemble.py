@@ -1,4 +1,4 @@
-"""`mindstream town ensemble`: a table over seeds, a line for each run, a picture; Ctrl-C keeps what was done."""
+"""`mindstream town ensemble`: a table over seeds, a line for each run, a picture; Ctrl-C keeps finished runs."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ STOPS = [
 
 
 def stop(into: Path, asked: list[str], sent: signal.Signals) -> tuple[int, str]:
-    """Begin a command, stop it when its first town has lived a while; return its code and what it said."""
+    """Start a command and stop it when its first town has lived a while; return its exit code and output."""
     process = subprocess.Popen(
         [*COMMAND, *asked], stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=interruptible
     )
@@ -102,7 +102,7 @@ def stop(into: Path, asked: list[str], sent: signal.Signals) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize(("flags", "sent"), STOPS)
-def test_what_is_stopped_goes_on(flags: tuple[str, ...], sent: signal.Signals, town: Path, tmp_path: Path) -> None:
+def test_a_stopped_ensemble_resumes(flags: tuple[str, ...], sent: signal.Signals, town: Path, tmp_path: Path) -> None:
     into = tmp_path / "runs"
     asked = [
         "town",
@@ -123,7 +123,7 @@ def test_what_is_stopped_goes_on(flags: tuple[str, ...], sent: signal.Signals, t
         if code == 0:
             shutil.rmtree(into)
             code, err = stop(into, asked, sent)
-    assert code == 128 + sent and "the same command goes on" in err and "Traceback" not in err, err
+    assert code == 128 + sent and "the same command continues" in err and "Traceback" not in err, err
     assert run_here(*asked[: -len(flags) or None]).code == 0
     alone = tmp_path / "alone"
     assert run_here(*asked[:8], str(alone), "--workers", "1").code == 0
@@ -140,7 +140,7 @@ def test_believability_is_measured_in_each_run(town: Path, tmp_path: Path) -> No
         asked = ("town", "ensemble", town, "--seeds", "1..2", "--hours", "9", "--into", tmp_path / "runs", "--evaluate",
                  "--questions", "1", "--pairs", "6", "--role", f"talker={door.url}#any", "--judge", f"{door.url}#any",
                  "--profile", "talks=false", "--without", "planning")  # fmt: skip
-        assert "say --yes" in mistaken(run_here(*asked))
+        assert "add --yes" in mistaken(run_here(*asked))
         done = run_here(*asked, "--yes", "--json")
         assert done.code == 0, done.err
         many = len(door.chats)
@@ -155,14 +155,12 @@ def test_mistakes_are_one_sentence(town: Path, tmp_path: Path) -> None:
     assert "did you mean 'talk'" in mistaken(
         run_here("town", "ensemble", town, "--seeds", "1", "--without", "tulk", *where)
     )
-    assert "nobody is there to judge" in mistaken(
-        run_here("town", "ensemble", town, "--seeds", "1", "--evaluate", *where)
-    )
+    assert "there is no judge" in mistaken(run_here("town", "ensemble", town, "--seeds", "1", "--evaluate", *where))
     (tmp_path / "file").touch()
     assert "cannot be" in mistaken(run_here("town", "ensemble", town, "--seeds", "1", "--into", tmp_path / "file"))
 
 
-def test_a_run_that_fails_is_told_and_the_others_go_on(town: Path, tmp_path: Path) -> None:
+def test_a_failed_run_is_reported_and_the_others_continue(town: Path, tmp_path: Path) -> None:
     broken = tmp_path / "runs" / "full" / "seed-2" / "mindstream.db"
     broken.parent.mkdir(parents=True)
     broken.write_text("no database")

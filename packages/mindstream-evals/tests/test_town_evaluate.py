@@ -26,7 +26,7 @@ def town(tmp_path: Path) -> tuple[str | Path, ...]:
 
 
 def mind(asked: Asked) -> Says:
-    """Answer as whoever remembers so much; prefer the answer that does, and find one claim."""
+    """Answer with a given number of memories; prefer the answer with more, and find one claim."""
     user = asked.body["messages"][-1]["content"]
     if "<first>" in user:
         first, second = (int(each) for each in re.findall(r"I remember (\d+)", user))
@@ -41,7 +41,7 @@ def test_a_model_answers_and_judges_and_nothing_is_asked_twice(town: tuple[str |
     with FakeEndpoint() as door:
         door.otherwise = mind
         model = ("--model", f"{door.url}#any", *SMALL, *town)
-        assert "say --yes" in mistaken(run_here("town", "evaluate", *model))
+        assert "needs --yes" in mistaken(run_here("town", "evaluate", *model))
         planned = run_here("town", "evaluate", "--dry-run", "--json", *model).rows[-1]
         assert not door.chats and planned["calls"] > 0
         answers = tmp_path / "answers.csv"
@@ -65,7 +65,7 @@ def test_a_model_that_fails_loses_nothing(town: tuple[str | Path, ...]) -> None:
     with FakeEndpoint() as door:
         door.otherwise = Fails(401, "wrong key")
         failed = run_here("town", "evaluate", "--yes", "--model", f"{door.url}#any", *SMALL, *town)
-    assert failed.code == 1 and "wrong key" in failed.err and "the same command goes on" in failed.err
+    assert failed.code == 1 and "wrong key" in failed.err and "the same command continues" in failed.err
 
 
 def test_people_judge_a_page_and_give_their_file_back(town: tuple[str | Path, ...], tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_people_judge_a_page_and_give_their_file_back(town: tuple[str | Path, ..
 
 
 def test_mistakes_are_one_sentence(town: tuple[str | Path, ...], tmp_path: Path) -> None:
-    assert "nobody is there to judge" in mistaken(run_here("town", "evaluate", *town))
+    assert "there is no judge" in mistaken(run_here("town", "evaluate", *town))
     assert "is no condition" in mistaken(run_here("town", "evaluate", "--conditions", "half", "--answers",
                                                   tmp_path / "a.csv", *town))  # fmt: skip
     assert "Zoe" in mistaken(run_here("town", "evaluate", "--residents", "Zoe", "--answers", tmp_path / "a.csv", *town))

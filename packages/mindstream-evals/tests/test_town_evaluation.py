@@ -72,4 +72,4 @@ def test_a_town_is_evaluated_as_an_operation_and_a_judge_is_wanted(tmp_path: Pat
         assert failed["state"] == "failed" and "no resident 'Nobody'" in failed["problem"]
     with Served(tmp_path / "data", model="rules", offered=offered) as served, served.client() as client:
         failed = ended(client, client.post("/api/v1/towns/hamlet/evaluate", json=ask).json()["id"])
-        assert failed["state"] == "failed" and "nobody is there to judge" in failed["problem"]
+        assert failed["state"] == "failed" and "there is no judge" in failed["problem"]

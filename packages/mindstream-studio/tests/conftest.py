@@ -1,4 +1,4 @@
-"""What the tests of this folder are handed: it stands in `fixtures`, where its types are checked."""
+"""Fixtures of this folder are defined in `fixtures`, where their types are checked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from fixtures import browser, node_tools, served, studio
 
 QUICK = {"test_shell.py"}
-"""What of the studio is looked at in a browser in the quick tier."""
+"""Studio tests that run in a browser in the quick tier."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

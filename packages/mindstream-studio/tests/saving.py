@@ -16,7 +16,7 @@ from mindstream.settings import Settings
 
 
 def save(settings: Settings, out: Path, make: Callable[[Reading], Awaitable[Saved]]) -> Path:
-    """Save a page of the studio to a file, beside whoever has the data folder."""
+    """Save a page of the studio to a file, while another process holds the data folder."""
 
     async def run() -> None:
         async with open_reading(settings) as reading:
@@ -27,14 +27,14 @@ def save(settings: Settings, out: Path, make: Callable[[Reading], Awaitable[Save
 
 
 def held_in(file: Path) -> dict[str, Any]:
-    """Return what is packed in a file."""
+    """Return the packed data of a file."""
     packed = file.read_text("utf-8").partition('id="recording">')[2].partition("</script>")[0]
     found: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode("".join(packed.split()))))
     return found
 
 
 def look_at(seen: Studio, file: Path) -> list[str]:
-    """Open a file in a page, and return what is asked for from then on."""
+    """Open a file in a page, and return its later requests."""
     asked: list[str] = []
     seen.page.on("request", lambda request: asked.append(request.url))
     seen.page.goto(file.as_uri())

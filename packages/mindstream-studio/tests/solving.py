@@ -52,7 +52,7 @@ def answer(asked: Asked) -> Behaviour:
 
 
 def ended(client: httpx.Client, id_: str) -> dict[str, Any]:
-    """Ask for an operation until it has ended, or waits for somebody."""
+    """Poll an operation until it has ended, or waits for a person."""
     while True:
         found: dict[str, Any] = client.get(f"/api/v1/operations/{id_}").json()
         if found["state"] != "running":

@@ -26,7 +26,7 @@ HOSTILE = (
     "w" * 10_000,
     "${7*7} {{7*7}} [a](javascript:alert(1))",
 )
-"""What is only ever a text, whoever writes it."""
+"""Texts that must stay text."""
 
 
 def run_apart(work: Coroutine[Any, Any, None]) -> None:
@@ -44,7 +44,7 @@ def serve_studio(data: Path, **more: Any) -> Served:
 
 
 class Held:
-    """Requests of a page that are kept until they are let go."""
+    """Requests of a page that are held until they are released."""
 
     def __init__(self, page: Any, address: str) -> None:
         self._page, self._address, self._routes = page, address, list[Any]()
@@ -59,8 +59,8 @@ class Held:
             self._page.evaluate("new Promise(requestAnimationFrame)")  # what the browser asks for is heard
 
     def let_go(self) -> None:
-        """Let all of it go, and what comes."""
-        self._page.unroute(self._address, self._keep)  # which lets go of what was kept
+        """Release all held and later requests."""
+        self._page.unroute(self._address, self._keep)  # which releases the held requests
 
 
 @dataclass
@@ -113,7 +113,7 @@ class Studio:
         self.page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
     def hold(self, address: str) -> Held:
-        """Keep what the page asks for at an address until it is let go."""
+        """Hold the page's requests to an address until they are released."""
         return Held(self.page, address)
 
     def leave(self) -> None:

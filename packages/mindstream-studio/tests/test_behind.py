@@ -1,4 +1,4 @@
-"""From what is seen, a frame of a town or a line of a talk, to the call of a model behind it, and back."""
+"""From a frame of a town or a line of a conversation to the model call behind it, and back."""
 
 from __future__ import annotations
 

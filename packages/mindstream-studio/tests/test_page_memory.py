@@ -65,7 +65,7 @@ def test_what_goes_is_shown_before_it_is_forgotten(studio: OpenStudio, served: S
         opened = seen.page.get_by_role("complementary", name="The memory that is open")
         opened.get_by_role("img", name="How it will fade").wait_for()
         seen.page.locator(".u-over").first.wait_for()
-        seen.forgive("404")  # what was asked just as it was forgotten
+        seen.forgive("404")  # a request sent at the moment of forgetting
         opened.get_by_role("button", name="Forget").click()
         dialog = seen.page.get_by_role("dialog", name="Forget this for good?")
         dialog.get_by_text("Nothing else goes with it.").wait_for()
@@ -123,7 +123,7 @@ def test_a_thought_opens_down_to_what_was_said(studio: OpenStudio, tmp_path: Pat
         seen.page.get_by_role("button", name=THOUGHT).click()
         opened = seen.page.get_by_role("complementary", name="The memory that is open")
         opened.get_by_role("button", name=f"chat {SAID}").wait_for()
-        assert opened.locator("path.edge").count() == 4  # from what was said to two notes, from these to the thought
+        assert opened.locator("path.edge").count() == 4  # from the message to two notes, from these to the thought
         assert seen.axe() == []
         opened.get_by_role("button", name=f"chat {SAID}").focus()
         seen.page.keyboard.press("ArrowRight")

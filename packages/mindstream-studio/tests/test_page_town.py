@@ -253,7 +253,7 @@ def test_a_town_is_forked_by_keys_and_both_go_in_step(
         shown.wait_for(state="detached")
         page.wait_for_function(f"() => location.hash.includes('town={town}&') || location.hash.endsWith('town={town}')")
         assert f"{town}-2" not in client.get("/api/v1/towns").json()["towns"]
-        seen.forgive("404")  # what was asked just as it was let go
+        seen.forgive("404")  # a request sent at the moment of dropping
 
 
 def test_who_is_elsewhere_and_what_is_known_in_one_alone_are_told_apart(studio: OpenStudio) -> None:

@@ -138,7 +138,7 @@ def test_nothing_of_it_can_be_changed_and_it_is_said_how_to_begin(served: Served
         assert refused.status_code == 403 and refused.headers["content-type"] == "application/problem+json", (
             refused.text
         )
-        assert "this is a recording" in refused.json()["detail"] and f"`{begin}`" in refused.json()["detail"]
+        assert "recordings are read-only" in refused.json()["detail"] and f"`{begin}`" in refused.json()["detail"]
     memory = got(client, "/users/ann/memories")["memories"][0]
     assert client.delete(f"{API}/users/ann/memories/{memory['id']}").status_code == 403
     assert client.get("/api/v1/users").json()["users"] == [], "they are no part of what is one's own"

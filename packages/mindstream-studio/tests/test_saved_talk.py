@@ -128,7 +128,7 @@ def test_hostile_texts_stay_texts(studio: OpenStudio, files: dict[str, Path]) ->
         assert seen.page.locator("main img, main script, aside img").count() == 0
 
 
-def test_a_file_of_somebody_else_is_left_as_it_is(served: Served, tmp_path: Path) -> None:
+def test_another_programs_file_is_left_unchanged(served: Served, tmp_path: Path) -> None:
     other = tmp_path / "mine.html"
     other.write_text("<p>mine</p>", "utf-8")
     settings = served.api_app.runtime.settings.model_copy(update={"user": "ann"})

@@ -1,4 +1,4 @@
-"""The shell: a page is right again by itself after the server was away, nobody's words become markup, colours stay."""
+"""The shell: a page recovers after a server restart, users' text never becomes markup, colours persist."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_hostile_texts_stay_texts(studio: OpenStudio, served: Served, size: tupl
     assert seen.page.locator("main img, main script").count() == 0
 
 
-def test_colours_are_the_system_s_until_somebody_chooses(studio: OpenStudio) -> None:
+def test_colours_are_the_systems_until_chosen(studio: OpenStudio) -> None:
     seen = studio(dark=True)
     seen.open("memory", user="ann")
     paper = "getComputedStyle(document.body).backgroundColor"

@@ -13,7 +13,7 @@ OpenStudio = Callable[..., Studio]
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server that wants a token of everybody."""
+    """A server that requires a token of every client."""
     with serve_studio(tmp_path_factory.mktemp("studio") / "data", model="rules", require_token=True) as server:
         yield server
 

@@ -48,11 +48,11 @@ def test_a_recorded_talk_and_a_task_are_saved_as_files(tmp_path: Path) -> None:
     assert "no call of a model" in calls.stderr
 
 
-def test_what_cannot_be_saved_is_said(folder: Path, tmp_path: Path) -> None:
+def test_an_impossible_export_is_explained(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "page.html"
     for flags, why in (
         ([], "--talk SESSION, --plan RUN or --town DIR"),
-        (["--talk", "a", "--plan", "b"], "one of them"),
+        (["--talk", "a", "--plan", "b"], "exactly one is needed"),
         (["--talk", "a", "--from", "Feb 14"], "are for a town"),
         (["--town", str(folder), "--with-calls"], "are for a talk or a plan"),
         (["--talk", "a", "--data", str(folder)], "there is no memory in"),

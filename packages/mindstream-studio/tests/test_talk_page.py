@@ -1,4 +1,4 @@
-"""The Talk page: what is said is answered, and beside it stands what goes on; any moment of it, and why."""
+"""The Talk page: messages are answered, with reasoning next to them; any moment, and why."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OpenStudio = Callable[..., Studio]
 
 @pytest.fixture(scope="module")
 def told(served: Served) -> list[int]:
-    """A talk of two utterances, and one of the next day; the rows of what was said."""
+    """A conversation of two utterances, and one of the next day; the rows of the messages."""
     return [say(served, "ann", BADLY), say(served, "ann", GOAL), say(served, "ann", COFFEE, "second")]
 
 
@@ -101,7 +101,7 @@ def test_what_is_said_again_where_no_answer_came_is_heard_once(studio: OpenStudi
         seen.page.get_by_role("button", name="Say it").click()
         if came == 1:
             seen.page.get_by_text("The server does not answer.").wait_for()
-            seen.faults.clear()  # the console tells of what was lost
+            seen.faults.clear()  # the console reports the lost connection
             seen.page.get_by_role("button", name="Say it").click()
         seen.page.wait_for_function("() => document.querySelector('.composer textarea').value === ''")
     assert tries[0] == tries[1] != tries[2]

@@ -127,7 +127,7 @@ def test_a_moment_shows_the_calls_until_then(studio: OpenStudio, served: Served)
     seen.page.get_by_role("heading", name="No model had been asked yet").wait_for()
 
 
-def test_a_mind_that_nobody_asked_says_what_to_do(studio: OpenStudio, node_tools: None) -> None:
+def test_a_mind_without_calls_explains_what_to_do(studio: OpenStudio, node_tools: None) -> None:
     seen = studio()
     seen.open("traces", user="nobody")
     seen.page.get_by_role("heading", name="No model has been asked yet").wait_for()

@@ -13,10 +13,10 @@ from mindstream.models.roles import Models
 
 
 class OverHttp:
-    """Sends each request to a door where a mind answers it.
+    """Sends each request to an endpoint where a scripted model answers it.
 
     Args:
-        mind: what is asked of it is known by its typed prompt; the door has only the words.
+        mind: it sees the typed prompt; the endpoint has only the text.
     """
 
     def __init__(self, mind: Model, door: FakeEndpoint) -> None:

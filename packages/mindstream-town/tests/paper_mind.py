@@ -30,8 +30,8 @@ class PaperMind(Mind):
     """Answers step by step.
 
     Args:
-        meets: what is done about people. second: how whoever is spoken to answers.
-        out: who goes to the inn in the morning. forgets: a day that is written anew says nothing of what was agreed on.
+        meets: the reaction to people. second: the answer of the person spoken to.
+        out: the visitors of the inn in the morning. forgets: a rewritten day omits the agreements.
     """
 
     name = "a mind"
@@ -46,7 +46,7 @@ class PaperMind(Mind):
         self.out = out or (village.host, village.guest)
 
     def of(self, kind: type[Prompt[Any]]) -> list[Any]:
-        """Return what it was asked of a kind."""
+        """Return its requests of a kind."""
         return [each for each in self.asked if isinstance(each, kind)]
 
     def _answer(self, ask: Prompt[Any]) -> Any:
@@ -101,7 +101,7 @@ class PaperMind(Mind):
 
 
 def village_of(*more: str, **profile: Any) -> Setting:
-    """Return the Chinese village, lived step by step, with more people, who live where the guest does."""
+    """Return the Chinese village, lived step by step, with more people in the guest's home."""
     setting = LIUCUN.setting(**({"lives": "paper"} | profile))
     guest = setting.people[LIUCUN.guest]
     added = {name: guest.model_copy(update={"name": name, "memories": ()}) for name in more}

@@ -1,4 +1,4 @@
-"""A mind for people who live in scenes: typed replies that say what a test needs, and what it was asked."""
+"""A model for scenes: typed replies as tests need them, and its requests."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class SceneMind:
         self.rendered: list[str] = []
 
     def of(self, kind: type[Prompt[Any]]) -> list[Any]:
-        """Return what it was asked of one kind."""
+        """Return its requests of one kind."""
         return [each for each in self.asked if isinstance(each, kind)]
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:

@@ -1,4 +1,4 @@
-"""What residents ask of a model: the words, what is read of a reply, and what happens where none can be read or had."""
+"""Model requests of residents: the prompt, the parsed reply, and unusable or missing replies."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ def test_what_cannot_be_read_is_said_to_be_wrong(number: int, reply: str) -> Non
 
 
 class Garbles:
-    """Rules, but for some calls, by their number: to those it says what nobody can use, or nothing at all."""
+    """Rules, except for some calls by number, which get unusable text or nothing."""
 
-    name = Rules.name  # who asks whether a model is there is told that none is
+    name = Rules.name  # a check for a model reports that there is none
 
     def __init__(self, calls: Collection[int], says: str | None = None) -> None:
         self._calls, self._says, self._called, self._rules = calls, says, 0, Rules()

@@ -1,4 +1,4 @@
-"""To live in a town through REST: begin, act, look, leave; the town's time goes on only with what is done."""
+"""Living in a town through REST: begin, act, look, leave; the town's time advances only with acts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def lived(folder: Path) -> None:
 
 @pytest.fixture
 def folders(tmp_path: Path) -> tuple[Path, Offered]:
-    """A data folder, and what is offered: a village in which it is ten past eight."""
+    """A data folder with a village at ten past eight."""
     asyncio.run(lived(tmp_path / "village"))
     return tmp_path / "data", Offered(towns={("local", "village"): tmp_path / "village"})
 
@@ -47,7 +47,7 @@ def client(served: Served) -> Iterator[httpx.Client]:
 
 
 class Person:
-    """A person at a client, who lives as somebody."""
+    """A client that lives as a resident."""
 
     def __init__(self, client: httpx.Client, name: str, **how: Any) -> None:
         self.client, self.url, self.how = client, f"{TOWN}/embody/{name}", how

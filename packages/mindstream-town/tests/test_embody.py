@@ -1,4 +1,4 @@
-"""A person lives in a town as a resident or as a visitor: what it does is seen, remembered, kept, and had again."""
+"""A person lives in a town as a resident or visitor: acts are seen, remembered, stored, and reproducible."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ ACTS = ("begin", "do", "say", "say", "go", "wait", "leave")
 
 
 async def live_as(folder: Path, name: str = "Maya", *, together: bool) -> str:
-    """Live two hours as somebody, in one process or in one for each act; return the journal's checksum."""
+    """Live two hours as a resident, in one process or in one for each act; return the journal's checksum."""
     async with Town.open(folder, hamlet()) as town:
         await town.run(EIGHT + 60)
     rest = list(ACTS)
@@ -209,7 +209,7 @@ def greets(asked: Asked) -> Behaviour:
 
 @asynccontextmanager
 async def greeted(folder: Path) -> AsyncIterator[tuple[Town, Person]]:
-    """Be a visitor in a café where somebody begins to speak to one."""
+    """Be a visitor in a café where a resident begins to speak to you."""
     async with Town.open(folder, hamlet()) as town:
         await town.run(EIGHT + 60)
     with FakeEndpoint() as door:

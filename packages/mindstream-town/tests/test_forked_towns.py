@@ -1,4 +1,4 @@
-"""A town is forked through REST: beside it stands another of the same past, with a future of its own."""
+"""Forking a town through REST: a copy with the same past and a future of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A town is forked: up to the step it is the same, and from there on only what is done to it makes it another."""
+"""A forked town is the same up to the step; afterwards only its own acts make it differ."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def digest(folder: Path | Location, until: int) -> str:
 
 @pytest.fixture
 async def lived(tmp_path: Path) -> Path:
-    """A hamlet in which it is noon; at nine somebody was told something, and a thing broke."""
+    """A hamlet at noon; at nine a resident was told something, and an object broke."""
     async with Town.open(tmp_path / "lived", hamlet()) as town:
         await town.run(until=NINE)
         await town.whisper("Ben Hale", "There is a fox in the garden.")
@@ -53,7 +53,7 @@ async def test_up_to_the_step_it_is_the_same_town(lived: Path, tmp_path: Path, s
         assert town.step == step
         assert ("out of tune" in [each.text for each in town.conditions.values()]) == (
             step == NINE
-        )  # by noon it is mended
+        )  # by noon it is repaired
     assert await lines(tmp_path / "fork", NOON) == await lines(lived, step)
     assert await digest(lived, NOON) == before
 

@@ -1,4 +1,4 @@
-"""The recording of a town that lives: what is added part by part is what is read at once; what was erased is gone."""
+"""The recording of a running town: parts added one by one equal one reading; erased text is gone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CAFE = "Hamlet:Oak Cafe:cafe"
 
 
 def grown(whole: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
-    """Return a recording with what was added: a step counts from the entry before, so entries go after the others."""
+    """Return a recording with added parts: steps count from the entry before, so entries follow the others."""
     people = [
         old | {name: old[name] + new[name] for name in new if name != "name"}
         for old, new in zip(whole["people"], part["people"], strict=True)

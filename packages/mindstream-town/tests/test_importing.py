@@ -76,7 +76,7 @@ async def test_a_resident_goes_on_where_the_save_ended(tmp_path: Path) -> None:
     async with Town.open(tmp_path / "again") as town:
         await town.run(until=NOON)
         assert await town.digest() == first
-    with pytest.raises(InputError, match="something lives there already"):
+    with pytest.raises(InputError, match="the folder is in use"):
         await begin_from_save(tmp_path / "again", saved(tmp_path / "save3"), flat())
 
 
@@ -111,7 +111,7 @@ async def test_who_cannot_get_home_is_refused_before_anything_is_written(
     where = {"Ann Poe": {"maze": "the_ville", "x": spot[0], "y": spot[1]}}
     (tmp_path / "save/environment/2881.json").write_text(json.dumps(where))
     world = build_tiles(ROOM.upto(1), (3, 1), bytes(walls), [ROOM, ROOM.child("bed"), ROOM.child("desk")])
-    with pytest.raises(InputError, match=f"Ann Poe: living_area: .*{wrong}.*mend scratch.json"):
+    with pytest.raises(InputError, match=f"Ann Poe: living_area: .*{wrong}.*correct scratch.json"):
         await begin_from_save(tmp_path / "town", save, world)
     assert not (tmp_path / "town").exists()
 
@@ -168,7 +168,7 @@ async def test_with_the_save_it_began_from_an_export_is_that_save_and_what_came_
 
 
 def comparable(node: Any) -> dict[str, object]:
-    """Return what is to be kept of a node: its number follows the notes that a town's stream begins with."""
+    """Return the expected part of a node: its number follows the notes at the beginning of a town's stream."""
     return {
         key: value for key, value in asdict(replace(node, extra={})).items()
         if key not in ("node_id", "node_count", "type_count", "filling")

@@ -58,7 +58,7 @@ async def test_without_a_model_what_comes_to_mind_is_quoted_with_its_day(folder:
 
 
 class Keeps:
-    """A model that answers nothing of worth, and keeps what it was asked."""
+    """A model that returns useless answers, and records its requests."""
 
     name = "keeps"
 

@@ -87,7 +87,7 @@ async def test_a_full_disk_ends_the_run_and_leaves_whole_steps(rows: int, tmp_pa
     expected = await live_to(tmp_path / "peace", hamlet(), MORNING)
     full = FullStore(tmp_path / "full", rows)
     async with Town.open(full, hamlet()) as town:
-        for _ in range(2):  # and nothing is written after what was lost
+        for _ in range(2):  # and nothing is written after the lost part
             with pytest.raises(StorageError, match="disk is full"):
                 await town.run(until=MORNING)
             full.left = 1_000
@@ -107,7 +107,7 @@ async def test_a_journal_is_a_file_that_grows_and_names_its_damage(tmp_path: Pat
         count = await write_journal(town.store, town.setting, file)
         early = file.read_bytes()
         await town.run(until=MORNING)
-        file.write_bytes(early[:-20])  # whoever wrote it was killed
+        file.write_bytes(early[:-20])  # its writer was killed
         with pytest.raises(InputError, match=f"line {count} of .* is damaged: it is cut off"):
             check_journal(file)
         assert await write_journal(town.store, town.setting, file) > count

@@ -11,9 +11,9 @@ from array import array
 from pathlib import Path
 
 import pytest
-from mindstream_town.formats.maps import load_map, read_tiled, save_map, write_tiled
+from mindstream_town.formats.maps import load_map, save_map
 from mindstream_town.formats.matrix import read_matrix, world_of_matrix, write_matrix
-from mindstream_town.formats.tiled import TiledMap, matrix_of_tiled, parse_xml
+from mindstream_town.formats.tiled import TiledMap, matrix_of_tiled, read_tiled, write_tiled
 from mindstream_town.world.tiles import TileWorld, build_tiles
 from mindstream_town.world.tree import Address, parse_address
 
@@ -124,7 +124,7 @@ def test_bad_tiled_maps_are_refused(tmp_path: Path) -> None:
         'width="3"': ('width="4"', "has 6 cells, where 4 x 2"),
         'infinite="0"': ('infinite="1"', "switch that off in Tiled"),
         "Arena Blocks": ("Rooms", "no layer 'Arena Blocks' or 'arena'; it has Collisions"),
-        "<map ": ("<!DOCTYPE m [<!ENTITY a 'aaaa'>]><map ", "line 2: entities are not read"),
+        "<map ": ("<!DOCTYPE m [<!ENTITY a 'aaaa'>]><map ", "a DOCTYPE is not read"),
     }
     for at, (old, (new, wrong)) in enumerate(wrongs.items()):
         assert old in text
@@ -132,8 +132,6 @@ def test_bad_tiled_maps_are_refused(tmp_path: Path) -> None:
         path.write_text(text.replace(old, new))
         with pytest.raises(InputError, match=f"{at}.tmx: .*{wrong}"):
             load_map(path)
-    with pytest.raises(InputError, match="nested deeper"):
-        parse_xml("<a>" * 99 + "</a>" * 99)
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="the town's data is not beside the repository (../shared/data/town)")

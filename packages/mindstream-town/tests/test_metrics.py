@@ -1,4 +1,4 @@
-"""What a town's history shows: a fact's way, who knows whom, who was at an event, what cannot be."""
+"""Metrics of a town's history: the spread of a fact, acquaintance, attendance, impossible acts."""
 
 from __future__ import annotations
 
@@ -13,9 +13,16 @@ from mindstream_town.events import Acted
 from mindstream_town.inspect.history import History, read_history
 from mindstream_town.metrics.attendance import Event, trace_attendance
 from mindstream_town.metrics.conduct import examine_conduct
-from mindstream_town.metrics.counts import count_events
-from mindstream_town.metrics.measures import curves_csv, draw_curves, find_fact, hours, trace_fact, write_csv
-from mindstream_town.metrics.relationships import trace_acquaintance
+from mindstream_town.metrics.measures import (
+    count_events,
+    curves_csv,
+    draw_curves,
+    find_fact,
+    hours,
+    trace_acquaintance,
+    trace_fact,
+    write_csv,
+)
 from mindstream_town.world.routes import read_walk
 
 from mindstream.errors import InputError
@@ -82,7 +89,7 @@ def test_an_event_has_guests_minutes_and_invitations(history: History) -> None:
 
 
 def jumps(history: History, name: str) -> list[str]:
-    """Return when somebody sets out from a place at which it is not, or makes two steps in one."""
+    """Return when a resident departs from a place where it is not, or makes two steps in one."""
     world, found = history.setting.world, []
     for step, acted in history.events(name, Acted):
         tiles = read_walk(acted.act.path)

@@ -1,4 +1,4 @@
-"""Towns in German and in Chinese: what is agreed on, what is a danger and where one may go are typed replies."""
+"""Towns in German and Chinese: agreements, dangers and access are typed replies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HOUR, EVENING = 360, 21 * 360 + 180
 
 
 def room_of(town: Town, name: str) -> str:
-    """Return the address of the room in which somebody is."""
+    """Return the address of a resident's room."""
     world = town.setting.world
     arena = world.arena_of(town.residents[name].state.spot(town.step))
     return str(world.places[arena]) if arena else ""

@@ -1,4 +1,4 @@
-"""What comes into a town from outside: a thought, and words for somebody, a thing or a place."""
+"""Effects from outside a town: a thought, and words for residents, objects or places."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def answer(ask: PrepareResident | PreparePlaces) -> dict[str, Any]:
 
 
 class Reads:
-    """A model that writes keys; what it was asked is kept."""
+    """A model that writes keys, and records its requests."""
 
     name = "reads"
 

@@ -21,7 +21,7 @@ ROOM, PIANO = "Hamlet:Mill House:room:", "Hamlet:Oak Cafe:cafe:piano"
 async def lived(
     folder: Path, setting: Setting, start: float, minutes: int, *things: tuple[str, str]
 ) -> tuple[dict[str, list[Act]], list[ObjectChanged]]:
-    """Live up to an hour of the first day, put things into conditions, live on: what was done since, what changed."""
+    """Live to an hour of the first day, set conditions, continue; return the acts since and the changes."""
     begun = int(start * HOUR)
     async with Town.open(folder, setting) as town:
         await town.run(until=begun)

@@ -18,7 +18,7 @@ FOUR_DAYS = 4 * 8_640 - 1
 
 
 class Reflects:
-    """Says of everybody that they matter, and that the day was long."""
+    """States that everyone matters, and that the day was long."""
 
     name = "reflects"
 

@@ -1,4 +1,4 @@
-"""A replay in a real browser: links lead to moments, hands and keys move it, and what was written is never run."""
+"""A replay in a real browser: links lead to moments, mouse and keys control it, and texts never run."""
 
 from __future__ import annotations
 

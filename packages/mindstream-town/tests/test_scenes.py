@@ -1,4 +1,4 @@
-"""Residents on a model live in scenes: what is agreed, refused, overheard, kept secret and thought is a typed reply."""
+"""Residents with a model live in scenes: agreements, refusals, overhearing, secrets and insights are typed replies."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from mindstream.models.rules import Rules
 
 
 async def remembered(town: Town, name: str, kinds: tuple[Kind, ...] = ("thought", "observation")) -> list[str]:
-    """Return the texts of what somebody remembers."""
+    """Return the texts of a resident's memories."""
     now = town.setting.moment(town.step)
     return [each.text for each in await town.store.latest(key_of_resident(name), kinds, 200, now=now)]
 
@@ -174,7 +174,7 @@ def five(**profile: Any) -> Setting:
 
 
 def out_all_day(ask: PlanScenes) -> dict[str, Any]:
-    """Plan a day at the café, in quarters of an hour, in which everybody always sees everybody."""
+    """Plan a day at the café, in quarters of an hour, in which everyone always sees everyone."""
     times = [f"{minute // 60:02d}:{minute % 60:02d}" for minute in range(7 * 60, 22 * 60 + 1, 15)]
     items = [
         {"from": start, "to": end, "what": f"{ask.who} at {start}", "place": "cafe of Oak Cafe"}
@@ -305,7 +305,7 @@ async def test_without_a_model_for_plans_they_live_by_rules(tmp_path: Path) -> N
 
 
 def overtaken(ask: TalkScene) -> dict[str, Any]:
-    """Let the host's work at eleven become another, elsewhere, by what she hears."""
+    """Let the conversation move the host's work at eleven elsewhere."""
     changes = [
         {"number": int(number), "becomes": "去老茶馆帮忙", "place": INN_WORDS}
         for side in ask.sides if side.who == HOST for line in side.plan

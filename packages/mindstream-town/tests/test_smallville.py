@@ -10,10 +10,9 @@ import pytest
 from draw_smallville import FILE, draw
 from hamlet import HAMLET
 from mindstream_town.formats.town_file import TownFile
-from mindstream_town.missing_keys import missing_keys
 from mindstream_town.packs import find_pack, shipped_packs
 from mindstream_town.residents.person import Person
-from mindstream_town.source import setting_of
+from mindstream_town.source import missing_keys, setting_of
 from mindstream_town.world.tree import parse_address
 
 from mindstream.errors import InputError

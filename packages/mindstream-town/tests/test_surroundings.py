@@ -1,4 +1,4 @@
-"""Residents know their household, the weather, the light and what is open, as the town's file says it."""
+"""Residents know household, weather, light and opening hours, as the town's file says."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def town(tmp_path: Path) -> tuple[str | Path, ...]:
     file.write_text(HAMLET)
     done = run_here("town", "new", file, "--seed", "3", *where)
     assert done.code == 0 and "2 residents" in done.out and "mindstream town run" in done.out, done.err
-    assert "keys are missing for danger of [conditions]" in done.err
+    assert "missing keys: danger of [conditions]" in done.err
     return where
 
 
@@ -121,7 +121,7 @@ def test_a_town_lives_and_is_looked_at(town: tuple[str | Path, ...], tmp_path: P
     assert "<svg" in (tmp_path / "plot" / "curves.svg").read_text()
 
 
-def test_what_is_exported_is_taken_in_again(town: tuple[str | Path, ...], tmp_path: Path) -> None:
+def test_an_export_can_be_imported(town: tuple[str | Path, ...], tmp_path: Path) -> None:
     run_here("town", "run", "--hours", "8", *town)
     journal, saved = tmp_path / "journal.jsonl", tmp_path / "saved"
     assert run_here("town", "export", "--journal", journal, "--out", saved, "--at", "07:30", *town).code == 0
@@ -133,12 +133,12 @@ def test_what_is_exported_is_taken_in_again(town: tuple[str | Path, ...], tmp_pa
     assert "lived so far" in mistaken(run_here("town", "run", "--until", "07:30", *town))
 
 
-def test_what_it_would_cost_is_told_before(town: tuple[str | Path, ...]) -> None:
+def test_the_cost_is_estimated_in_advance(town: tuple[str | Path, ...]) -> None:
     rows = run_here("town", "estimate", "--hours", "9", "--model", "openai:gpt-5-mini", "--json", *town).rows
     assert rows[-1]["usd"] > 0 and rows[-1]["calls"] == sum(row["calls"] for row in rows[:-1])
     with FakeEndpoint() as door:
         asked = mistaken(run_here("town", "run", "--hours", "9", "--model", f"{door.url}#any", *town))
-        assert "say --yes" in asked and not door.chats
+        assert "add --yes" in asked and not door.chats
 
 
 @pytest.mark.parametrize("ray", [(), pytest.param(("--ray",), marks=needs_ray)], ids=["here", "ray"])
@@ -194,7 +194,7 @@ def test_a_terminal_sees_the_town_s_clock(town: tuple[str | Path, ...]) -> None:
         assert screen.ended() == 0
 
 
-def test_a_talk_goes_line_by_line_and_is_gone_on_with(town: tuple[str | Path, ...]) -> None:
+def test_a_conversation_goes_line_by_line_and_can_be_continued(town: tuple[str | Path, ...]) -> None:
     run_here("town", "run", "--hours", "9", *town)
     said = run("town", "talk", "ada", "--by", "Maya", *town, said="Hello!\n\nI am a painter from the hills.\n")
     assert said.code == 0 and said.out.startswith("Ada Brook: (No model answers. Ada Brook remembers"), said.err
@@ -207,7 +207,7 @@ def test_a_talk_goes_line_by_line_and_is_gone_on_with(town: tuple[str | Path, ..
         screen.until("Ada Brook: (No model")
         screen.until("Maya: ")
         screen.type("\x03")
-        screen.until("before the town goes on")
+        screen.until("before the town continues")
         assert screen.ended() == 130
 
 
@@ -254,7 +254,7 @@ def test_mistakes_are_one_sentence(town: tuple[str | Path, ...], tmp_path: Path)
     assert "has not lived yet, nothing is known of later" in early
     database = tmp_path / "town" / "mindstream.db"
     assert "another journal" in mistaken(run_here("town", "export", "--journal", database, *town))
-    assert "say what is written" in mistaken(run_here("town", "export", *town))
+    assert "name an output" in mistaken(run_here("town", "export", *town))
     assert "no role 'barber'" in mistaken(run_here("town", "run", "--role", "barber=rules", *town))
 
 

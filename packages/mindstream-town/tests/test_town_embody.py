@@ -75,7 +75,7 @@ def test_leaving_ends_it_and_a_mistake_in_a_script_names_its_line(tmp_path: Path
 SPOKEN_TO = "Ben Hale has spoken to you: 'wait 60' is cut short"
 
 
-def test_piped_lines_end_where_somebody_speaks_to_you(tmp_path: Path) -> None:
+def test_piped_lines_end_when_a_resident_speaks(tmp_path: Path) -> None:
     where = begun(tmp_path)
     done = run_here("town", "embody", *MAYA, *where, said="do whistling for 20\nwait 60\nlook\nleave\n")
     assert done.code == 3 and f"08:39  {SPOKEN_TO}" in done.out and "you leave" not in done.out
@@ -86,7 +86,7 @@ def test_piped_lines_end_where_somebody_speaks_to_you(tmp_path: Path) -> None:
     assert "09:30  Maya, cafe of Oak Cafe: standing about" in done.out, "the talk's end is no reason to stop"
 
 
-def test_a_script_ends_where_somebody_speaks_to_you_also_before_a_timed_line(tmp_path: Path) -> None:
+def test_a_script_ends_when_a_resident_speaks_before_a_timed_line(tmp_path: Path) -> None:
     where, script = begun(tmp_path), tmp_path / "morning.txt"
     script.write_text("do whistling for 20\n# then\n09:00 look\nleave\n")
     done = run_here("town", "embody", *MAYA, "--json", "--script", script, *where)

@@ -1,4 +1,4 @@
-"""`mindstream town`: what is mistyped is answered with what to type instead; times as people write them."""
+"""`mindstream town` answers mistyped input with a correction, and reads times as people write them."""
 
 from __future__ import annotations
 
@@ -48,13 +48,11 @@ def test_the_second_of_two_times_is_of_the_day_of_the_first() -> None:
         find_span(setting, "day 2 9am", "8am", NOW)
 
 
-def test_who_types_another_word_is_told_the_right_one(town: tuple[str | Path, ...]) -> None:
+def test_a_mistyped_word_is_answered_with_the_right_one(town: tuple[str | Path, ...]) -> None:
     folder = town[1]
-    assert "places lists what there is" in mistaken(run("town", "list"))
-    assert f"mindstream town status --data {folder}" in mistaken(run("town", "status", folder))
     assert "TEXT is empty" in mistaken(run("town", "talk", "ada", " ", *town))
     assert "is not the name of a model" in mistaken(run("town", "run", "--model", "nosuch:foo", *town))
-    assert "a number is wanted" in mistaken(run("town", "run", "--days", "two", *town))
+    assert "a number is expected" in mistaken(run("town", "run", "--days", "two", *town))
     assert "rules answer everything" in run("town", "estimate", *town).out
     file = Path(folder).parent / "wrong.toml"
     file.write_text(HAMLET.replace("knows =", "know =", 1))
@@ -62,7 +60,7 @@ def test_who_types_another_word_is_told_the_right_one(town: tuple[str | Path, ..
     assert "residents.1.know: there is no such key, did you mean 'knows'?" in said and "lifestyle" in said
 
 
-def test_what_there_is_is_listed(town: tuple[str | Path, ...]) -> None:
+def test_available_names_are_listed(town: tuple[str | Path, ...]) -> None:
     run("town", "run", "--steps", "1", *town)
     run("town", "set", "piano", "out of tune", *town)
     assert "cafe: counter, piano (out of tune)" in run("town", "places", *town).out

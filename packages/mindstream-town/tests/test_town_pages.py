@@ -1,4 +1,4 @@
-"""What a page asks of a town: its recording, and what is new of it; who knows what, who knows whom; a thing is set."""
+"""Requests of a town page: the recording and its news, knowledge, relations, changes."""
 
 from __future__ import annotations
 

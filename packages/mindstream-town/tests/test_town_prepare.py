@@ -1,4 +1,4 @@
-"""`mindstream town prepare`: the keys of a town file that is told in prose, by a model, shown before they are kept."""
+"""`mindstream town prepare`: a model derives keys from a prose town file, shown before they are written."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ home = "Mill:room"
 
 
 def answer(asked: Asked) -> Behaviour:
-    """Give everybody one day, and the places what they need."""
+    """Give all residents one day, and the places their keys."""
     if "What are the keys?" in asked.body["messages"][-1]["content"]:
         return Says(json.dumps({"places": [{"place": 1, "purpose": ["eat"]}], "danger": ["on fire"], "fine": []}))
     return Says(json.dumps({"day": [{"start": "07:00", "end": "22:00", "what": "reading", "place": 0}], "bed": 0}))

@@ -1,4 +1,4 @@
-"""A person talks with a resident: at once, thought about behind, lived on with; and the journal can be had again."""
+"""A person talks with a resident: immediate answer, background reasoning, later effects, a reproducible journal."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Slow:
 
 
 async def act(town: Town, name: str) -> None:
-    """Let somebody do something from outside."""
+    """Let a person act from outside."""
     if name == "whisper":
         await town.whisper("Ada Brook", "The bridge is closed on Sunday.")
     elif name == "set":

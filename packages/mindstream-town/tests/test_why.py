@@ -1,4 +1,4 @@
-"""Any act can be explained: what was seen, recalled, decided and planned."""
+"""Any act can be explained: sights, memories, decisions, plans."""
 
 from __future__ import annotations
 

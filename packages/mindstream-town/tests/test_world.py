@@ -1,4 +1,4 @@
-"""A world of tiles or of places: what is where, what is near, how to get there."""
+"""A world of tiles or places: positions, neighbourhood, routes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mindstream_town.world.graph import Road, build_places
 from mindstream_town.world.tiles import TileWorld, build_tiles
-from mindstream_town.world.tree import Address, parse_address
-from mindstream_town.world.world import Spot, World
+from mindstream_town.world.tree import Address, Spot, parse_address
+from mindstream_town.world.world import World
 
 from mindstream.errors import InputError
 

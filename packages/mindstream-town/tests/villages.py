@@ -135,12 +135,12 @@ bed = "旧祠堂:厢房:床"
 
 @dataclass(frozen=True)
 class Village:
-    """A village in one language: its file, whom and what a test speaks of, and what its people say.
+    """A village in one language: its file, names and objects for tests, and scripted speech.
 
     Attributes:
-        host, guest: two who meet at the inn in the morning. hermit: lets nobody in.
-        agreed: what the two agree on for noon at the inn, and for six at the host's. fire, drip: conditions.
-        says: what the mind writes: at home, at the inn, hello, the end, about, putting out, told.
+        host, guest: two people who meet at the inn in the morning. hermit: admits no one.
+        agreed: the agreements for noon at the inn, and for six at the host's. fire, drip: conditions.
+        says: texts of the scripted model: at home, at the inn, hello, the end, about, putting out, told.
     """
 
     file: str
@@ -184,10 +184,10 @@ LIUCUN = Village(
 
 
 class Mind:
-    """Answers for a village's people, typed and in their language; what it was asked is kept.
+    """Typed answers for a village's people in their language; requests are recorded.
 
     Args:
-        garbled: the calls, by their number, to which it answers what nobody can use.
+        garbled: numbers of the calls that get an unusable reply.
     """
 
     name = Rules.name  # asked by the prompts of a day without scenes or steps
@@ -242,7 +242,7 @@ class Mind:
         return {"wake": "06:30", "bed": "22:00", "items": items}
 
     def _taken(self, ask: TakeFromTalk) -> Any:
-        """Agree on noon at the inn, on six at the host's, and to go where nobody lets one in."""
+        """Agree on noon at the inn, on six at the host's, and on a place that admits no one."""
         town = self.village
         both = {"day": "2024-06-03", "who": [town.host, town.guest]}
         inn, home = (

@@ -1,4 +1,4 @@
-"""All commands by name; what they take and do is in modules that are imported when one of theirs is named."""
+"""All commands by name; the module of a command is imported when the command is named."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from mindstream.cli.shell.flags import PLAIN, flag, switch
 from mindstream.plugins import registered
 
 COMMANDS = {
-    "chat": ("Talk: it answers at once, thinks behind, remembers.", "chat"),
+    "chat": ("Hold a conversation: it answers at once, thinks in the background, remembers.", "chat"),
     "solve": ("Solve a task with tools: plan it, run the plan, answer.", "solve"),
     "live": ("Live for a goal, turn by turn, until there is nothing left to do.", "live"),
-    "serve": ("Serve REST, events, a model for chat pages and MCP.", "server.serve"),
-    "work": ("Think for the minds that servers hear and speak for.", "server.work"),
-    "mcp": ("Serve one memory to a program that speaks MCP, on standard input and output.", "server.mcp"),
-    "token": ("Make, list and revoke the tokens of a server.", "server.token"),
-    "log": ("Print the log: everything that happened to a mind, numbered.", "log"),
-    "cost": ("Say what calls of models came to: tokens, seconds, US dollars.", "cost"),
-    "doctor": ("Say what is configured, reachable, missing, and how to mend it.", "doctor"),
-    "packs": ("List the packs that come with mindstream.", "pack:listing"),
+    "serve": ("Serve REST, events, an OpenAI-compatible endpoint and MCP.", "server.serve"),
+    "work": ("Run the reasoners of minds that servers answer for.", "server.work"),
+    "mcp": ("Serve one memory to an MCP client, on standard input and output.", "server.mcp"),
+    "token": ("Create, list and revoke the tokens of a server.", "server.token"),
+    "log": ("Print the log: the numbered events of a mind.", "log"),
+    "cost": ("Show tokens, seconds and US dollars of model calls.", "cost"),
+    "doctor": ("Check settings, models, data and packages, and show how to fix problems.", "doctor"),
+    "packs": ("List the packs that ship with mindstream.", "pack:listing"),
     "memory": (
-        "Look into a user's memory, care for it, carry it elsewhere.",
+        "Look into a user's memory, maintain it, export and import it.",
         "memory.look",
         "memory.sleep",
         "memory.dreams",
@@ -36,17 +36,17 @@ COMMANDS = {
         "memory.fit",
         "memory.care",
     ),
-    "data": ("Carry all data between a folder and a PostgreSQL database.", "data"),
-    "mind": ("Carry a whole mind elsewhere, as one file.", "mind"),
-    "model": ("List the names that models have here, and whether `local` is there.", "model"),
-    "prompts": ("List what models are asked, and in whose words.", "prompts"),
-    "pack": ("Make a domain of your own, and check it.", "pack"),
-    "plan": ("Look at plans in files, change them, run them; compare ways of solving.", "plan.files"),
-    "pool": ("Share exemplars among agents: pools, their rubrics, who may read what.", "pool", "pool_learning"),
-    "life": ("Look at a life, answer it, steer it; from any process, whoever lives it at the moment.", "life"),
+    "data": ("Copy all data; retention; export a person; delete a tenant; the audit.", "data"),
+    "mind": ("Export and import a whole mind, as one file.", "mind"),
+    "model": ("List the forms of model names, and whether `local` is installed.", "model"),
+    "prompts": ("List the prompt templates, shipped and your own.", "prompts"),
+    "pack": ("Create and check a domain of your own.", "pack"),
+    "plan": ("Check, draw, edit and run plans in files; compare strategies.", "plan.files"),
+    "pool": ("Share exemplars among agents: pools, their rubrics, members and readers.", "pool", "pool_learning"),
+    "life": ("Look at a life, answer it, steer it; from any process.", "life"),
 }
-"""What each command is for, and the modules whose `app` holds it; a group's commands come from all of its modules.
-Plugins add commands and extend groups."""
+"""The summary of each command, and its modules: `app` in them, or the name after a colon, holds the command. A group
+has the commands of all its modules. Plugins add commands and extend groups."""
 ELSEWHERE = {
     "town": "mindstream-town",
     "studio": "mindstream-studio",
@@ -59,7 +59,7 @@ ELSEWHERE = {
     "town evaluate": "mindstream-evals",
     "town ensemble": "mindstream-evals",
 }
-"""Commands of other distributions, and which: what an error names where one is not installed."""
+"""Commands of other distributions, for the error message if one is not installed."""
 
 EXAMPLES = """\b
 Examples:
@@ -70,12 +70,12 @@ Examples:
   mindstream solve "17.5% of 2480"         tools, by a plan
   mindstream live --goal "…" --docs DIR    a goal, turn by turn
   mindstream town new --data ./ville       a town of residents
-  mindstream doctor                        what is missing, how to mend it
+  mindstream doctor                        checks, and how to fix problems
 
 Settings come from flags, from the environment (MINDSTREAM_DATA,
 MINDSTREAM_MODEL, …), and from one TOML file (the one that --settings names,
-else ~/.config/mindstream/settings.toml), in that order. Nothing that lies in
-the working directory is read unless you name it."""
+else ~/.config/mindstream/settings.toml), in that order. Files in the working
+directory are read only if you name them."""
 
 
 @cache
@@ -122,10 +122,10 @@ class Root(TyperGroup):
 
 
 def _load(module: str) -> Any:
-    """Return the command, or the group of commands, that a module holds as `app`, or under the name after a colon."""
+    """Return the command or group that a module holds as `app`, or under the name after a colon."""
     path, _, name = module.partition(":")
-    path = path if path.startswith("mindstream_") else f"mindstream.cli.{path}"
-    return typer.main.get_command(getattr(import_module(path), name or "app"))
+    found = import_module(path if path.startswith("mindstream_") else f"mindstream.cli.{path}")
+    return typer.main.get_command(getattr(found, name or "app"))
 
 
 app = typer.Typer(**PLAIN, pretty_exceptions_enable=False, epilog=EXAMPLES, cls=Root)
@@ -144,11 +144,11 @@ def mindstream(
     debug: Annotated[bool, switch("--debug", "Show tracebacks.")] = False,  # noqa: ARG001 (see edge)
     settings: Annotated[Path | None, flag("FILE", "The settings file [~/.config/mindstream/settings.toml].")] = None,
 ) -> None:
-    """A mind that answers at once and thinks behind, with a memory that lasts.
+    """A mind that answers at once and thinks in the background, with a durable memory.
 
-    --debug and --settings may stand anywhere in a command.
+    --debug and --settings may be anywhere in a command line.
     """
     if settings is not None:
-        os.environ["MINDSTREAM_SETTINGS"] = str(settings)  # the flag is the variable, for this process
+        os.environ["MINDSTREAM_SETTINGS"] = str(settings)  # the flag sets the variable, for this process
     if context.invoked_subcommand is None:
         print(context.get_help())

@@ -1,4 +1,4 @@
-"""`mindstream chat`: in a terminal, on lines, or by itself."""
+"""`mindstream chat`: in a terminal, or with lines from standard input."""
 
 from __future__ import annotations
 
@@ -31,25 +31,23 @@ from mindstream.errors import InputError
 from mindstream.paths import is_odd
 from mindstream.settings import Settings
 
-INCOMPLETE = 1
-"""The exit code where a line could not be taken."""
-UNHELD = 2
-"""The exit code where nothing was answered, since no model could be reached."""
-NOTES = """Without a terminal one utterance a line is read from standard input, the
-next one after the answer and all thinking. A line that is a command of the
-terminal (/plan, /help …) is not taken; //plan says it. With --offer each
-answer is offered; in a terminal only what you offer by /offer. `mindstream demo`
-plays a recorded talk with a model.
+INCOMPLETE, UNANSWERED = 1, 2
+"""Exit codes: a line was not accepted; nothing was answered, because no model was reached."""
+NOTES = """Without a terminal each line of standard input is an utterance; the next one is
+read after the answer and all reasoning. A line that is a command of the terminal
+(/plan, /help …) is not accepted; //plan says it. With --offer each answer is
+offered; in a terminal only those that you offer by /offer. `mindstream demo` plays
+a recorded conversation with a model.
 
-Exit code: 0; 1 where a line could not be taken; 2 where the conversation
-could not be held; 130 after Ctrl-C, 143 after SIGTERM.
+Exit code: 0; 1 if a line was not accepted; 2 if the conversation could not be
+held; 130 after Ctrl-C, 143 after SIGTERM.
 
 \b
 Models:
   rules  local  gguf:FILE
   openai:NAME  anthropic:NAME  google:NAME  ollama:NAME
   http://host:port/v1#NAME (any OpenAI-compatible endpoint)
-  playback:FILE (what --record kept)"""
+  playback:FILE (a recording by --record)"""
 app = typer.Typer(**PLAIN)
 
 
@@ -62,19 +60,19 @@ app = typer.Typer(**PLAIN)
     "mindstream chat --user ann --session monday",
     "mindstream chat --json < utterances.txt",
     notes=NOTES,
-    model="Who answers, in all roles [rules].",
-    roles="Who answers in one role: talker, reasoner, facts, safety (listens for danger); repeatable.",
+    model="The model of all roles [rules].",
+    roles="The model of one role: talker, reasoner, facts, safety (detects danger); repeatable.",
 )
 def chat(
     settings: Settings,
     session: Annotated[
-        str | None, flag("NAME", "The conversation to go on with [a new one]; memory spans all.")
+        str | None, flag("NAME", "The conversation to continue [a new one]; memory spans all of them.")
     ] = None,
     no_wait: Annotated[
-        bool, switch("--no-wait", "Without a terminal: read all lines at once; answers come in order.")
+        bool, switch("--no-wait", "Without a terminal: read all lines at once; answers keep their order.")
     ] = False,
     json: Annotated[bool, switch("--json", "One event a line, as JSON; nothing else on standard output.")] = False,
-    tools: Annotated[str, flag("A,B,…", "What it may call while it thinks: web, wikipedia, read_page, …")] = "",
+    tools: Annotated[str, flag("A,B,…", "Tools of the reasoner: web, wikipedia, read_page, …")] = "",
     docs: Docs = None,
     mcp: Mcp = None,
     trust: Trust = False,
@@ -82,9 +80,9 @@ def chat(
     offer: OfferTo = "",
     record: Record = None,
 ) -> int:
-    """Talk: it answers at once, thinks behind, remembers.
+    """Hold a conversation: it answers at once, thinks in the background, remembers.
 
-    A talker answers from memory; reasoners think about what was said, and write beliefs and a plan back.
+    A talker answers from memory; reasoners think about the conversation, and write beliefs and a plan.
     """
     called = CalledTools(split_names([tools]) or (), tuple(docs or ()), tuple(mcp or ()), trust)
     return hold(settings, TalkOptions(session, not no_wait, json, record, pool, offer, called=called))
@@ -93,14 +91,14 @@ def chat(
 def hold(settings: Settings, options: TalkOptions) -> int:
     """Hold a conversation; return the exit code."""
     in_terminal = sys.stdin.isatty() and sys.stdout.isatty() and not options.json
-    told = "stopped; what was heard is kept, and thought about the next time"
+    told = "stopped; your messages are stored, and reasoning about them continues the next time"
     return run_until_stopped(_hold(settings, options, in_terminal), lambda: told, interrupt=not in_terminal)
 
 
 async def _hold(settings: Settings, options: TalkOptions, in_terminal: bool) -> int:
     if options.record and is_odd(options.record):
         raise InputError(f"the recording {options.record} cannot be written: it is not a regular file")
-    load(settings.pack)  # a broken one is refused before anybody is asked to speak
+    load(settings.pack)  # refuse a broken pack before the first prompt
     if in_terminal:
         from mindstream.cli.terminal import talk
 
@@ -109,7 +107,7 @@ async def _hold(settings: Settings, options: TalkOptions, in_terminal: bool) -> 
     lines = Lines()
     first = await lines.next()
     if first is None:
-        complain("nothing stands on standard input: say something, or see `mindstream demo`")
+        complain("standard input is empty: write an utterance, or see `mindstream demo`")
         return 0
     shown: Screen = JsonScreen()
     if not options.json:
@@ -118,5 +116,5 @@ async def _hold(settings: Settings, options: TalkOptions, in_terminal: bool) -> 
         shown.note(describe_models(conversation.mind.models))
         complete = await answer(conversation, first, lines, wait=options.wait)
     if conversation.unanswered and not conversation.answers:
-        return UNHELD
+        return UNANSWERED
     return 0 if complete else INCOMPLETE

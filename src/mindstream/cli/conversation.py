@@ -1,4 +1,4 @@
-"""A mind that is open, with its events on a screen; what stands on lines is said to it."""
+"""An open mind whose events are shown on a screen; lines of input are its utterances."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mindstream.cli.screens.run import PlainScreen
 from mindstream.cli.screens.talk import Screen
 from mindstream.cli.shell.files import InputLine, Lines
 from mindstream.cli.shell.output import complain, is_answerable, short
-from mindstream.coach.answer_log import UNAVAILABLE
+from mindstream.coach.answering import UNAVAILABLE
 from mindstream.errors import InputError, MindstreamError, StorageError
 from mindstream.log.events import Failed, Heard, Logged, Opened, Said, Thought
 from mindstream.memory.recall.exemplars import Exemplars
@@ -25,33 +25,32 @@ from mindstream.service.opening import open_mind, unpriced
 from mindstream.service.pools import open_member
 from mindstream.service.solving import talk_tools
 from mindstream.settings import Settings
-from mindstream.sharing.member import Member
-from mindstream.sharing.offering import Offering, offered_pool
+from mindstream.sharing.member import Member, Offering, offered_pool
 from mindstream.tools.tool import Tool
 
 COMMANDS = {
-    "/belief": "what is believed of you",
-    "/plan": "the plan as it stands",
-    "/retain": "WORDS: retain that, as a note",
-    "/recall": "WORDS: what memory holds of that",
-    "/sessions": "the talks that are remembered",
-    "/forget": "WORDS: forget for good what mentions that; shows it first, and asks",
+    "/belief": "show the belief about you",
+    "/plan": "show the plan",
+    "/retain": "WORDS: retain them as a note",
+    "/recall": "WORDS: show what memory holds of them",
+    "/sessions": "list the conversations",
+    "/forget": "WORDS: permanently forget what mentions them; shows it first, and asks",
     "/offer": "offer the last answer to the pool that --offer names; shows it first, and asks",
-    "/work": "what is being thought about",
-    "/cancel": "stop thinking about it",
-    "/help": "this",
-    "/quit": "leave (as Ctrl-D does)",
+    "/work": "list what the reasoners work on",
+    "/cancel": "stop the reasoners",
+    "/help": "list the commands",
+    "/quit": "leave, as Ctrl-D does",
 }
-"""What a user may type in a terminal other than words for the mind."""
+"""The commands of the terminal; all other input is an utterance."""
 AT_ONCE = 500
-"""Utterances that may wait for their answer at once."""
+"""Maximum number of utterances that wait for their answers."""
 STORAGE_TRIES = 3
-"""How often the reasoners may fail to write before nobody waits for them any longer."""
+"""Number of failed writes of the reasoners after which the conversation no longer waits for them."""
 
 
 @dataclass(frozen=True)
 class CalledTools:
-    """Tools by name, folders of documents, and MCP servers, as for `solve`; `trust`: what servers say is accepted."""
+    """Tools by name, folders of documents, and MCP servers, as for `solve`; `trust`: accept the servers' tools."""
 
     names: tuple[str, ...] = ()
     docs: tuple[Path, ...] = ()
@@ -59,7 +58,7 @@ class CalledTools:
     trust: bool = False
 
     def open(self, settings: Settings) -> contextlib.AbstractAsyncContextManager[tuple[Tool, ...]]:
-        """Open them; a person who sits there is asked about servers."""
+        """Open them; in a terminal the user is asked whether to accept a server's tools."""
         console = PlainScreen(Console(stderr=True))
         asker = Asker(console) if self.mcp and is_answerable() else None
         return talk_tools(settings, self.names, self.docs, self.mcp, server_approval(self.trust, asker, console))
@@ -67,13 +66,13 @@ class CalledTools:
 
 @dataclass(frozen=True)
 class TalkOptions:
-    """How a conversation is to be held.
+    """The options of a conversation.
 
     Attributes:
-        wait: read the next line only after the answer and all thinking.
-        pool: the name of one that shows the talker how others answered; offer: of one that answers are offered to.
-        follow_ups: something said after an answer is seen as such.
-        called: what the reasoner may call beside its own.
+        wait: read the next line only after the answer and all reasoning.
+        pool: name of a pool whose exemplars the talker sees; offer: of a pool that answers are offered to.
+        follow_ups: the mind may say something after an answer.
+        called: additional tools of the reasoner.
     """
 
     session: str | None = None
@@ -88,13 +87,13 @@ class TalkOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Mark(Logged):
-    """Goes through the feed like an event; when it comes out, all that went in before it has been shown."""
+    """Passes through the feed like an event: once it is read, all earlier events have been shown."""
 
     shown: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class Conversation:
-    """Say something and see the answer."""
+    """Says utterances to a mind and shows the answers."""
 
     def __init__(self, mind: Mind, screen: Screen) -> None:
         self.mind = mind
@@ -103,20 +102,20 @@ class Conversation:
         self.on_shown: Callable[[Logged], None] = lambda _: None
         self.offering: Offering | None = None
         self.exchanges: list[tuple[str, str]] = []
-        """What was said and answered, and is not offered yet, where anything is to be."""
+        """Utterances and their answers that are not offered yet, if answers are to be offered."""
         self._heard: dict[int, str] = {}
         self.answers = self.unanswered = 0
-        """How often it answered, and how often whoever was to answer could not be reached, or failed."""
+        """Number of answers, and of utterances without one because the model failed or was not reached."""
         self._failures = 0
         self._given_up = asyncio.Event()
         self._reason = ""
 
     async def say(self, text: str, heard: asyncio.Event | None = None) -> None:
-        """Say it, and return when the answer has been shown; `heard` is set when it is on disk, or cannot be.
+        """Say a text, and return when the answer has been shown; `heard` is set when it is on disk, or has failed.
 
         Raises:
-            InputError: it cannot be taken.
-            StorageError: it cannot be kept.
+            InputError: the text is not accepted.
+            StorageError: it cannot be stored.
             ModelError: it cannot be embedded.
         """
         try:
@@ -130,12 +129,12 @@ class Conversation:
         await self.caught_up()
 
     async def find_opening(self) -> Logged | None:
-        """Return the row of the log with which this session began."""
+        """Return the row of the log that began this session."""
         last = await self.mind.memory.store.last(self.mind.memory.key, Opened.kind)
         return last if last and isinstance(last.event, Opened) and last.event.session == self.mind.session else None
 
     async def _look(self) -> None:
-        """See whether something is being thought about, or will be."""
+        """Update whether a reasoner works, or will."""
         self.thinking = False
         with contextlib.suppress(StorageError):
             self.thinking = any(work.running or not work.error for work in await self.mind.reasoners.work())
@@ -145,7 +144,7 @@ class Conversation:
         self.mind.memory.show(Failed(text=f"{before}{error}", where=where), "mindstream")
 
     async def offer(self) -> list[str]:
-        """Offer what is not offered yet; return what came of each, in a line."""
+        """Offer the exchanges that are not offered yet; return a line about each."""
         told = []
         while self.offering and self.exchanges:
             query, answer = self.exchanges.pop(0)
@@ -153,16 +152,16 @@ class Conversation:
         return told
 
     async def caught_up(self) -> None:
-        """Return when all that has happened so far has been shown."""
+        """Return when all earlier events have been shown."""
         mark = _Mark(0, self.mind.memory.key, 0.0, "", Failed(text="", where=""))
         self.mind.memory.feed.publish(mark)
         await mark.shown.wait()
 
     async def settled(self) -> None:
-        """Return when the reasoners have nothing left that could come to something now.
+        """Return when the reasoners have nothing left that they can finish now.
 
         Raises:
-            StorageError: they can write nothing.
+            StorageError: they cannot write.
         """
         settling = asyncio.ensure_future(self.mind.settled())
         giving_up = asyncio.ensure_future(self._given_up.wait())
@@ -204,10 +203,10 @@ class Conversation:
 
 @contextlib.asynccontextmanager
 async def conversing(settings: Settings, screen: Screen, options: TalkOptions) -> AsyncIterator[Conversation]:
-    """Open a mind, show what happens to it, and on leaving show the last of it.
+    """Open a mind and show its events, up to the last one when the block ends.
 
     Raises:
-        UserError, StorageError: as `opened` does.
+        UserError, StorageError: see `open_mind`.
         OSError: the screen cannot be written to.
     """
     talking, offering = asyncio.current_task(), None
@@ -216,7 +215,7 @@ async def conversing(settings: Settings, screen: Screen, options: TalkOptions) -
 
     def shown(task: asyncio.Task[None]) -> None:
         if not closed and not task.cancelled() and task.exception() and talking:
-            talking.cancel()  # nobody sees the answers any more
+            talking.cancel()  # the answers cannot be shown any more
 
     with contextlib.ExitStack() as stack:
         try:
@@ -239,7 +238,9 @@ async def conversing(settings: Settings, screen: Screen, options: TalkOptions) -
                 screen.watch(conversation)
                 if settings.budget_usd is not None and (why := unpriced(settings)):
                     screen.note(why)
-                events = stack.enter_context(mind.memory.feed.listening())  # first: reasoners are at work already
+                events = stack.enter_context(
+                    mind.memory.feed.listening()
+                )  # before anything else: reasoners work already
                 if (began := await conversation.find_opening()) is not None:
                     screen.show_opening(began)
                 showing = asyncio.create_task(conversation.follow(events))
@@ -252,20 +253,20 @@ async def conversing(settings: Settings, screen: Screen, options: TalkOptions) -
 
 
 def _shown(member: Member | None, options: TalkOptions, offering: Offering | None) -> Exemplars | None:
-    """Return who finds exemplars for the talker: nobody, where a pool is named for offers alone."""
+    """Return what finds exemplars for the talker; None if a pool is named for offers only."""
     if member is None or not options.pool:
         return None
     return offering if options.offer else member
 
 
 async def answer(conversation: Conversation, first: InputLine, lines: Lines, *, wait: bool) -> bool:
-    """Answer all lines and finish all work; return whether every one could be taken.
+    """Answer all lines and finish all work; return whether every line was accepted.
 
     Args:
-        wait: read the next line after the answer and all thinking; otherwise hear each at once.
+        wait: read the next line after the answer and all reasoning; else each line is heard at once.
 
     Raises:
-        StorageError: nothing can be kept any more.
+        StorageError: the data cannot be written.
     """
     taken: list[bool] = []
     line: InputLine | None = first
@@ -285,7 +286,7 @@ async def answer(conversation: Conversation, first: InputLine, lines: Lines, *, 
             while line is not None:
                 heard = asyncio.Event()
                 group.create_task(pour(line, heard))
-                await heard.wait()  # they are heard in their order
+                await heard.wait()  # keeps their order
                 line = await lines.next()
     await conversation.settled()
     return all(taken)
@@ -295,7 +296,7 @@ async def _said(conversation: Conversation, line: InputLine, heard: asyncio.Even
     command, *_ = line.text.split()
     try:
         if command.lower() in COMMANDS:
-            raise InputError(f"{command} is a command of the terminal; /{command} says it as words")
+            raise InputError(f"{command} is a command of the terminal; /{command} says it as text")
         text = line.text.lstrip()[1:] if command[1:].lower() in COMMANDS else line.text
         await conversation.say(text, heard)
         for told in await conversation.offer():
@@ -312,8 +313,8 @@ async def _said(conversation: Conversation, line: InputLine, heard: asyncio.Even
 
 
 def describe_models(models: Models) -> str:
-    """Say who answers, in a line."""
+    """Return which models answer and think."""
     if models.only_rules:
-        return "no model is configured: stand-ins answer, and understand little; see `mindstream doctor`"
+        return "no model is configured: rules answer, and understand little; see `mindstream doctor`"
     talker, reasoner = models.of("talker").name, models.of("reasoner").name
     return f"{talker} answers and thinks" if talker == reasoner else f"{talker} answers, {reasoner} thinks"

@@ -1,4 +1,4 @@
-"""`mindstream cost`: what calls of models came to."""
+"""`mindstream cost`: tokens, seconds and cost of model calls."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Annotated
 
 import typer
 
+from mindstream.cli.shell.calling import calling
 from mindstream.cli.shell.flags import PLAIN, AsJson, OneUser, command
 from mindstream.cli.shell.output import print_json, print_table, say, say_lines
-from mindstream.service.cost import BYS, By, Total, bill
-from mindstream.service.memory import open_user_memory
+from mindstream.service.cost import BYS, Bill, By, Total
 from mindstream.settings import Settings
 
 SHOWN: tuple[By, ...] = ("day", "user", "role")
-"""What is shown where nothing else is asked for."""
+"""The totals that are shown without --by."""
 app = typer.Typer(**PLAIN)
 COLUMNS = ("calls", "failed", "tokens in", "of them cached", "tokens out", "seconds", "US dollars")
 
@@ -23,19 +23,17 @@ COLUMNS = ("calls", "failed", "tokens in", "of them cached", "tokens out", "seco
 @command(app, "data user", "mindstream cost", "mindstream cost --by model --user ann")
 async def cost(
     settings: Settings,
-    by: Annotated[By | None, typer.Option(help="Add up by this alone [day, user and role].")] = None,
+    by: Annotated[By | None, typer.Option(help="The only total to show [day, user and role].")] = None,
     user: OneUser = None,
     json: AsJson = False,
 ) -> None:
-    """Say what calls of models came to: tokens, seconds, US dollars.
+    """Show tokens, seconds and US dollars of model calls.
 
-    From the log. Prices are those that were known at the time of the call; a call without one is said to have none.
-    Days are those of UTC. Seconds are counted call by call, though calls may run side by side.
+    From the log, with the prices at the time of each call; calls without a known price are counted as such. Days are
+    those of UTC. Seconds are added up call by call, though calls may run in parallel.
     """
-    async with open_user_memory(settings) as opened:
-        found = await bill(opened.store, opened.key if user else None)
-        if user and not found.total.calls:
-            await opened.require_known()
+    async with calling(settings, known=bool(user), all_users=not user) as call:
+        found: Bill = (await call("log.cost")).local
     if json:
         for kind in [by] if by else BYS:
             print_json(*({"by": kind, **total.plain()} for total in found.by[kind]))
@@ -46,7 +44,7 @@ async def cost(
         rows: list[Sequence[str]] = []
         for kind in [by] if by else SHOWN:
             rows += [(f"by {kind}",), *(_row(total) for total in found.by[kind])]
-        print_table(("", *COLUMNS), [*rows, ("in all", *_row(found.total)[1:])])
+        print_table(("", *COLUMNS), [*rows, ("total", *_row(found.total)[1:])])
         say_lines(_notes(found.total))
 
 
@@ -72,9 +70,9 @@ def _dollars(total: Total) -> str:
 def _notes(total: Total) -> list[str]:
     notes = []
     if total.free == total.calls:
-        notes.append("all of them were answered by rules or recordings, which cost nothing")
+        notes.append("rules or recordings answered all of them, at no cost")
     if total.unpriced:
-        notes.append(f"{total.unpriced:,} of {total.calls:,} calls have no known price and are not in the sum")
+        notes.append(f"{total.unpriced:,} of {total.calls:,} calls have no known price and are not in the total")
     if total.broken_off:
-        notes.append(f"{total.broken_off:,} were broken off; what those used is mostly not known")
+        notes.append(f"{total.broken_off:,} were cancelled; their usage is mostly unknown")
     return notes

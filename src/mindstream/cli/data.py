@@ -1,4 +1,4 @@
-"""`mindstream data`: all that a folder or a database holds: carried over, kept so long, given out, deleted, audited."""
+"""`mindstream data`: copy all data, retention, export of a person, deletion of a tenant, audit."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ from mindstream.service.privacy import erase, person, retention
 from mindstream.service.privacy.audit import note
 from mindstream.settings import Settings
 
-app = group("Copy all data; how long it is kept, everything of a person, a tenant that goes, the audit.")
+app = group("Copy all data; retention; export a person; delete a tenant; the audit.")
 
 
 @command(app, "", "mindstream data copy ./data postgresql://mind@localhost:5432/mind")
 def copy(
     source: Annotated[str, word("FROM", "A data folder, or postgresql://user@host:port/db.")],
-    target: Annotated[str, word("TO", "The other of the two, with nothing in it yet.")],
+    target: Annotated[str, word("TO", "The other of the two; it must be empty.")],
     json: AsJson = False,
 ) -> None:
-    """Copy all that a data folder's file holds into a PostgreSQL database, or back.
+    """Copy all rows of a data folder into a PostgreSQL database, or back.
 
-    Of all users and tenants, with the numbers of its rows, counted and summed on both sides. It is written whole or
-    not at all. The source stays as it is; what lies beside a folder's file does not come along.
+    Rows of all users and tenants keep their numbers, and are counted and summed on both sides. Either all are written,
+    or none. The source is not changed; other files of the folder are not copied.
     """
     copied = copy_data(source, target)
     if json:
         print_json(*(each._asdict() for each in copied))
         return
     print_table(("table", "rows", "sum"), [(each.table, str(each.rows), f"{each.sum:x}") for each in copied])
-    say("\ncopied; both sides hold the same")
+    say("\ncopied; both sides are equal")
 
 
-Tenant = Annotated[str, flag("NAME", "Behind whose wall [this machine's own people].")]
-DAYS = "So long, as 90d or 12w; nothing older is kept."
-KINDS = "Only records of these kinds; else everything, with the words of the log."
+Tenant = Annotated[str, flag("NAME", "The tenant [none: the users of this machine].")]
+DAYS = "Maximum age, as 90d or 12w; older data is erased."
+KINDS = "Only records of these kinds [everything, and the texts of the log]."
 
 
 @command(
@@ -66,15 +66,17 @@ async def retain(
     after: Annotated[str, flag("SPAN", DAYS)] = "",
     kinds: Annotated[str, flag("A,B,…", KINDS)] = "",
     tenant: Tenant = "",
-    never: Annotated[bool, switch("--never", "Keep everything until somebody erases it: drop the rule.")] = False,
-    now: Annotated[bool, switch("--now", "Apply it now; a server does so once a day.")] = False,
-    dry_run: Annotated[bool, switch("--dry-run", "Say what would go now, and change nothing.")] = False,
+    never: Annotated[
+        bool, switch("--never", "Remove the rule: keep everything until it is erased on request.")
+    ] = False,
+    now: Annotated[bool, switch("--now", "Apply the rule now; a server does so once a day.")] = False,
+    dry_run: Annotated[bool, switch("--dry-run", "Only show what would be erased now.")] = False,
     json: AsJson = False,
 ) -> None:
-    """Say how long a tenant's words are kept; without --after, show the rule.
+    """Set how long a tenant's texts are kept; without --after, show the rule.
 
-    What is older is erased for good, with what was drawn from it alone, whether it is held well or not. A server
-    applies each rule once a day, in one process. Pools, towns, documents and a life that goes on keep what is theirs.
+    Older ones are permanently erased, whatever their strength, with records derived from them alone. A server applies
+    each rule once a day, in one process. Pools, towns, documents and an unfinished life keep their data.
     """
     clock, tenant = SystemClock(), tenant_key_of(tenant)
     async with open_store(settings.data, tenant) as store:
@@ -83,7 +85,7 @@ async def retain(
         if never:
             await retention.drop_rule(store, tenant)
             await note(store, "retention_set", {"days": "never"}, tenant=tenant)
-            tell(json, {"tenant": tenant, "days": None}, "everything is kept until somebody erases it")
+            tell(json, {"tenant": tenant, "days": None}, "everything is kept until it is erased on request")
             return
         if after:
             named = tuple(each.strip() for each in kinds.split(",") if each.strip())
@@ -93,7 +95,7 @@ async def retain(
                 counts = {"days": f"{rule.after_s / DAY_S:g}", "kinds": " ".join(named) or "all"}
                 await note(store, "retention_set", counts, tenant=tenant)
         if rule is None:
-            tell(json, {"tenant": tenant, "days": None}, "there is no rule: everything is kept; --after 90d makes one")
+            tell(json, {"tenant": tenant, "days": None}, "there is no rule: everything is kept; --after 90d sets one")
             return
         row = {"tenant": tenant, "days": rule.after_s / DAY_S, "kinds": [*rule.kinds], "applied": rule.applied}
         if not (now or dry_run):
@@ -102,31 +104,33 @@ async def retain(
         past = await (retention.find_past if dry_run else retention.take_past)(place, rule)
         if now and not dry_run:
             await note(store, "retention_applied", past.counts(), tenant=tenant)
-    what = f"{past.records + past.drawn} records, words of {past.rows} rows of the log, of {past.users} users"
-    tell(json, row | past.counts(), f"{what} {'would go' if dry_run else 'are erased for good'}")
+    what = f"{past.records + past.drawn} records, texts of {past.rows} rows of the log, of {past.users} users"
+    tell(json, row | past.counts(), f"{what} {'would be erased' if dry_run else 'are permanently erased'}")
 
 
 def _span_s(text: str) -> float:
-    """Read a span of days or weeks."""
+    """Return a span of days or weeks in seconds."""
     number, unit = text[:-1], text[-1:]
     if unit not in ("d", "w") or not number.isascii() or not number.isdigit() or len(number) > 6:
-        raise InputError(f"--after takes days or weeks, as 90d or 12w, and not {text!r}")
+        raise InputError(f"--after takes days or weeks, as 90d or 12w, not {text!r}")
     return int(number) * DAY_S * (7 if unit == "w" else 1)
 
 
 @command(app, "data", "mindstream data export-person ann.zip --user ann", name="export-person")
 async def export_person(
     settings: Settings,
-    file: Annotated[Path, word("FILE", "The archive that is written; it must not be there.")],
-    user: Annotated[str, flag("NAME", "Who; there is no default.")],
+    file: Annotated[Path, word("FILE", "The archive to write; it must not exist.")],
+    user: Annotated[str, flag("NAME", "The person; there is no default.")],
     tenant: Tenant = "",
-    also: Annotated[list[str] | None, flag("DIR", "Another data folder to look in, as a town's; repeatable.")] = None,
+    also: Annotated[
+        list[str] | None, flag("DIR", "Another data folder to include, as that of a town; repeatable.")
+    ] = None,
     json: AsJson = False,
 ) -> None:
-    """Write everything of a person into one archive: every row, every file, and a page to read it by.
+    """Write all data of a person into one archive: every row, every file, and a page to read them.
 
     What was heard, noted, believed and planned, the log, work, checkpoints, typed history, results of operations,
-    spending, what was left in pools, in others' minds and in towns, and who did something to it.
+    spending, traces in pools, in other minds and in towns, and the audit.
     """
     at, folder, tenant = SystemClock().now(), settings.data.beside, tenant_key_of(tenant)
     async with open_store(settings.data) as ours, open_store(settings.data, tenant) as store:
@@ -136,31 +140,31 @@ async def export_person(
         person.write_archive(found, file)
         await note(store, "exported", found.counts(), about=user, tenant=tenant)
     told = ", ".join(f"{count} {name}" for name, count in found.counts().items() if count)
-    tell(json, {"user": user, "file": str(file), **found.counts()}, f"everything of {user} is in {file}: {told}")
+    tell(json, {"user": user, "file": str(file), **found.counts()}, f"all data of {user} is in {file}: {told}")
 
 
 @command(app, "data", "mindstream data delete-tenant acme", name="delete-tenant")
 async def delete_tenant(
     settings: Settings,
-    tenant: Annotated[str, word("NAME", "Whose data goes: all of it.")],
+    tenant: Annotated[str, word("NAME", "The tenant.")],
     yes: Yes = False,
     json: AsJson = False,
 ) -> None:
-    """Delete a tenant with all its people: every row, file, fork of a town, copy and token; nothing is left.
+    """Delete a tenant with all its users: every row, file, fork of a town, copy and token; nothing is left.
 
-    The files are written anew. Of a PostgreSQL server the write-ahead log, replicas and backups are its operator's.
+    The files are rewritten. For PostgreSQL, the operator must handle the write-ahead log, replicas and backups.
     """
     if tenant == LOCAL:
-        raise InputError("this machine's own people are no tenant: `memory erase` takes each of them by name")
+        raise InputError("the users of this machine are not a tenant: use `memory erase --user NAME` for each of them")
     if not yes:
-        await asyncio.to_thread(confirm_name, f"All that is kept of the tenant {tenant} will be gone.", tenant)
+        await asyncio.to_thread(confirm_name, f"This permanently erases all data of the tenant {tenant}.", tenant)
     clock, folder = SystemClock(), settings.data.beside
     forks = ForkedTowns(settings.data).folders(tenant)
     async with open_store(settings.data) as ours:
         held = Tokens(lambda: ours, clock)
         tokens = [each for each in await held.each() if each.tenant == tenant]
         for one in tokens:
-            await held.revoke(one.id)  # first: nobody comes in any more
+            await held.revoke(one.id)  # first, so that no request is accepted
         async with open_store(settings.data, tenant) as store:
             gone = await erase.delete_tenant(store, folder, forks, known=bool(tokens or forks))
         counts = gone.counts() | ({"tokens": len(tokens)} if tokens else {})
@@ -172,25 +176,25 @@ async def delete_tenant(
 @command(app, "data", "mindstream data audit", "mindstream data audit --user ann --json")
 async def audit(
     settings: Settings,
-    user: Annotated[str, flag("NAME", "Only what was done to this person's data.")] = "",
-    tenant: Annotated[str, flag("NAME", "Only what was done behind this tenant's wall.")] = "",
-    limit: Annotated[int, flag("N", "The newest N.", "--limit", "-n", min=1, max=MOST)] = 100,
+    user: Annotated[str, flag("NAME", "Only actions on the data of this user.")] = "",
+    tenant: Annotated[str, flag("NAME", "Only actions on the data of this tenant.")] = "",
+    limit: Annotated[int, flag("N", "Only the newest N rows.", "--limit", "-n", min=1, max=MOST)] = 100,
     json: AsJson = False,
 ) -> None:
-    """Show who erased, exported, imported, kept no longer, deleted or let in what, when and by which door.
+    """Show who erased, exported, imported, expired, deleted or authorised what, when and through which interface.
 
-    Rows are added and never changed; names of people and tenants stand there as digests, which whoever knows a name
-    finds by it.
+    Rows are added and never changed; names of users and tenants are stored as digests, so that only a known name can be
+    looked up.
     """
     async with open_store(settings.data) as store:
         rows = await store.audit(user, checked_tenant(tenant), limit)
     if json:
         print_json(*({name: getattr(row, name) for name in row.__slots__} for row in rows))
     elif not rows:
-        say("nothing is in the audit", sys.stderr)
+        say("the audit is empty", sys.stderr)
     else:
         print_table(
-            ("when", "what", "door", "who", "of", "how much"),
+            ("when", "what", "interface", "who", "of", "how much"),
             [
                 (
                     format_iso(row.at)[:19].replace("T", " "),

@@ -1,4 +1,4 @@
-"""`mindstream doctor`."""
+"""`mindstream doctor`: check settings, models, data and packages."""
 
 from __future__ import annotations
 
@@ -32,15 +32,17 @@ app = typer.Typer(**PLAIN)
 )
 def doctor(
     chosen: Chosen,
-    context: Annotated[int | None, flag("N", "Also: which prompts fit into a window of N tokens.", min=512)] = None,
+    context: Annotated[
+        int | None, flag("N", "Also check which prompts fit into a context window of N tokens.", min=512)
+    ] = None,
     mend: Annotated[
-        bool, switch("--mend", "First write the memory anew from all that can be read; keeps a copy.")
+        bool, switch("--mend", "First rebuild the memory from all that can be read; keeps a copy.")
     ] = False,
     json: AsJson = False,
 ) -> int:
-    """Say what is configured, reachable, missing, and how to mend it.
+    """Check settings, models, data and packages, and show how to fix problems.
 
-    Exit code 1 where something is broken.
+    Exit code 1 if something is broken.
     """
     mended = [_mended(chosen)] if mend and is_begun(chosen.settings.data) else []
     findings = [*mended, *asyncio.run(examine(chosen, context))]
@@ -67,5 +69,5 @@ def _mended(chosen: Chosen) -> Finding:
     kept = f"{records}, {rows} of the log and {done.kept['work']:,} of work"
     aside = "".join(f"; {count:,} {why}" for why, count in done.aside.items())
     lost = f"; {count_of(done.lost, 'part')} of tables could not be read" if done.lost else ""
-    where = f"{done.copy} holds it as it was" + (f", and {repair.ASIDE} what was set aside" if done.aside else "")
-    return Finding("mended", "note" if aside or lost else "ok", f"{kept} stand again{aside}{lost}", where)
+    where = f"{done.copy} is the original" + (f"; {repair.ASIDE} holds what was left out" if done.aside else "")
+    return Finding("mended", "note" if aside or lost else "ok", f"{kept} restored{aside}{lost}", where)

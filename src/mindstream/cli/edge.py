@@ -1,8 +1,8 @@
-"""The outermost edge: whatever goes wrong ends here as one sentence and an exit code.
+"""The outermost edge: every error ends here as one sentence and an exit code.
 
-0: done · 1: done, but something could not be taken, or `doctor` found something broken · 2: a mistake in what was asked
-for, or in its surroundings · 70: our own fault · 130: stopped by Ctrl-C (129: the terminal went away, 143: told to end)
-· 141: whoever read the output went away.
+0: done · 1: done, with exceptions (see the command's help) · 2: a mistake in the arguments or the environment · 70: an
+error in mindstream · 130: stopped by Ctrl-C (129: the terminal was closed, 143: SIGTERM) · 141: the reader of the
+output is gone.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; no exception passes."""
     _streams()
     if is_stripped():
-        _say("it cannot run under `python -OO`, which strips what models are told of tools")
+        _say("it cannot run under `python -OO`, which removes docstrings: models read them as descriptions of tools")
         return MISTAKE
-    if os.environ.get("COLUMNS") == "0":  # some surroundings say so, and a line of that width shows nothing
+    if os.environ.get("COLUMNS") == "0":  # some environments set it, and lines of that width show nothing
         del os.environ["COLUMNS"]
     words = _in_order(sys.argv[1:] if arguments is None else arguments)
     debug = words[:1] == ["--debug"] or variable("MINDSTREAM_DEBUG").casefold() not in OFF
-    if not debug:  # what fails stands in the log of the mind; a line between the lines of a talk helps nobody
+    if not debug:  # errors are in the log of the mind; they must not interrupt a conversation
         logging.getLogger("mindstream").addHandler(QUIET)
     try:
         from mindstream.cli.app import app
@@ -47,21 +47,21 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return code if isinstance(code, int) else 0
     except BaseException as error:  # noqa: BLE001 (this is the edge)
         cause = _cause(error)
-        code = _told(cause)
+        code = _print_error(cause)
         if debug and code not in (NO_READER, STOPPED):
             traceback.print_exception(cause)
         elif code == OUR_FAULT:
-            _say(f"{type(cause).__name__}: {cause}. That is a fault of mindstream; its traceback is in {_kept(cause)}")
+            _say(f"{type(cause).__name__}: {cause}. This is an error in mindstream; the traceback is in {_kept(cause)}")
         return code
 
 
 def is_stripped() -> bool:
-    """Tell whether Python was told to leave out docstrings (`-OO`), which are what models are told of tools."""
+    """Return whether Python runs without docstrings (`-OO`), which describe tools to models."""
     return sys.flags.optimize > 1
 
 
 def _in_order(words: Sequence[str]) -> list[str]:
-    """Put what all commands understand, --debug and --settings FILE, before the command, wherever it stands."""
+    """Move --debug and --settings FILE, which all commands take, before the command."""
     debug, settings, rest = [], [], []
     coming = iter(words)
     for word in coming:
@@ -72,7 +72,7 @@ def _in_order(words: Sequence[str]) -> list[str]:
         elif word == "--settings":
             file = next(coming, None)
             if file is None:
-                return [word]  # which is what is wrong
+                return [word]  # which fails with the right message
             settings += [word, file]
         elif word.startswith("--settings="):
             settings.append(word)
@@ -82,17 +82,17 @@ def _in_order(words: Sequence[str]) -> list[str]:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """Return what really went wrong: a group of tasks that fails wraps it."""
+    """Return the error inside the exception group of a task group."""
     if isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError):
-        return error.__context__  # Typer has made an exit code of it
+        return error.__context__  # Typer has replaced it by SystemExit
     while isinstance(error, BaseExceptionGroup):
         ours = [inner for inner in error.exceptions if isinstance(inner, MindstreamError | OSError)]
         error = (ours or error.exceptions)[0]
     return error
 
 
-def _told(error: BaseException) -> int:
-    """Say what there is to say; return the exit code."""
+def _print_error(error: BaseException) -> int:
+    """Print the message of an error; return the exit code."""
     from asyncio import CancelledError
 
     from mindstream.cli.shell.output import no_more_output
@@ -115,7 +115,7 @@ def _told(error: BaseException) -> int:
         _say(str(error))
         return MISTAKE
     if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "can't start new thread" in str(error)):
-        _say("the system gives this program no more memory or threads; close others, or raise its limits (ulimit -a)")
+        _say("this program got no more memory or threads; close other programs, or raise its limits (ulimit -a)")
         return MISTAKE
     if isinstance(error, TimeoutError):
         _say(f"{describe(error)}; --debug shows where")
@@ -131,7 +131,7 @@ def _told(error: BaseException) -> int:
 
 
 def _sentence(text: str) -> str:
-    text = re.sub(r"Input should be a valid (\w+), unable to parse.*", r"a \1 is wanted", " ".join(text.split()))
+    text = re.sub(r"Input should be a valid (\w+), unable to parse.*", r"a \1 is expected", " ".join(text.split()))
     text = (
         text.replace("a integer", "a whole number")
         .replace("Value error, ", "")
@@ -152,7 +152,7 @@ def _say(text: str) -> None:
 
 
 def _kept(error: BaseException) -> str:
-    """Write the traceback down and return where."""
+    """Write the traceback to a file; return its name."""
     try:
         from tempfile import NamedTemporaryFile
 
@@ -160,11 +160,11 @@ def _kept(error: BaseException) -> str:
             traceback.print_exception(error, file=file)
             return file.name
     except OSError:
-        return "nowhere, for it cannot be written; --debug shows it here"
+        return "no file, as none can be written; --debug prints it"
 
 
 def _streams() -> None:
-    """Make sure that 0, 1 and 2 are there and take any text: a closed one would be given to the first file opened."""
+    """Make sure that descriptors 0, 1 and 2 are open and accept any text: the next file would get a closed one."""
     for descriptor, name in ((0, "stdin"), (1, "stdout"), (2, "stderr")):
         if getattr(sys, name) is None:
             mode = os.O_RDONLY if descriptor == 0 else os.O_WRONLY

@@ -1,4 +1,4 @@
-"""`mindstream live`: live a life, or watch the process that does; both can be answered, steered, paused."""
+"""`mindstream live`: live a life, or watch the process that lives it; the user can answer, steer and pause both."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import shlex
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,14 +16,13 @@ from rich.console import Console
 from mindstream.cli.permission import Asker, server_approval
 from mindstream.cli.screens.life import JsonLifeScreen, LifeScreen, Screen
 from mindstream.cli.screens.life_lines import (
-    cause,
     describe_end,
     describe_rest,
     describe_so_far,
+    describe_unknown,
     describe_way_on,
     list_open,
     list_tasks,
-    words,
 )
 from mindstream.cli.screens.run import PlainScreen
 from mindstream.cli.shell.flags import (
@@ -50,8 +49,8 @@ from mindstream.life import commands
 from mindstream.life import opened as lives
 from mindstream.life.life import Life
 from mindstream.life.opened import command_of
+from mindstream.life.schedule import Rhythm, unknown_orders
 from mindstream.life.state import LifeState, read_state
-from mindstream.life.waking import Rhythm, unknown_orders
 from mindstream.log.events import Logged
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import read_log
@@ -60,40 +59,107 @@ from mindstream.service.living import FOREVER_TOKENS, PROMPT_TOKENS, ZONE, LifeS
 from mindstream.service.memory import UserMemory, following, open_user_memory
 from mindstream.settings import Chosen, Settings
 
-NOTES = """M2 plans turn by turn, M1 carries out its tasks with the tools, M0 thinks; what
-is worth keeping is remembered, and sleep makes dreams of the rest. Where there
-is nothing to do, nothing is called. Everything stands in the log: whatever ends
-it, `mindstream live` goes on where it was.
+NOTES = """M2 plans turn by turn, M1 carries out its tasks with tools, M0 thinks. What
+is worth keeping is remembered; sleep makes dreams of the rest. While there is
+nothing to do, no model is called. Everything is in the log: however the process
+ends, `mindstream live` continues where it was.
 
-One process lives a life at a time; a second one watches it, and can answer,
-steer, pause and stop it all the same (so can `mindstream life`). In a terminal,
-what you type answers what it asks, or is said to it; /help names the rest.
+One process lives a life at a time. A second one watches it, and can answer,
+steer, pause and stop it; so can `mindstream life`. In a terminal, your input
+is an answer to its question, or a message; /help lists the commands.
 
-It asks for leave before it changes anything, except in the folder of --out and
-with the tools of --allow. With --forever it does not end where nothing is left
-to do: M2 looks at its goal and at what it remembers and proposes work, within
-the day's budget, or rests and says why; a beat after one that found nothing
-costs nothing. Limits are those of the whole life, across processes.
+It asks for permission before it changes anything, except in the folder of --out
+and with the tools of --allow. With --forever it does not end when nothing is
+left to do: M2 looks at its goal and its memories and proposes work within the
+day's budget, or rests and says why. While nothing changes, the next look costs
+nothing. Limits are those of the whole life, across processes.
 
-Exit code: 0; 1 where it rests for want of a model or of what it may spend; 2 a
+Exit code: 0; 1 if it rests because a model failed or a limit is reached; 2 a
 mistake; 130 after Ctrl-C without a terminal."""
+RESTED = 1
+"""Exit code if it rests because a model failed or a limit is reached."""
+POLL_S = 1.0
+"""Poll interval, in seconds, for the state of a life."""
 app = typer.Typer(**PLAIN)
 
 
 @dataclass(frozen=True)
-class Endless:
-    """A life that goes on where nothing can be done; and with what it dreams."""
+class LiveFlags:
+    """The flags of `live`."""
 
+    goal: Annotated[str, flag("WORDS", "What it is to reach [the goal in its log].")] = ""
+    for_: Annotated[str, flag("TIME", "Begin no turn after that: 2h, 90 min, until 18:00.", "--for")] = ""
+    turns: Annotated[int | None, flag("N", "Maximum number of turns of this command.", min=0)] = None
+    every: Annotated[
+        list[str] | None,
+        flag(
+            "ORDER",
+            'A standing order, when and what: "day at 8:00: ask me how I slept", '
+            '"monday and friday at 18:30: …", "2 hours: …", "1st of the month at noon: …"; repeatable.',
+        ),
+    ] = None
+    tools: Annotated[
+        list[str] | None,
+        flag(
+            "A,B",
+            "Tools that M1 may call: as for solve, and planner, which solves tasks in steps with the others"
+            " [calculator].",
+        ),
+    ] = None
+    docs: Docs = None
+    mcp: Mcp = None
+    trust: Trust = False
+    out: Annotated[Path | None, flag("DIR", "It may write files into this folder.")] = None
+    allow: Allow = None
+    pool: PoolName = ""
+    offer: Annotated[bool, switch("--offer", "Offer each finished task with its result to that pool.")] = False
+    hours: Annotated[str, flag("FROM-TO", "It acts by itself only at these hours: 08:00-22:00 [always].")] = ""
     forever: Annotated[
-        bool, switch("--forever", "Where nothing can be done, let it look for work of its own, or rest and say why.")
+        bool, switch("--forever", "When nothing is left to do, let it look for work of its own, or rest and say why.")
     ] = False
-    beat: Annotated[str, flag("TIME", "It looks so often at most: 1h, 30 min, 1 day [1h].")] = ""
+    beat: Annotated[str, flag("TIME", "Minimum time between two such looks: 1h, 30 min, 1 day [1h].")] = ""
     tokens_per_day: Annotated[
-        int | None, flag("N", f"So many on one day (UTC) [{FOREVER_TOKENS:,} with --forever].", min=0)
+        int | None, flag("N", f"Maximum number of tokens a day (UTC) [{FOREVER_TOKENS:,} with --forever].", min=0)
     ] = None
     dream_tools: Annotated[
-        str, flag("A,B", "What M1 may call while it makes a dream: R, M0, or tools that it has [none].")
+        str, flag("A,B", "Tools that M1 may call while it makes a dream: R, M0, or others that it has [none].")
     ] = ""
+    usd_per_day: Annotated[float | None, flag("X", "Maximum cost a day (UTC) in US dollars.", min=0)] = None
+    words_per_day: Annotated[
+        int | None, flag("N", "Maximum number of words of unsolicited questions a day.", min=0)
+    ] = None
+    prompt_tokens: Annotated[int, flag("N", "Maximum length of M2's prompt; older turns become memories.")] = (
+        PROMPT_TOKENS
+    )
+    wait_for_input: Annotated[bool, switch("--wait-for-input", "Wait for you when nothing is left to do.")] = False
+    watch: Annotated[Path | None, flag("DIR", "Files that appear, change or disappear there wake it.")] = None
+    ignore_chat: Annotated[bool, switch("--ignore-chat", "Do not pass on to it what you say in `chat`.")] = False
+    without_model: Annotated[
+        bool, switch("--without-model", "Let rules continue a life that was lived with a model.")
+    ] = False
+    record: Record = None
+    json: Annotated[bool, switch("--json", "One event a line, as JSON; nothing else on standard output.")] = False
+
+    def again(self, chosen: Chosen) -> list[str]:
+        """Return the command line that continues the life, with the flags that it needs again."""
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        repeated = {each.name: given[each.name] for each in fields(self) if given[each.name] != each.default}
+        limits = {field: getattr(chosen.settings, field) for field in LIMITS}
+        words = write_flags({name: repeated[name] for name in repeated if name not in ONCE} | limits)
+        return ["mindstream", "live", *flags_again(chosen), *words]
+
+    def settings(self) -> dict[str, Any]:
+        """Return the fields of `LifeSettings` that flags of the same name set."""
+        given = {each.name: getattr(self, each.name, None) for each in fields(LifeSettings)}
+        return {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in given.items()
+            if value is not None
+        }
+
+
+ONCE = ("goal", "for_", "turns", "every", "record", "json")
+"""Flags that a command to continue does not repeat."""
 
 
 @command(
@@ -103,170 +169,64 @@ class Endless:
     "    --docs ./papers --out ./results --model openai:gpt-5-mini --max-usd 1",
     'mindstream live --goal "Keep my sleep diary" --every "day at 8:00: ask me how I slept" \\',
     "    --hours 07:00-22:00 --wait-for-input",
-    "mindstream live                         go on with it, or watch it",
+    "mindstream live                         continue it, or watch it",
     "mindstream live --forever --beat 2h --tokens-per-day 50000",
     "mindstream live --for 2h --json         for two hours, one event a line",
     notes=NOTES,
-    roles="Who answers in one role: M2 plans, M1 does, M0 thinks; repeatable.",
-    budget_calls="So many calls of models in its life.",
-    budget_tokens="So many tokens in its life.",
-    budget_usd="So many US dollars in its life.",
+    roles="Model of one role: M2 plans, M1 acts, M0 thinks; repeatable.",
+    budget_calls="Maximum number of model calls in its whole life.",
+    budget_tokens="Maximum number of tokens in its whole life.",
+    budget_usd="Maximum cost in US dollars in its whole life.",
 )
-def live(
-    chosen: Chosen,
-    goal: Annotated[str, flag("WORDS", "What it is to reach [what its log says].")] = "",
-    for_: Annotated[str, flag("TIME", "No turn begins after that: 2h, 90 min, until 18:00.", "--for")] = "",
-    turns: Annotated[int | None, flag("N", "So many turns at most, now.", min=0)] = None,
-    every: Annotated[
-        list[str] | None,
-        flag(
-            "ORDER",
-            'A standing order, when and what: "day at 8:00: ask me how I slept", '
-            '"monday and friday at 18:30: …", "2 hours: …", "1st of the month at noon: …"; repeatable.',
-        ),
-    ] = None,
-    tools: Annotated[
-        list[str] | None,
-        flag(
-            "A,B",
-            "What M1 may call: as for solve, and planner, which solves tasks in steps with the others [calculator].",
-        ),
-    ] = None,
-    docs: Docs = None,
-    mcp: Mcp = None,
-    trust: Trust = False,
-    out: Annotated[Path | None, flag("DIR", "It may write files into this folder.")] = None,
-    allow: Allow = None,
-    pool: PoolName = "",
-    offer: Annotated[bool, switch("--offer", "Offer what M1 carried out, task and result, to that pool.")] = False,
-    hours: Annotated[str, flag("FROM-TO", "It acts by itself only then: 08:00-22:00 [always].")] = "",
-    endless: Endless = Endless(),
-    usd_per_day: Annotated[float | None, flag("X", "So many on one day (UTC).", min=0)] = None,
-    words_per_day: Annotated[int | None, flag("N", "So many words it may ask you, unasked, on one day.", min=0)] = None,
-    prompt_tokens: Annotated[
-        int, flag("N", "M2's prompt is never longer; older turns become memories.")
-    ] = PROMPT_TOKENS,
-    wait_for_input: Annotated[bool, switch("--wait-for-input", "Wait for you when nothing is left to do.")] = False,
-    watch: Annotated[Path | None, flag("DIR", "Files that come, change or go there wake it.")] = None,
-    ignore_chat: Annotated[bool, switch("--ignore-chat", "What is said in `chat` is not said to it.")] = False,
-    without_model: Annotated[
-        bool, switch("--without-model", "Let rules continue a life that was lived with a model.")
-    ] = False,
-    record: Record = None,
-    json: Annotated[bool, switch("--json", "One event a line, as JSON; nothing else there.")] = False,
-) -> int:
+def live(chosen: Chosen, flags: LiveFlags) -> int:
     """Live for a goal, turn by turn, until there is nothing left to do.
 
-    Without --goal it goes on with the life that stands in the log.
+    Without --goal, continue the life in the log.
     """
-    wanted = LifeSettings(
-        goal=goal.strip(),
-        orders=tuple(map(make_order, every or ())),
-        tools=split_names(tools),
-        docs=tuple(docs or ()),
-        mcp=tuple(mcp or ()),
-        out=out,
-        allow=tuple(allow or ()),
-        dream_tools=split_names([endless.dream_tools]) or (),
-        pool=pool,
-        offer=offer,
-        hours=hours,
-        beat=endless.beat or ("1h" if endless.forever else ""),
-        usd_per_day=usd_per_day,
-        tokens_per_day=endless.tokens_per_day,
-        words_per_day=words_per_day,
-        prompt_tokens=prompt_tokens,
-        hears=not ignore_chat,
-        record=record,
-    )
-    again = {
-        "tools": ",".join(wanted.tools or ()),
-        "docs": docs,
-        "mcp": mcp,
-        "trust": trust,
-        "out": out,
-        "allow": allow,
-        "pool": pool,
-        "offer": offer,
-        "hours": hours,
-        **{field: getattr(chosen.settings, field) for field in LIMITS},
-        **asdict(endless),
-        "usd-per-day": usd_per_day,
-        "words-per-day": words_per_day,
-        "watch": watch,
-        "wait-for-input": wait_for_input,
-        "without-model": without_model,
-        "ignore-chat": ignore_chat,
-        "prompt-tokens": prompt_tokens if prompt_tokens != PROMPT_TOKENS else None,
+    if flags.beat and not flags.forever:
+        raise InputError("--beat is the time between two looks for work of its own: add --forever")
+    if flags.watch and not flags.watch.is_dir():
+        raise InputError(f"there is no folder {str(flags.watch)!r} to watch")
+    again = flags.again(chosen)
+    special: dict[str, Any] = {
+        "goal": flags.goal.strip(),
+        "orders": tuple(each if each.lower().startswith("every ") else f"every {each}" for each in flags.every or ()),
+        "tools": split_names(flags.tools),
+        "dream_tools": split_names([flags.dream_tools]) or (),
+        "beat": flags.beat or ("1h" if flags.forever else ""),
+        "hears": not flags.ignore_chat,
+        "command": command_of(again),
     }
-    if endless.beat and not endless.forever:
-        raise InputError("--beat says how often a life looks for work of its own: say --forever, too")
-    if watch and not watch.is_dir():
-        raise InputError(f"there is no folder {str(watch)!r} to watch")
-    words = ["mindstream", "live", *flags_again(chosen), *write_flags(again)]
-    command = shlex.join(words)
-    wanted = replace(wanted, without_model=without_model, command=command_of(words))
-    options = LiveOptions(turns, for_, wait_for_input, watch, trust, json, command)
-    in_terminal = sys.stdin.isatty() and sys.stdout.isatty() and not json
-    left = f"you left; nothing is lost, and this goes on with it:\n  {command}"
-    return run_until_stopped(
-        _live(chosen.settings, wanted, options, in_terminal), lambda: left, interrupt=not in_terminal
-    )
+    wanted = LifeSettings(**{**flags.settings(), **special})
+    in_terminal = sys.stdin.isatty() and sys.stdout.isatty() and not flags.json
+    continues = shlex.join(again)
+    left = f"you left; nothing is lost, and this continues it:\n  {continues}"
+    running = _live(chosen.settings, wanted, flags, continues, in_terminal)
+    return run_until_stopped(running, lambda: left, interrupt=not in_terminal)
 
 
-def make_order(words: str) -> str:
-    """Return a standing order as it is kept: `--every "day at 8:00: …"` is every day at 8:00."""
-    return words if words.lower().startswith("every ") else f"every {words}"
-
-
-async def _live(settings: Settings, wanted: LifeSettings, options: LiveOptions, in_terminal: bool) -> int:
-    screen: Screen = JsonLifeScreen() if options.json else LifeScreen(Console(highlight=False))
+async def _live(settings: Settings, wanted: LifeSettings, flags: LiveFlags, again: str, in_terminal: bool) -> int:
+    screen: Screen = JsonLifeScreen() if flags.json else LifeScreen(Console(highlight=False))
     async with open_user_memory(settings, new=True) as opened:
-        until = read_end(options.end, opened.clock.now()) if options.end else None
-        session = Session(opened, screen, options, in_terminal)
+        until = read_end(flags.for_, opened.clock.now()) if flags.for_ else None
+        session = _Session(opened, screen, flags, again, in_terminal)
         if await lives.is_lived(opened.memory):
             if wanted.goal or wanted.orders:
                 await commands.give_goal(opened.memory, wanted.goal, wanted.orders)
             if not await session.watch():
                 return 0
-        since = await newest(opened)
-        asker = Asker(PlainScreen(Console(stderr=True))) if is_answerable() and not options.json else None
-        approve = server_approval(options.trust, asker, PlainScreen(Console(stderr=True)))
+        since = await _last_shown(opened)
+        notes = PlainScreen(Console(stderr=True))
+        approve = server_approval(flags.trust, Asker(notes) if is_answerable() and not flags.json else None, notes)
         async with open_life(
             settings, wanted, opened.memory, approve=approve, note=screen.say, policy=opened.policy
         ) as life:
-            shown = since if options.json else await newest(opened)
-            return await session.live(life, shown, until, wanted.out)
+            since = since if flags.json else await _last_shown(opened)
+            return await session.live(life, since, until, wanted.out)
 
 
-RESTED = 1
-"""The exit code where it rests for want of a model, or of what it may spend."""
-LOOK_S = 1.0
-"""How often it is looked whether there is something to say of its rest."""
-
-
-@dataclass(frozen=True)
-class LiveOptions:
-    """How a life is to be lived in this process.
-
-    Attributes:
-        end: words of the time at which no more turns begin.
-        stay: go on waiting for people when there is nothing left to do.
-        folder: changes of its files wake it.
-        again: the command line that goes on with it.
-    """
-
-    turns: int | None = None
-    end: str = ""
-    stay: bool = False
-    folder: Path | None = None
-    trust: bool = False
-    json: bool = False
-    again: str = "mindstream live"
-
-
-async def newest(opened: UserMemory) -> int:
-    """Return the row of the log after which there is something to show: a turn that goes on is, from its beginning."""
+async def _last_shown(opened: UserMemory) -> int:
+    """Return the row of the log after which events are shown: the last one, or that before an unfinished turn."""
     last = await opened.store.last(opened.key, "turn_began")
     if last is not None and (await read_state(opened.memory)).in_turn:
         return last.seq - 1
@@ -276,54 +236,53 @@ async def newest(opened: UserMemory) -> int:
     return upto
 
 
-@dataclass
-class Session:
-    """A life in front of a person, whoever lives it."""
+class _Session:
+    """A life that a person sees, lived by this process or by another one."""
 
-    opened: UserMemory
-    screen: Screen
-    options: LiveOptions
-    in_terminal: bool
+    def __init__(self, opened: UserMemory, screen: Screen, flags: LiveFlags, again: str, in_terminal: bool) -> None:
+        self.opened, self.memory, self.screen = opened, opened.memory, screen
+        self.flags, self.again, self.in_terminal = flags, again, in_terminal
+        self._upto = 0
+        """The last row of the log that was shown."""
 
     async def live(self, life: Life, since: int, until: Moment | None, out: Path | None) -> int:
-        """Live it in this process."""
-        await self._let_go_on(life)
+        """Live it in this process; return the exit code."""
+        halted = life.state.halted
+        if halted and not halted.startswith(("paused", "stopped", "budget")):  # a model failed: try again
+            await commands.order(self.memory, "resume")
         if life.models.only_rules:
-            self.screen.say(words("rules", life.state.language))
+            self.screen.say("rules: no model is configured; see `mindstream doctor`")
         self._introduce(life.state)
-        beside: list[Coroutine[Any, Any, None]] = []
-        if not self.in_terminal and not self.options.json:
-            beside.append(_tell_rests(life, self.screen))
-        if self.options.folder:
-            beside.append(file_changes.watch(self.memory, self.options.folder, out))
-        running = life.run(self.options.turns, until, stay=self.options.stay)
-        ended = await self._attend(running, since, lambda: life.state, life.config.rhythm, beside)
+        tasks: list[Coroutine[Any, Any, None]] = []
+        if not self.in_terminal and not self.flags.json:
+            tasks.append(_show_rests(life, self.screen))
+        if self.flags.watch:
+            tasks.append(file_changes.watch(self.memory, self.flags.watch, out))
+        running = life.run(self.flags.turns, until, stay=self.flags.wait_for_input)
+        ended = await self._attend(running, since, lambda: life.state, life.config.rhythm, tasks)
         return self._end(life.state, ended)
 
     async def watch(self) -> bool:
-        """Watch the process that lives it; return whether that was dead already, and this one may take it up."""
-        state = await commands.look(self.memory)
+        """Watch the process that lives it; return whether it had died, so that this process may continue the life."""
+        states = _States(self.memory, await commands.look(self.memory))
         self.screen.say("another process lives this life: you watch it here, and can answer, steer, pause and stop it")
-        if self.options.turns is not None or self.options.end or self.options.folder:
+        if self.flags.turns is not None or self.flags.for_ or self.flags.watch:
             self.screen.say("its limits and tools are those of that process")
-        self._introduce(state)
-        states = _States(self.memory, state)
-        since = await newest(self.opened)
+        self._introduce(states.state)
         ended = await self._attend(
-            _wait_for_end(self.memory), since, lambda: states.state, Rhythm(zone=ZONE), [states.follow()]
+            _wait_for_end(self.memory),
+            await _last_shown(self.opened),
+            lambda: states.state,
+            Rhythm(zone=ZONE),
+            [states.follow()],
         )
-        self.screen.say(
-            {
-                "dead": "the process that lived it had died: this one takes it up",
-                "over": f"that process has ended; this goes on with it: {self.options.again}",
-                "": "it goes on in its own process; this only watched",
-            }[ended]
-        )
+        told = {
+            "dead": "the process that lived it had died: this one continues it",
+            "over": f"that process has ended; this continues it: {self.again}",
+            "": "it continues in its own process; this one only watched",
+        }
+        self.screen.say(told[ended])
         return ended == "dead"
-
-    @property
-    def memory(self) -> Memory:
-        return self.opened.memory
 
     async def _attend(
         self,
@@ -331,91 +290,75 @@ class Session:
         since: int,
         state: Callable[[], LifeState],
         rhythm: Rhythm,
-        beside: Sequence[Coroutine[Any, Any, None]],
+        others: Sequence[Coroutine[Any, Any, None]],
     ) -> str:
-        """Show what happens while it lives, and take in what is typed; return why it ended, "" where a person left."""
-        shown = _Shown(self.opened, self.screen, since)
-        tasks: list[asyncio.Task[Any]] = [asyncio.ensure_future(living)]
-        others = [asyncio.ensure_future(each) for each in (shown.follow(), *beside)]
+        """Show events and take input while it lives; return why it ended, "" if the user left."""
+        self._upto = since
+        ends: list[asyncio.Task[Any]] = [asyncio.ensure_future(living)]
+        running = [asyncio.ensure_future(each) for each in (self._follow(), *others)]
         if self.in_terminal:
             from mindstream.cli.live_terminal import LifeTerminal
 
             terminal = LifeTerminal(self.memory, self.screen, state, rhythm)
-            tasks.append(asyncio.ensure_future(terminal.run()))
+            running.append(leaving := asyncio.ensure_future(terminal.run()))
+            ends.append(leaving)
         try:
-            done, _ = await asyncio.wait([*tasks, *others], return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait([*ends, *running], return_when=asyncio.FIRST_COMPLETED)
             for each in done:
-                each.result()  # what went wrong beside it ends it, too
-            return str(tasks[0].result()) if tasks[0] in done else ""
+                each.result()  # an error of any of them ends all
+            return str(ends[0].result()) if ends[0] in done else ""
         finally:
-            for each in (*tasks, *others):
+            for each in (*ends, *running):
                 each.cancel()
-            await asyncio.gather(*tasks, *others, return_exceptions=True)
-            await shown.catch_up()
+            await asyncio.gather(*ends, *running, return_exceptions=True)
+            await self._show(read_log(self.opened.store, self.opened.key, self._upto))
 
-    async def _let_go_on(self, life: Life) -> None:
-        """Try again where it rested because a model failed; what a person stopped or paused stays so."""
-        halted = life.state.halted
-        if halted and not halted.startswith(("paused", "stopped", "budget")):
-            await commands.order(self.memory, "resume")
-
-    def _introduce(self, state: LifeState) -> None:
-        say, language = self.screen.say, state.language
-        self.screen.language = language
-        say(words("goal", language, state.goal), "bold")
-        for number, order in enumerate(state.orders, 1):
-            say(words("order", language, number, order))
-        for number, why in unknown_orders(state.orders):
-            say(words("unknown_order", language, number, why), "bold yellow")
-        now = self.memory.clock.now()
-        left = [task for task in state.ledger.ordered() if task.standing in ("open", "waiting")]
-        for line in list_tasks(left, now, language):
-            say(f"  {line}")
-        for line in list_open(state):
-            say(f"  {line}", "bold yellow")
-        if state.halted:
-            typed = self.in_terminal and state.halted.startswith("paused")  # a life that is stopped ends at once
-            way_on = words("way_typed", language) if typed else describe_way_on(state, True)
-            say(words("halted", language, cause(state.halted, language), way_on), "red")
-        if self.in_terminal:
-            say(words("typed", language))
-
-    def _end(self, state: LifeState, ended: str) -> int:
-        stopped = state.halted.startswith("stopped")
-        language = state.language
-        why = describe_end(state) if ended == "done" else words(f"ended_{ended or 'left'}", language)
-        if ended == "halted":
-            why = words("halted", language, cause(state.halted, language), describe_way_on(state, False))
-        stop, end = ("。", "。") if language == "zh" else (". ", ".")
-        self.screen.say("")
-        self.screen.say(f"{why}{stop}{describe_so_far(state)}{end}")
-        if ended != "done" and not stopped:
-            self.screen.say(words("again", language, self.options.again))
-        return RESTED if ended == "halted" and not stopped else 0
-
-
-class _Shown:
-    """Shows the rows of the log, each once."""
-
-    def __init__(self, opened: UserMemory, screen: Screen, upto: int) -> None:
-        self._opened, self._screen, self._upto = opened, screen, upto
-
-    async def follow(self) -> None:
-        await self._show(following(self._opened.store, self._opened.clock, self._opened.key, self._upto))
-
-    async def catch_up(self) -> None:
-        """Show what was written meanwhile."""
-        await self._show(read_log(self._opened.store, self._opened.key, self._upto))
+    async def _follow(self) -> None:
+        await self._show(following(self.opened.store, self.opened.clock, self.opened.key, self._upto))
 
     async def _show(self, rows: AsyncIterator[Logged]) -> None:
         async for logged in rows:
             self._upto = logged.seq
-            self._screen.show(logged)
+            self.screen.show(logged)
+
+    def _introduce(self, state: LifeState) -> None:
+        say = self.screen.say
+        say(f"goal: {state.goal}", "bold")
+        for number, order in enumerate(state.orders, 1):
+            say(f"standing order {number}: {order}")
+        for number, why in unknown_orders(state.orders):
+            say(describe_unknown(number, why), "bold yellow")
+        left = [task for task in state.ledger.ordered() if task.standing in ("open", "waiting")]
+        for line in list_tasks(left, self.memory.clock.now()):
+            say(f"  {line}")
+        for line in list_open(state):
+            say(f"  {line}", "bold yellow")
+        if state.halted:
+            typed = self.in_terminal and state.halted.startswith("paused")  # a stopped life ends at once
+            way_on = "/resume lets it go on" if typed else describe_way_on(state, True)
+            say(f"{state.halted}; {way_on}", "red")
+        if self.in_terminal:
+            say("your input is a message, or an answer to its question; /help lists the commands, Ctrl-C leaves")
+
+    def _end(self, state: LifeState, ended: str) -> int:
+        stopped = state.halted.startswith("stopped")
+        why = {
+            "done": describe_end(state),
+            "turns": "the number of turns is reached",
+            "time": "the time is over",
+            "halted": f"{state.halted}; {describe_way_on(state, False)}",
+            "": "you left; nothing is lost",
+        }[ended]
+        self.screen.say("")
+        self.screen.say(f"{why}. {describe_so_far(state)}.")
+        if ended != "done" and not stopped:
+            self.screen.say(f"this continues it: {self.again}")
+        return RESTED if ended == "halted" and not stopped else 0
 
 
 @dataclass
 class _States:
-    """What another process makes of a life, read again now and then."""
+    """The state of a life that another process lives, read again whenever the data changed."""
 
     memory: Memory
     state: LifeState
@@ -425,30 +368,30 @@ class _States:
             version = await self.memory.store.version()
             self.state = await read_state(self.memory)
             while await self.memory.store.version() == version:
-                await self.memory.clock.sleep(LOOK_S)
+                await self.memory.clock.sleep(POLL_S)
 
 
-async def _tell_rests(life: Life, screen: Screen) -> None:
-    """Say once, for files and pipes, that a life rests, and until when; until cancelled."""
+async def _show_rests(life: Life, screen: Screen) -> None:
+    """Show each rest once, with its end, until cancelled: output to a file or a pipe has no status line."""
     told = before = ""
     while True:
-        await asyncio.sleep(LOOK_S)
+        await asyncio.sleep(POLL_S)
         now = life.memory.clock.now()
         wakes = life.config.rhythm.next_wake(life.state, now)
         if life.state.in_turn or (wakes is not None and wakes <= now):
             told = before = ""
             continue
-        line = cause(life.state.halted, life.state.language) or describe_rest(wakes, life.state.language)
-        if line not in (told, "") and line == before:  # by now the screen shows what came before it
+        line = life.state.halted or describe_rest(wakes)
+        if line not in (told, "") and line == before:  # one poll later, so that earlier events are shown first
             screen.say(line)
             told = line
         before = line
 
 
 async def _wait_for_end(stream: Memory) -> str:
-    """Wait until nobody lives it; return `dead` where whoever did never held it anew since this was called."""
+    """Wait until no process lives it; return `dead` if the lease was never renewed in that time, else `over`."""
     first, renewed = await lives.find_lease(stream), False
     while (lease := await lives.find_lease(stream)) is not None:
         renewed = renewed or lease != first
-        await stream.clock.sleep(LOOK_S)
+        await stream.clock.sleep(POLL_S)
     return "over" if renewed else "dead"

@@ -1,4 +1,4 @@
-"""A life in a terminal: what is typed answers what it asks, is said to it, or steers it."""
+"""A life in a terminal: input is an answer to its question, a message, or a command."""
 
 from __future__ import annotations
 
@@ -11,37 +11,39 @@ from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 
 from mindstream.cli.screens.life import Screen
-from mindstream.cli.screens.life_lines import cause, count, describe_rest, describe_spent, list_open, list_tasks, words
-from mindstream.cli.shell.flags import leaving_keys, silent_keys
+from mindstream.cli.screens.life_lines import describe_rest, describe_spent, list_open, list_tasks
+from mindstream.cli.shell.keys import leaving_keys, silent_keys
 from mindstream.errors import MindstreamError
 from mindstream.life import commands
+from mindstream.life.schedule import Rhythm
 from mindstream.life.state import LifeState
-from mindstream.life.waking import Rhythm
 from mindstream.memory.memory import Memory
+from mindstream.text.words import count_of
 
 COMMANDS = {
-    "/tasks": "what it works on, waits for, has done, and what it asks of you",
-    "/add": "TASK: put a task into its ledger",
-    "/drop": "N: give a task up",
-    "/allow": "[ID]: the call that wants leave may be made",
-    "/refuse": "[ID]: it may not",
+    "/tasks": "its tasks, and what it asks you",
+    "/add": "TASK: add a task",
+    "/drop": "N: give task N up",
+    "/allow": "[ID]: allow the call that needs permission",
+    "/refuse": "[ID]: refuse it",
     "/pause": "[WHY]: do nothing until /resume, or `mindstream life resume`",
-    "/resume": "go on",
-    "/stop": "[WHY]: end this life; /resume, or a new goal, takes it up again",
-    "/help": "this",
-    "/quit": "leave (as Ctrl-C and Ctrl-D do): what is done is kept, `mindstream live` goes on",
+    "/resume": "continue",
+    "/stop": "[WHY]: end this life; /resume, or a new goal, continues it",
+    "/help": "this list",
+    "/quit": "leave, as Ctrl-C and Ctrl-D do; nothing is lost, `mindstream live` continues",
 }
 STYLE = Style.from_dict(
     {"ask": "bold ansiyellow", "say": "bold ansicyan", "bottom-toolbar": "noreverse ansibrightblack"}
 )
 REFRESH_S = 1.0
+"""Refresh interval of the status line, in seconds."""
 
 
 class LifeTerminal:
-    """Reads what is typed; below it stands what goes on.
+    """A prompt with a status line below it.
 
     Args:
-        state: gives what the life is made of now.
+        state: returns the current state of the life.
     """
 
     def __init__(self, memory: Memory, screen: Screen, state: Callable[[], LifeState], rhythm: Rhythm) -> None:
@@ -49,7 +51,7 @@ class LifeTerminal:
         self._session: PromptSession[str] = PromptSession(
             style=STYLE,
             key_bindings=leaving_keys(),
-            bottom_toolbar=self._toolbar,
+            bottom_toolbar=lambda: FormattedText([("class:bottom-toolbar", self._status())]),
             refresh_interval=REFRESH_S,
             completer=WordCompleter(sorted(COMMANDS), sentence=True),
             complete_while_typing=False,
@@ -57,7 +59,7 @@ class LifeTerminal:
         )
 
     async def run(self) -> None:
-        """Go on until a person leaves."""
+        """Take input until the user leaves."""
         with silent_keys(), patch_stdout(raw=True):
             while True:
                 try:
@@ -73,24 +75,27 @@ class LifeTerminal:
                         self._screen.say(str(error), "red")
 
     async def _take(self, text: str) -> None:
-        if text.startswith("/") and not text.startswith("//"):
-            name, _, rest = text.partition(" ")
-            await self._command(name.lower(), rest.strip())
-        elif self._asked():
-            await commands.answer(self._memory, text, self._asked()[0])
-        else:
-            await commands.say(self._memory, text.removeprefix("/"))
-
-    async def _command(self, name: str, rest: str) -> None:
-        match name:
+        if not text.startswith("/") or text.startswith("//"):
+            if asked := self._asked():
+                await commands.answer(self._memory, text, asked[0])
+            else:
+                await commands.say(self._memory, text.removeprefix("/"))
+            return
+        name, _, rest = text.partition(" ")
+        rest = rest.strip()
+        match name.lower():
             case "/tasks" | "/status":
-                self._tasks()
+                state, now = self._state(), self._memory.clock.now()
+                lines = [*list_tasks(state.ledger.ordered(), now), *list_open(state)]
+                self._screen.say("\n".join(lines) or "there are no tasks", "")
             case "/add":
                 await commands.add_task(self._memory, rest)
             case "/drop" if rest.isdigit():
                 await commands.stop_task(self._memory, int(rest))
-            case "/allow" | "/refuse":
-                await commands.give_leave(self._memory, name == "/allow", rest)
+            case "/allow":
+                await commands.give_leave(self._memory, True, rest)
+            case "/refuse":
+                await commands.give_leave(self._memory, False, rest)
             case "/pause":
                 await commands.order(self._memory, "pause", rest)
             case "/resume":
@@ -100,12 +105,7 @@ class LifeTerminal:
             case "/help" | "/?":
                 self._screen.say("\n".join(f"{name:9} {what}" for name, what in COMMANDS.items()), "")
             case _:
-                self._screen.say(f"there is no {name} {rest[:40]}; /help shows what there is", "red")
-
-    def _tasks(self) -> None:
-        state, now = self._state(), self._memory.clock.now()
-        lines = [*list_tasks(state.ledger.ordered(), now, state.language), *list_open(state)]
-        self._screen.say("\n".join(lines) or "the ledger is empty", "")
+                self._screen.say(f"there is no command {name} {rest[:40]}; /help lists the commands", "red")
 
     def _asked(self) -> list[str]:
         """Return the ids of the questions that it waits for."""
@@ -113,33 +113,22 @@ class LifeTerminal:
         return [id_ for id_ in state.questions if id_ not in state.answers]
 
     def _label(self) -> FormattedText:
-        language = self._state().language
-        return FormattedText(
-            [("class:ask", words("answer", language)) if self._asked() else ("class:say", words("say", language))]
-        )
+        return FormattedText([("class:ask", "answer: ") if self._asked() else ("class:say", "say: ")])
 
-    def _toolbar(self) -> FormattedText:
+    def _status(self) -> str:
         state = self._state()
         left = sum(task.standing in ("open", "waiting") for task in state.ledger.tasks.values())
-        parts = [
-            self._doing(state),
-            words("left", state.language, count(left, "task", state.language)),
-            describe_spent(state.spent, state.language),
-            "/help",
-        ]
-        return FormattedText([("class:bottom-toolbar", " · ".join(parts))])
+        return f"{self._doing(state)} · {count_of(left, 'task')} left · {describe_spent(state.spent)} · /help"
 
     def _doing(self, state: LifeState) -> str:
-        now, language = self._memory.clock.now(), state.language
-        if state.halted:
-            return cause(state.halted, language)
-        if self._asked():
-            return words("waits_for_you", language, state.turn)
-        if self._screen.doing and state.in_turn:
-            seconds = f"{max(0, now - self._screen.since):.0f}"
-            return words("thinks", language, state.turn, self._screen.doing, seconds)
-        if state.in_turn:
-            return words("at_work", language, state.turn)
+        now = self._memory.clock.now()
         wakes = self._rhythm.next_wake(state, now)
-        is_due = wakes is not None and wakes <= now
-        return words("works", language) if is_due else describe_rest(wakes, language)
+        if state.halted:
+            return state.halted
+        if self._asked():
+            return f"turn {state.turn}: it waits for your answer"
+        if state.in_turn and self._screen.doing:
+            return f"turn {state.turn}: {self._screen.doing} thinks, {max(0, now - self._screen.since):.0f} s"
+        if state.in_turn:
+            return f"turn {state.turn}: at work"
+        return "works" if wakes is not None and wakes <= now else describe_rest(wakes)

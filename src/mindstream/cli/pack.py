@@ -1,4 +1,4 @@
-"""`mindstream pack` and `mindstream packs`: domains as data."""
+"""`mindstream pack` and `mindstream packs`: domains of the coach, as data."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from mindstream.coach.packs.load import load, shipped_packs
 from mindstream.text.words import count_of
 
 THIN = 1
-"""The exit code where a pack can be used, but will let its users down."""
-app, listing = group("Make a domain of your own, and check it."), typer.Typer(**PLAIN)
+"""Exit code if a pack can be used, but has gaps."""
+app, listing = group("Create and check a domain of your own."), typer.Typer(**PLAIN)
 
 
 @command(app, "", "mindstream pack check ./my_pack")
 def check(
     name: Annotated[str, word("PACK", "A shipped pack by name, or a folder by its path.")],
-    all_phrases: Annotated[bool, switch("--phrases", "List what the rules say instead, by move.")] = False,
+    all_phrases: Annotated[bool, switch("--phrases", "List the phrases of the rules, by move.")] = False,
 ) -> int:
-    """Say what is wrong with a pack, by file and line, and what is thin.
+    """List errors of a pack, by file and line, and gaps.
 
-    Exit code 2 where it cannot be used, 1 where it is thin.
+    Exit code 2 if it cannot be used, 1 if it has gaps.
     """
     from mindstream.coach.packs import check as checking
     from mindstream.coach.packs.load import phrase_names, phrases
@@ -47,19 +47,19 @@ def check(
 
 
 @command(app, "", "mindstream pack new my_pack")
-def new(folder: Annotated[Path, word("FOLDER", "A folder that is not there yet.")]) -> None:
-    """Write a small pack that works, to begin from."""
+def new(folder: Annotated[Path, word("FOLDER", "A folder to create.")]) -> None:
+    """Write a small working pack to start from."""
     from mindstream.coach.packs.check import new as write_pack
 
     written = write_pack(folder)
     where = shlex.quote(str(written) if written.is_absolute() or written.parts[0] == ".." else f"./{written}")
-    say(f"{written} is a small pack that works; change its files, then:")
+    say(f"{written} is a small working pack; change its files, then:")
     say(f"  mindstream pack check {where}\n  mindstream chat --pack {where}")
 
 
 @command(listing, "", "mindstream packs --json")
 def packs(json: AsJson = False) -> None:
-    """List the packs that come with mindstream."""
+    """List the packs that ship with mindstream."""
     found = [load(name) for name in shipped_packs()]
     if json:
         print_json(*({"name": pack.name, "title": pack.title, "languages": pack.languages} for pack in found))

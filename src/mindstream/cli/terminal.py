@@ -1,4 +1,4 @@
-"""The conversation in a terminal; what a user may type there other than words for the mind."""
+"""The conversation in a terminal, and its commands."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 
 from mindstream.cli.conversation import COMMANDS, Conversation, TalkOptions, conversing, describe_models
-from mindstream.cli.memory.care import BESIDE_TALK, WHICH, describe, describe_done, describe_session, picked
+from mindstream.cli.memory.care import WHICH, WITHOUT_MESSAGES, describe, describe_done, describe_session, picked
 from mindstream.cli.screens.events import describe_patch, plan_told
 from mindstream.cli.screens.talk import TextScreen
-from mindstream.cli.shell.flags import leaving_keys, silent_keys
+from mindstream.cli.shell.keys import leaving_keys, silent_keys
 from mindstream.cli.shell.output import PART, Answer, read_answer, short
 from mindstream.coach.coach import Coach
 from mindstream.errors import MindstreamError
@@ -36,14 +36,14 @@ from mindstream.reasoners.reasoner import rows_of
 from mindstream.settings import Settings
 
 LONGEST_HISTORY = 16 << 20
-"""In bytes; it is read whole."""
+"""Maximum size of the history file, in bytes: the whole file is read."""
 STYLE = Style.from_dict({"you": "bold ansicyan", "thinking": "ansibrightblack"})
 AGAIN = 4
-"""How many lines of a resumed conversation are shown again."""
+"""Number of messages of a resumed conversation that are shown again."""
 
 
 async def talk(settings: Settings, options: TalkOptions, screen: TextScreen) -> int:
-    """Talk until the user leaves; return the exit code."""
+    """Hold a conversation until the user leaves; return the exit code."""
     with silent_keys():
         await _talk(settings, options, screen)
     return 0
@@ -53,15 +53,15 @@ async def _talk(settings: Settings, options: TalkOptions, screen: TextScreen) ->
     async with conversing(settings, screen, options) as conversation:
         mind = conversation.mind
         screen.note(describe_models(mind.models))
-        screen.note(f"{mind.responder.title} · {settings.user} · /help says what else there is, Ctrl-D leaves")
+        screen.note(f"{mind.responder.title} · {settings.user} · /help lists the commands, Ctrl-D leaves")
         for record in await mind.memory.latest("chat", AGAIN, episode=mind.session):
             screen.note(f"{'you' if record.data.get('by_user') else record.by}: {record.text}")
         await Terminal(conversation, screen, history(settings.data.beside, conversation.mind.memory.key)).run()
-        screen.note(f"kept in {settings.data} · --session {shlex.quote(mind.session)} goes on with it")
+        screen.note(f"stored in {settings.data} · --session {shlex.quote(mind.session)} continues it")
 
 
 class Terminal:
-    """Asks, answers, and shows between the two what happens meanwhile."""
+    """Reads input, shows answers, and shows events in between."""
 
     def __init__(self, conversation: Conversation, screen: TextScreen, history: Path) -> None:
         self._conversation = conversation
@@ -72,7 +72,7 @@ class Terminal:
         conversation.on_shown = self._redraw
 
     def _begin(self) -> PromptSession[str]:
-        """Make the line in which is typed, with what was typed before."""
+        """Return a new prompt with the history of input."""
         return PromptSession(
             history=_history(self._history),
             style=STYLE,
@@ -83,21 +83,21 @@ class Terminal:
         )
 
     async def run(self) -> None:
-        """Go on until the user leaves; then finish what is being thought about."""
+        """Run until the user leaves; then let the reasoners finish."""
         while (text := await self._ask()) is not None:
             if text.startswith("/") and not text.startswith("//"):
                 if not await self._commands.run(text):
                     break
                 if text.startswith("/forget"):
-                    self._session = self._begin()  # without the lines that went
+                    self._session = self._begin()  # without the forgotten lines
             else:
                 await self._interruptibly(self._conversation.say(text.removeprefix("/")), "stopped")
         if await self._conversation.mind.reasoners.work():
-            self._screen.note("finishing what is being thought about; Ctrl-C leaves it for the next time")
+            self._screen.note("the reasoners finish their work; Ctrl-C leaves it for the next time")
             await self._interruptibly(self._conversation.settled(), "left for the next time")
 
     async def _ask(self) -> str | None:
-        """Return what is typed, or None where the user leaves."""
+        """Return the input; None: the user leaves."""
         while True:
             with patch_stdout(raw=True):
                 try:
@@ -108,7 +108,7 @@ class Terminal:
                 return text.strip()
 
     async def _ask_line(self, question: str) -> str | None:
-        """Ask for a line; None: Ctrl-C or Ctrl-D."""
+        """Ask a question and return the answer; None: Ctrl-C or Ctrl-D."""
         asking: PromptSession[str] = PromptSession(style=STYLE)
         with patch_stdout(raw=True):
             try:
@@ -117,11 +117,11 @@ class Terminal:
                 return None
 
     async def _interruptibly(self, doing: asyncio._CoroutineLike[None], stopped: str) -> None:
-        """Do it; Ctrl-C breaks it off, and the conversation goes on."""
+        """Run a coroutine; Ctrl-C cancels it, and the conversation continues."""
         task: asyncio.Task[None] = asyncio.ensure_future(doing)  # type: ignore[arg-type]
 
         def stop() -> None:
-            if not task.cancelling():  # once: a second time would break off the keeping of what was said so far
+            if not task.cancelling():  # once: a second time would cancel storing the partial answer
                 task.cancel()
 
         try:
@@ -129,7 +129,7 @@ class Terminal:
                 await asyncio.wait({task})
         finally:
             if not task.done():
-                stop()  # it is we who are cancelled
+                stop()  # this task itself was cancelled
                 await asyncio.wait({task})
         await self._conversation.caught_up()
         self._screen.broken_off()
@@ -152,7 +152,7 @@ class Terminal:
 
         @keys.add(Keys.BracketedPaste)
         def _(event: KeyPressEvent) -> None:
-            """Take a paste, unless it is so long that showing it alone would take minutes."""
+            """Insert a paste, unless it is too long: showing it would take minutes."""
             if (size := len(event.data)) > MAX_UTTERANCE:
                 self._screen.complain(
                     f"that is too long to paste: {size:,} characters, and a message has at most {MAX_UTTERANCE:,}"
@@ -170,7 +170,7 @@ class _History(FileHistory):
 
 
 def _history(path: Path) -> History:
-    """Return what was typed before; where its file is none (a pipe could take for ever), or huge, nothing is kept."""
+    """Return the history of input; it is not stored if its file is not regular (a pipe could block), or huge."""
     with contextlib.suppress(OSError):
         make_private_folder(path.parent)
         if not path.is_symlink():
@@ -193,14 +193,14 @@ def _on_interrupt(stop: Callable[[], None]) -> Iterator[None]:
 
 
 WANTING = {
-    "/retain": "say what is to be retained, as in /retain the key hangs in the shed",
-    "/recall": "say what to look for, as in /recall what disturbs the sleep",
-    "/forget": "say what is to be forgotten, as in /forget the red bicycle",
+    "/retain": "name what to retain, as in /retain the key hangs in the shed",
+    "/recall": "name what to look for, as in /recall what disturbs the sleep",
+    "/forget": "name what to forget, as in /forget the red bicycle",
 }
 
 
 class Commands:
-    """Answers commands; nothing of it is remembered."""
+    """Runs the commands of the terminal; they are not remembered."""
 
     def __init__(
         self, conversation: Conversation, screen: TextScreen, ask_line: Callable[[str], Awaitable[str | None]]
@@ -210,7 +210,7 @@ class Commands:
         self._ask_line = ask_line
 
     async def run(self, line: str) -> bool:
-        """Do what a line says; return False where the user wants to leave."""
+        """Run a command; return False if it is /quit."""
         command, _, rest = line.partition(" ")
         if not rest.strip() and (example := WANTING.get(command.lower())):
             self._screen.complain(f"{command} WORDS: {example}")
@@ -236,14 +236,14 @@ class Commands:
                     await self._work()
                 case "/cancel":
                     stopped = await self._mind.cancel()
-                    self._screen.text(f"{stopped} stopped" if stopped else "nothing is being thought about")
+                    self._screen.text(f"{stopped} stopped" if stopped else "no reasoner works")
                 case "/help" | "/?":
                     self._help()
                 case "/quit" | "/exit":
                     return False
                 case _:
                     self._screen.complain(
-                        f"there is no {command}; /help shows what there is, // says a line that begins with /"
+                        f"there is no command {command}; /help lists the commands, // says a line that begins with /"
                     )
         except MindstreamError as error:
             self._screen.complain(str(error))
@@ -254,7 +254,7 @@ class Commands:
         value = {
             name: held for name, held in belief.value.model_dump(mode="json").items() if held not in (None, [], "")
         }
-        lines = [f"belief v{belief.version}"] if belief.version else ["nothing is believed yet"]
+        lines = [f"belief v{belief.version}"] if belief.version else ["there is no belief yet"]
         self._screen.text("\n".join([*lines, *(f"  {describe_patch({name: held})}" for name, held in value.items())]))
 
     async def _retain(self, words: str) -> None:
@@ -274,18 +274,18 @@ class Commands:
             self._screen.text("\n".join(lines))
         if removal.similar and (ids := picked(removal, await self._ask_line(f"{WHICH}: ") or "")):
             removal = await memory.find_removal(*ids, about=words)
-        answer = await self._choose("forget it for good?", part=bool(removal.apart)) if removal else "y"
+        answer = await self._choose("forget it permanently?", part=bool(removal.apart)) if removal else "y"
         if answer == "n":
             self._screen.text("nothing was forgotten")
             return
         if answer == "p":
-            removal = await memory.find_removal(about=words, kinds=BESIDE_TALK)
+            removal = await memory.find_removal(about=words, kinds=WITHOUT_MESSAGES)
         deed = Deed("forgot", "command", machine_user(), memory.key)
-        async with self._mind.reasoners.floor:  # nobody speaks from what is being forgotten
+        async with self._mind.reasoners.floor:  # no answer may use the records that are being forgotten
             self._screen.text(describe_done(await memory.remove(removal, deed=deed)))
 
     async def _choose(self, question: str, *, part: bool = False) -> Answer:
-        """Ask until y or n is typed, or p where a part may be chosen; Ctrl-C and Ctrl-D mean no."""
+        """Ask until y or n is typed, or p if `part`; Ctrl-C and Ctrl-D mean no."""
         hint = f"{question}\n{PART}\n[y/n/p]: " if part else f"{question} [y/n]: "
         while (line := await self._ask_line(hint)) is not None:
             if answer := read_answer(line, part=part):
@@ -295,11 +295,11 @@ class Commands:
     async def _offer(self) -> None:
         del self._conversation.exchanges[:-1]
         if self._conversation.offering is None or not self._conversation.exchanges:
-            self._screen.text("nothing is there to be offered: mindstream chat --offer POOL, and an answer")
+            self._screen.text("there is nothing to offer: start with `mindstream chat --offer POOL`, and get an answer")
             return
         query, answer = self._conversation.exchanges[0]
         self._screen.text(f"{query}\n→ {answer}")
-        if await self._choose("offer this to the pool, private until you share it?") == "y":
+        if await self._choose("offer this to the pool, privately until you share it?") == "y":
             self._screen.text("\n".join(await self._conversation.offer()))
 
     async def _work(self) -> None:
@@ -307,10 +307,10 @@ class Commands:
         for work in await self._mind.reasoners.work():
             state = "thinking" if work.running else f"failed, {work.error}" if work.error else "waiting"
             heard = await rows_of(self._mind.memory, [work])
-            about = f"about “{short(getattr(heard[0].event, 'text', ''), 60)}”" if heard else "by itself"
+            about = f"about “{short(getattr(heard[0].event, 'text', ''), 60)}”" if heard else "not about an utterance"
             lines.append(f"{work.slot}: {state}, {about}")
-        self._screen.text("\n".join(lines) or "nothing is being thought about")
+        self._screen.text("\n".join(lines) or "no reasoner works")
 
     def _help(self) -> None:
         self._screen.text("\n".join(f"{name:9} {what}" for name, what in COMMANDS.items()))
-        self._screen.text("Ctrl-C    while it answers: stop the answer; what was said so far is kept")
+        self._screen.text("Ctrl-C    stops an answer; its partial text is stored")

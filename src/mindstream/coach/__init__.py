@@ -1,4 +1,4 @@
-"""Talker-Reasoner: a coach upon a mind (Christakopoulou 2024)."""
+"""Talker-Reasoner: a coach as the responder of a mind (Christakopoulou 2024)."""
 
 from collections.abc import Iterable
 

@@ -1,152 +1,314 @@
-"""How an utterance is answered: at once, or after the Reasoner; with words meanwhile, and where no model answers."""
+"""Answers utterances: at once or after the Reasoner, with fillers in between and an excuse if no model answers."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
-from mindstream.coach.alarms import NOTHING, Alarms, SecondListener, Verdict
-from mindstream.coach.answer_log import UNAVAILABLE, Answer, AnswerLog, Aside
-from mindstream.coach.gates.gate import Decision, Gatekeeper, Situation
+from mindstream.coach.alarms import NOTHING, Alarms, SafetyClassifier, Verdict
+from mindstream.coach.gates.gate import Decision, Gatekeeper, Situation, decision_entry
 from mindstream.coach.handover import Handover
 from mindstream.coach.packs.safety import SAFETY
-from mindstream.coach.talker import AGENT, Talker, as_pieces
-from mindstream.errors import ModelUnavailable
-from mindstream.foreign_code import is_ours
-from mindstream.log.events import Logged, Piece, Reading, Waiting
+from mindstream.coach.talker import AGENT, Talker
+from mindstream.errors import ErasedMeanwhile, LeaseLost, ModelResting, ModelUnavailable, StorageError
+from mindstream.foreign_code import describe, is_ours
+from mindstream.log.events import Failed, Logged, Piece, Reading, Said, Waiting
+from mindstream.memory.store.redaction import MARK
+from mindstream.memory.store.store import Entry, WorkDone
+from mindstream.minds.context import build_chat_record
 from mindstream.minds.responder import Timeouts
 from mindstream.models.cause import Cause, calls_for
 from mindstream.models.model import Model
+from mindstream.models.providers.thoughts import answer_in
 from mindstream.models.rules import Rules
 from mindstream.reasoners.background import Background
-from mindstream.reasoners.turns import LOOK_S
+from mindstream.reasoners.turns import POLL_S
 from mindstream.tracing import genai, span, tell
 
+UNAVAILABLE = "unavailable"
+"""Model name of an answer that only says that no model could answer."""
+WRITES = 3
+"""Maximum attempts to commit an answer that was shown."""
+
+
+@dataclass
+class Answer:
+    """An answer in progress.
+
+    Attributes:
+        heard: the log row of the utterance.
+        model: who found the words.
+        decision: the gate's decision or, once the answer begins, the Talker's (`handover`).
+        one_answer: nothing can follow it.
+        words: everything that was shown.
+        kept: the part that is remembered; an excuse is not.
+        verdict: the alarm's part of the answer; `judged`: it was determined.
+        erasures: number of the last erasure when the Talker began to read.
+        written: a commit was attempted. decided: the log has the decision.
+        speaking: words are coming, so silence need not be filled.
+        reading: the Talker's model was asked and has said nothing yet.
+        turn: id of the work item that ends with this answer; None: there is none.
+    """
+
+    heard: int
+    situation: Situation
+    model: str
+    decision: Decision
+    one_answer: bool = False
+    waited: bool = False
+    late: bool = False
+    words: str = ""
+    kept: str = ""
+    verdict: Verdict = NOTHING
+    judged: bool = False
+    decided: bool = False
+    speaking: bool = False
+    reading: bool = False
+    erasures: int | None = None
+    written: bool = False
+    turn: int | None = None
+    handover: Handover = field(default_factory=Handover)
+
+    @property
+    def hands_over(self) -> bool:
+        """Whether the Talker decided to wait and has not waited yet."""
+        return self.decision.hands_over and not self.waited and self.handover.way == "wait"
+
+
+class AnswerLog:
+    """Commits answers of a Talker, and that they wait or fail."""
+
+    def __init__(self, talker: Talker, gate: Gatekeeper, reasoners: Background) -> None:
+        self._stream, self._session, self._slot = talker.stream, talker.session, talker.pack.name
+        self._gate, self._reasoners = gate, reasoners
+        self._has_thought = False
+        """Whether the utterance before is thought about; the first one of a conversation always is."""
+
+    async def keep(self, answer: Answer) -> Logged:
+        """Commit and remember an answer; end the Reasoner's work on the utterance if it needs no thought.
+
+        Raises:
+            StorageError: it cannot be committed.
+        """
+        first = answer.verdict.first
+        answer.written, kept = True, _without_late_thoughts(answer.kept, first)
+        records = [await build_chat_record(self._stream, kept, AGENT, self._session)] if kept else []
+        needless = await self._needless(answer)
+        if answer.turn is None:  # an alarm takes no turn
+            found = await self._reasoners.turns.find(answer.heard)
+            answer.turn = found[0] if found else None
+        owner = self._reasoners.turns.owner(answer.heard)
+        finish = own = None if answer.turn is None else WorkDone((answer.turn,), owner, begun=False)
+        if needless is not None and (own is None or own.owner == needless.owner):
+            finish = needless if own is None else replace(own, work=(*own.work, *needless.work))
+        event = Said(
+            text=_without_late_thoughts(answer.words, first),
+            answers=answer.heard,
+            belief_version=answer.situation.version,
+            model=answer.model,
+            waited=answer.waited,
+            late=answer.late,
+            alone=answer.one_answer,
+            record=records[0].id if records else "",
+        )
+        raised = [Entry(each, AGENT) for each in answer.verdict.events(self._session, answer.heard)]
+        said = Entry(event, AGENT, tuple(records))
+        for attempt in range(1, WRITES + 2):  # once more if words were erased in the meantime
+            try:
+                entries = (said, *raised, *self._decision(answer, needless))
+                logged = (await self._stream.commit(*entries, finish=finish, words_read=answer.erasures))[0]
+            except ErasedMeanwhile as erased:
+                if erased.whole:
+                    raise
+                # the answer may repeat erased words: only the fact that there was an answer stays
+                said = Entry(event.model_copy(update={"text": MARK, "record": ""}), AGENT)
+                raised, answer.erasures = [], None
+            except StorageError as error:
+                if attempt >= WRITES or (isinstance(error, LeaseLost) and finish == own):
+                    raise
+                needless, finish = None, own  # another process may be thinking about it: leave that work open
+                await asyncio.sleep(0.1 * attempt)
+            else:
+                answer.decided = True
+                self._reasoners.turns.claimed.discard(answer.heard)
+                return logged
+        raise AssertionError("unreachable")
+
+    async def wait(self, answer: Answer, filler: str) -> Logged:
+        """Commit that the answer waits or takes longer, with the words shown in the meantime."""
+        event = Waiting(text=filler, slots=(self._slot,), answers=answer.heard, belief_version=answer.situation.version)
+        decided = self._decision(answer) if answer.waited else []
+        logged = (await self._stream.commit(Entry(event, AGENT), *decided))[0]
+        answer.decided = answer.decided or bool(decided)
+        return logged
+
+    async def fail(self, failure: BaseException) -> None:
+        """Log a failure, or only show it if the store fails. A model known to be unavailable is not logged again."""
+        if isinstance(failure, ModelResting):
+            return
+        event = Failed(text=describe(failure), where="talker")
+        try:
+            await self._stream.commit(Entry(event, AGENT))
+        except Exception:  # noqa: BLE001 (the store fails as well)
+            self._stream.show(event, AGENT)
+
+    async def _needless(self, answer: Answer) -> WorkDone | None:
+        """Return the end of the belief reasoner's work on an utterance that needs no thought of its own.
+
+        That is an utterance that the Talker answers alone. It is also every second one of those that do not wait:
+        the Reasoner sees it with the next. An alarm or a hint of danger is always thought about.
+        """
+        decision, way = answer.decision, answer.handover.way
+        rests = decision.hands_over and decision.thinks and not answer.waited and answer.model != UNAVAILABLE
+        rests = rests and (way == "alone" or (way == "think" and self._has_thought))
+        rests = rests and not answer.verdict.alarm and not self._gate.hints(answer.situation.text)
+        self._has_thought = not rests
+        if rests:
+            with contextlib.suppress(StorageError):
+                work = [each for each in await self._reasoners.work() if each.cause == answer.heard]
+                ours = tuple(each.id for each in work if each.slot == self._slot and not each.running)
+                return WorkDone(ours, self._reasoners.owner, begun=False) if ours else None
+        return None
+
+    def _decision(self, answer: Answer, needless: WorkDone | None = None) -> list[Entry]:
+        """Return the decision, to be logged once, with the first commit that answers."""
+        decision = answer.decision
+        if answer.decided:
+            return []
+        if decision.hands_over:
+            way = "wait" if answer.waited else answer.handover.way
+            decision = replace(decision, thinks=decision.thinks and needless is None, why=f"{decision.why}: {way}")
+        return [decision_entry(decision, self._gate.name, answer.situation.phase.name, answer.heard)]
+
+
+def _without_late_thoughts(text: str, first: str) -> str:
+    """Return the words without thoughts that were shown because their closing mark came late.
+
+    Args:
+        first: an alarm's words, which precede those of the model.
+    """
+    if not first or not text.startswith(first):
+        return answer_in(text).strip()
+    return f"{first}\n\n{answer_in(text.removeprefix(first)).strip()}".strip()
+
+
 GONE_S = 1.0
-"""A listener that does not come back for so long holds up nobody: the turn goes on without it."""
-AT_ONCE = 3
-"""Number of rounds of the event loop in which a listener may take an event before it is waited for with a timeout."""
+"""Seconds after which a turn goes on without a listener that does not take its events."""
 
 
 class Exchange:
-    """Hands events over.
+    """A queue between a turn and its listener.
 
-    The turn waits until each piece was taken: an answer that is broken off is remembered as far as it was shown.
+    The turn waits until each piece was taken, so that an interrupted answer is remembered as far as it was shown.
     """
 
     def __init__(self) -> None:
         self._events: asyncio.Queue[Logged | None] = asyncio.Queue()
-        self._open = 0
-        self._free = asyncio.Event()
-        self._free.set()
-        self._gone = False
+        self._is_gone = False
 
-    def put(self, logged: Logged) -> None:
-        """Hand an event over without waiting."""
-        self._open += 1
-        self._free.clear()
+    def put(self, logged: Logged | None) -> None:
+        """Add an event without waiting; None: the last one was added."""
         self._events.put_nowait(logged)
 
     async def show(self, logged: Logged) -> None:
-        """Hand an event over and return when it was taken, or when nobody comes to take it."""
+        """Add an event, and wait until the listener took it or is considered gone."""
         self.put(logged)
-        if self._gone:
-            return
-        for _ in range(AT_ONCE):  # mostly it is taken at once: then no timer is needed
-            await asyncio.sleep(0)
-            if self._free.is_set():
-                return
-        try:
-            async with asyncio.timeout(GONE_S):
-                await self._free.wait()
-        except TimeoutError:
-            self._gone = True
+        if not self._is_gone:
+            try:
+                async with asyncio.timeout(GONE_S):
+                    await self._events.join()
+            except TimeoutError:
+                self._is_gone = True
 
-    def close(self) -> None:
-        """Say that nothing more will come."""
-        self._events.put_nowait(None)
+    async def get(self) -> Logged | None:
+        """Return the next event; None after the last one."""
+        return await self._events.get()
 
-    async def events(self) -> AsyncGenerator[Logged]:
-        """Give the events until the exchange is closed."""
-        while (logged := await self._events.get()) is not None:
-            yield logged
-            self._gone = False
-            self._open -= 1
-            if not self._open:
-                self._free.set()
+    def taken(self) -> None:
+        """Note that the listener asks for more."""
+        self._is_gone = False
+        self._events.task_done()
 
 
 class Answering:
-    """Answers what was heard, one utterance after the other. An alarm waits for nobody.
+    """Answers utterances one after the other; only an urgent alarm does not wait for its turn.
 
     Args:
-        reasoners: think behind it; their floor is held while the Talker speaks.
-        listener: hears danger beside the Talker, where there is such a model.
+        reasoners: run in the background; their floor is held while the Talker speaks.
+        classifier: the model that detects danger; None: there is none.
     """
 
     def __init__(
-        self,
-        talker: Talker,
-        gate: Gatekeeper,
-        reasoners: Background,
-        timeouts: Timeouts,
-        listener: Model | None = None,
+        self, talker: Talker, gate: Gatekeeper, reasoners: Background, timeouts: Timeouts, classifier: Model | None
     ) -> None:
         self._talker, self._gate, self._reasoners = talker, gate, reasoners
         self._floor, self._timeouts = reasoners.floor, timeouts
         self._stream, self._pack = talker.stream, talker.pack
         self._log = AnswerLog(talker, gate, reasoners)
-        self.alarms = Alarms(talker.pack, talker.session, listened_to=listener is not None)
-        self._listener = SecondListener(talker, self.alarms, reasoners.floor, listener, self._log.fail)
-        self._in_turn = asyncio.Lock()  # one answer at a time, in the order of what was heard
+        self.alarms = Alarms(talker.pack, talker.session, listened_to=classifier is not None)
+        self._classifier = SafetyClassifier(talker, self.alarms, reasoners.floor, classifier, self._log.fail)
+        self._in_turn = asyncio.Lock()  # one answer at a time, in the order of the utterances
         self._answering: set[int] = set()
         self._turns: set[asyncio.Task[None]] = set()
         self._last_word_s = _now_s()
-        """When something was said last, by whomever, in seconds of the loop's clock."""
+        """Time of the last word, in seconds of the loop's clock."""
 
     def is_answering(self, heard: int) -> bool:
-        """Tell whether an utterance (its seq) is being answered now."""
+        """Return whether an utterance (its log row) is being answered now."""
         return heard in self._answering
 
-    def begin(
-        self, situation: Situation, heard: int, first: Decision, exchange: Exchange, *, one_answer: bool = False
-    ) -> asyncio.Task[None]:
-        """Begin the turn of an utterance, in a task of its own; it hands its events over and closes the exchange.
+    def answer(
+        self, situation: Situation, heard: Logged, first: Decision, *, one_answer: bool = False
+    ) -> AsyncGenerator[Logged]:
+        """Begin the turn of an utterance in a task, and return its events.
 
-        Whoever is being answered, or waits for it, when an alarm stops the talk hears no more of that answer.
+        An urgent alarm cancels the answers in progress.
 
         Args:
+            first: the gate's decision.
             one_answer: nothing can follow the answer.
         """
-        if not self._in_turn.locked():  # else the silence since the last word goes on, whatever the user adds
+        if not self._in_turn.locked():  # otherwise the silence since the last word continues
             self._last_word_s = _now_s()
-        answer = Answer(heard, self._talker.model.name, first, one_answer)
+        answer, exchange = Answer(heard.seq, situation, self._talker.model.name, first, one_answer), Exchange()
         verdict = self.alarms.judge(situation)
-        with calls_for(Cause(rows=(heard,))):
+        with calls_for(Cause(rows=(heard.seq,))):
             if verdict.urgent:
                 self._break_off()
-                turn = asyncio.ensure_future(self._sound(verdict, situation, answer, exchange))
+                turn = asyncio.ensure_future(self._sound(verdict, answer, exchange))
             else:
-                turn = asyncio.ensure_future(self._take_turn(situation, answer, exchange))
+                turn = asyncio.ensure_future(self._take_turn(answer, exchange))
                 self._turns.add(turn)
-                self._listener.begin(situation, heard, turn, one_answer)
+                self._classifier.begin(situation, heard.seq, turn, one_answer)
 
         def end(turn: asyncio.Task[None]) -> None:
             self._turns.discard(turn)
             if not turn.cancelled():
-                turn.exception()  # told to whoever hears it; where nobody does, that is no news for the loop
-            exchange.close()
-            self._reasoners.release(heard)  # they think about what was heard and what was said to it
+                turn.exception()  # the listener gets it; without a listener, asyncio must not report it
+            exchange.put(None)
+            self._reasoners.release(heard.seq)  # they think about the utterance and the answer
 
         turn.add_done_callback(end)
-        return turn
+        return self._events(heard, turn, exchange)
+
+    async def _events(self, heard: Logged, turn: asyncio.Task[None], exchange: Exchange) -> AsyncGenerator[Logged]:
+        try:
+            yield heard
+            while (logged := await exchange.get()) is not None:
+                yield logged
+                exchange.taken()
+            if not turn.cancelled():
+                turn.result()
+        finally:
+            turn.cancel()
+            await asyncio.wait({turn})
 
     async def close(self) -> None:
-        """Break off the answers that go on; what was shown of them is kept."""
+        """Cancel the answers in progress; the parts that were shown are kept."""
         turns = self._break_off()
-        await self._listener.close()
+        await self._classifier.close()
         await asyncio.gather(*turns, return_exceptions=True)
 
     def _break_off(self) -> list[asyncio.Task[None]]:
@@ -155,56 +317,56 @@ class Answering:
             turn.cancel()
         return turns
 
-    async def _sound(self, verdict: Verdict, situation: Situation, answer: Answer, exchange: Exchange) -> None:
-        """Say what an alarm says, whoever is speaking or waited for."""
+    async def _sound(self, verdict: Verdict, answer: Answer, exchange: Exchange) -> None:
+        """Answer with an urgent alarm's words."""
         self.alarms.keep(verdict)
-        answer.model, answer.verdict, answer.decision = SAFETY, verdict, _at_once(answer.decision)
-        await self._say(answer, situation, as_pieces(verdict.whole), exchange)
+        answer.verdict, answer.judged, answer.decision = verdict, True, _at_once(answer.decision)
+        await self._speak(answer, exchange)
 
-    async def _take_turn(self, situation: Situation, answer: Answer, exchange: Exchange) -> None:
+    async def _take_turn(self, answer: Answer, exchange: Exchange) -> None:
         """Answer when it is this utterance's turn: at once, or after the Reasoner."""
         queued, heard = self._in_turn.locked() or self._floor.locked(), answer.heard
         async with self._turn(answer) as waited:
             self._answering.add(heard)
             try:
-                with self._filling_silence(answer, situation, exchange):
-                    if queued or waited:  # what is believed may have moved on
-                        situation = await self._talker.situation(situation.text)
-                        answer.decision = replace(self._gate.decide(situation), thinks=answer.decision.thinks)
-                    if self.alarms.is_open or self._gate.hints(situation.text):
-                        await self._listener.hear_out(heard)
-                    if self._waits_first(answer, situation):
-                        await self._wait(answer, situation, exchange)
+                with self._filling_silence(answer, exchange):
+                    if queued or waited:  # the belief may have changed
+                        answer.situation = await self._talker.situation(answer.situation.text)
+                        answer.decision = replace(self._gate.decide(answer.situation), thinks=answer.decision.thinks)
+                    if self.alarms.is_open or self._gate.hints(answer.situation.text):
+                        await self._classifier.wait(heard)
+                    if self._waits_first(answer):
+                        await self._wait(answer, exchange)
                     async with self._floor:
-                        await self._speak(answer, situation, exchange)
+                        await self._speak(answer, exchange)
                     if answer.hands_over:
-                        await self._wait(answer, situation, exchange)
+                        await self._wait(answer, exchange)
                         async with self._floor:
-                            await self._speak(answer, situation, exchange)
+                            await self._speak(answer, exchange)
             finally:
                 self._answering.discard(heard)
-                if answer.words.strip() and not answer.written:  # broken off while it waited
-                    await self._log.keep(answer, situation)
+                if answer.words.strip() and not answer.written:  # cancelled while it waited
+                    await self._log.keep(answer)
 
     @contextlib.asynccontextmanager
     async def _turn(self, answer: Answer) -> AsyncIterator[bool]:
-        """Take the turn, among all processes, then among ours; tell whether another process was waited for."""
+        """Hold the turn among all processes, then in this one; yield whether another process was waited for."""
         talks: dict[str, genai.Value] = {genai.AGENT: "talker", genai.CONVERSATION: self._talker.session}
         began, task = _now_s(), asyncio.current_task()
         assert task is not None
         async with self._reasoners.turns.of(answer.heard, task.cancel) as answer.turn:
-            waited = _now_s() - began > LOOK_S
+            waited = _now_s() - began > POLL_S
             async with self._in_turn:
                 with span(genai.INVOKE_AGENT, "talker", talks) as traced:
                     yield waited
                     tell(traced, {genai.ANSWERED: genai.write_answer(answer.words)})
 
-    def _waits_first(self, answer: Answer, situation: Situation) -> bool:
-        """Tell whether the gate waits before anybody speaks. An alarm waits for nobody.
+    def _waits_first(self, answer: Answer) -> bool:
+        """Return whether the answer waits for the Reasoner before it begins. An alarm never waits.
 
-        Where nothing can follow the answer, a gate that does not hear what is wished for always waits; the log says so.
+        If nothing can follow the answer, a gate that does not leave the decision to the Talker always waits.
         """
-        decision, verdict = answer.decision, self.alarms.judge(situation)
+        decision, verdict = answer.decision, self.alarms.judge(answer.situation)
         if verdict.whole or verdict.beside:
             answer.decision = replace(_at_once(decision), hands_over=decision.hands_over)
             return False
@@ -213,187 +375,165 @@ class Answering:
             return decision.thinks
         return decision.thinks and decision.waits
 
-    async def _wait(self, answer: Answer, situation: Situation, exchange: Exchange) -> None:
-        """Wait for the Reasoner; the answer tells whether it did, and whether in vain."""
+    async def _wait(self, answer: Answer, exchange: Exchange) -> None:
+        """Wait for the Reasoner; set `late` if it does not conclude before the deadline."""
+        deadline_s = self._timeouts.thinking_s if answer.one_answer else self._timeouts.deadline_s
+        answer.waited, answer.speaking = True, False
+        answer.decision = replace(answer.decision, waits=True)
         try:
-            answer.waited, answer.speaking = True, False
-            answer.decision = replace(answer.decision, waits=True)
-            filler = await self._talker.filler(situation.text)
-            await exchange.show(await self._log.wait(answer, situation, filler))
+            filler = await self._talker.filler(answer.situation.text)
+            await exchange.show(await self._log.wait(answer, filler))
             self._reasoners.release(answer.heard)
-            answer.late = not await self._settled(answer)
-        except BaseException as error:  # whatever failed in waiting, an answer follows
+            try:
+                async with asyncio.timeout(deadline_s):
+                    settled = self._reasoners.settled(answer.heard, [self._pack.name])
+                    await self._classifier.until_danger(answer.heard, settled)
+            except TimeoutError:
+                answer.late = True
+        except BaseException as error:  # whatever failed, an answer follows
             if is_ours(error):
                 raise
             await self._log.fail(error)
             answer.late = True
 
-    async def _settled(self, answer: Answer) -> bool:
-        """Wait for the belief; return whether all was done about it before the deadline."""
-        deadline_s = self._timeouts.thinking_s if answer.one_answer else self._timeouts.deadline_s
+    async def _speak(self, answer: Answer, exchange: Exchange) -> None:
+        """Say the alarm's words or the Talker's, and commit the part that was shown, however it ends."""
+        said: Logged | None = None
         try:
-            async with asyncio.timeout(deadline_s):
-                settled = self._reasoners.settled(answer.heard, [self._pack.name])
-                await self._listener.until_sure(answer.heard, settled)
-        except TimeoutError:
-            return False
-        return True
+            first = self._judge(answer)
+            if answer.verdict.whole:
+                answer.model = SAFETY
+                for line in answer.verdict.whole.splitlines(keepends=True):
+                    await self._say(answer, line, exchange)
+            else:
+                await self._talk(answer, first, exchange)
+        finally:
+            if answer.words.strip() and not answer.hands_over:
+                said = await self._log.keep(answer)
+        if said:
+            await exchange.show(said)
 
-    async def _speak(self, answer: Answer, situation: Situation, exchange: Exchange) -> None:
-        """Choose whose words answer: the Talker's, or an alarm's, which may come beside them."""
-        first = self._judge(answer, situation)
-        verdict = answer.verdict or NOTHING
-        if verdict.whole:
-            answer.model = SAFETY
-            await self._say(answer, situation, as_pieces(verdict.whole), exchange)
+    async def _talk(self, answer: Answer, first: str, exchange: Exchange) -> None:
+        """Say an alarm's first words, the Talker's answer or an excuse, and an alarm's question."""
+        if first and not self._in_own_words(answer.verdict):
+            await self._say(answer, f"{first}\n\n", exchange)
+            gap = ""
+        else:
+            gap = "\n\n" if answer.words else ""
+        try:
+            async with contextlib.aclosing(await self._ask_talker(answer)) as pieces:
+                while (piece := await self._next(answer, pieces)) is not None:
+                    await self._say(answer, gap + piece, exchange)
+                    gap = ""
+            self._talker.failures = 0
+        except BaseException as error:  # the outermost edge of a turn: the user waits for an answer
+            if is_ours(error):
+                raise
+            answer.model, answer.handover = UNAVAILABLE, Handover()
+            await self._log.fail(error)
+            excuse = self._talker.excuse(error, answer.situation.text)
+            await self._say(answer, f"\n{excuse}" if answer.words else excuse, exchange, kept=False)
+        if answer.hands_over:
             return
-        own = self._or_excuse(answer, situation, self._own(answer, situation))
-        first = "" if self._in_own_words(verdict) else first
-        await self._say(answer, situation, self._whole(answer, situation, first, own), exchange)
+        if answer.one_answer:  # a later result would be lost
+            await self._classifier.wait(answer.heard)
+            late = self._judge(answer)
+            if more := answer.verdict.whole or late:
+                await self._say(answer, f"\n\n{more}", exchange)
+        if answer.verdict.ask:
+            await self._say(answer, f"\n\n{answer.verdict.ask}", exchange)
+
+    async def _say(self, answer: Answer, words: str, exchange: Exchange, *, kept: bool = True) -> None:
+        """Show words; `kept`: they are remembered as well."""
+        self._last_word_s, answer.speaking = _now_s(), True
+        answer.words += words
+        answer.kept += words if kept else ""
+        await exchange.show(self._stream.show(Piece(text=words, answers=answer.heard), AGENT))
 
     def _in_own_words(self, verdict: Verdict) -> bool:
-        """Tell whether a model is to say what a sign calls for; danger to life is answered by the pack's own words."""
+        """Return whether the model words the advice itself; danger to life is answered in the pack's own words."""
         return verdict.beside is not None and self._talker.model.name != Rules.name
 
-    def _judge(self, answer: Answer, situation: Situation) -> str:
-        """Say what alarms add to the answer, in its verdict; return what comes before it and was not said yet."""
-        heard = self._listener.verdict(answer.heard, situation)
-        before = answer.verdict
-        if before is None:
-            answer.verdict = heard or self.alarms.judge(situation)
-        elif heard and (heard.whole or (heard.ask and not before.ask)):
-            answer.verdict = heard
+    def _judge(self, answer: Answer) -> str:
+        """Update the answer's verdict, and return an alarm's first words that were not said yet."""
+        found = self._classifier.verdict(answer.heard, answer.situation)
+        if not answer.judged:
+            answer.verdict, answer.judged = found or self.alarms.judge(answer.situation), True
+        elif found and (found.whole or (found.ask and not answer.verdict.ask)):
+            answer.verdict = found
         else:
             return ""
         self.alarms.keep(answer.verdict)
         return answer.verdict.first
 
-    async def _own(self, answer: Answer, situation: Situation) -> AsyncGenerator[str]:
-        """Give the Talker's own words; nobody who holds the floor may be silent for ever."""
-        may_wait = answer.decision.hands_over and not answer.waited
+    async def _ask_talker(self, answer: Answer) -> AsyncGenerator[str]:
+        """Return the Talker's answer, which nothing was read from yet."""
+        decision, verdict = answer.decision, answer.verdict
+        if answer.waited or self._talker.is_outdated(answer.situation):
+            answer.situation = await self._talker.situation(answer.situation.text)
         if answer.erasures is None:
-            answer.erasures = await self._stream.erasures_at(answer.heard)
-        answer.handover, verdict = Handover(may_wait=may_wait), answer.verdict or NOTHING
-        unsaid = await self._talker.unsaid() if answer.one_answer else ""
+            answer.erasures = answer.situation.erasures
+        answer.handover, answer.reading = Handover(may_wait=decision.hands_over and not answer.waited), True
         words = {"called_for" if self._in_own_words(verdict) else "before": verdict.first}
-        own = self._talker.speak(
-            situation.text,
+        return self._talker.speak(
+            answer.situation,
             answer.heard,
             answer.handover,
-            decides=answer.decision.hands_over,
+            decides=decision.hands_over,
             late=answer.late,
             thought=answer.waited and not answer.late,
-            unsaid=unsaid,
+            unsaid=await self._talker.unsaid() if answer.one_answer else "",
             one_answer=answer.one_answer,
             asked_after=verdict.ask,
             **words,
         )
-        answer.reading = True
-        async with contextlib.aclosing(own) as pieces:
-            while True:
-                try:
-                    async with asyncio.timeout(self._timeouts.silence_s):
-                        piece = await anext(pieces, None)
-                except TimeoutError:
-                    name, silence_s = self._talker.model.name, self._timeouts.silence_s
-                    raise ModelUnavailable(f"{name} said nothing for {silence_s:g} s") from None
-                answer.model, answer.reading = self._talker.model.name, False  # it may be a fallback's
-                if piece is None:
-                    return
-                yield piece
 
-    async def _or_excuse(self, answer: Answer, situation: Situation, own: AsyncGenerator[str]) -> AsyncGenerator[str]:
-        """Give the Talker's words; where its model, or anything else, fails, say so: shorter after the first time."""
+    async def _next(self, answer: Answer, pieces: AsyncGenerator[str]) -> str | None:
+        """Return the next piece, None at the end; a model that is silent for too long is unavailable."""
+        name, silence_s = self._talker.model.name, self._timeouts.silence_s
         try:
-            async with contextlib.aclosing(own) as pieces:
-                async for piece in pieces:
-                    yield piece
-            self._talker.failures = 0
-            return
-        except BaseException as error:  # the outermost edge of a turn: whatever failed, somebody waits
-            if is_ours(error):
-                raise
-            failure = error
-        answer.model, answer.handover = UNAVAILABLE, Handover()
-        await self._log.fail(failure)
-        excuse = self._talker.excuse(failure, situation.text)
-        yield Aside(f"\n{excuse}" if answer.words else excuse)
+            async with asyncio.timeout(silence_s):
+                piece = await anext(pieces, None)
+        except TimeoutError:
+            raise ModelUnavailable(f"{name} said nothing for {silence_s:g} s") from None
+        answer.model, answer.reading = self._talker.model.name, False  # the name may be a fallback's
+        return piece
 
-    async def _whole(
-        self, answer: Answer, situation: Situation, first: str, own: AsyncGenerator[str]
-    ) -> AsyncGenerator[str]:
-        """Give what an alarm says before an answer, the answer, and what is asked after it."""
-        async with contextlib.aclosing(own) as pieces:
-            if first:
-                yield f"{first}\n\n"
-            begins = bool(answer.words) and not first
-            async for piece in pieces:
-                yield f"\n\n{piece}" if begins else piece
-                begins = False
-        if answer.hands_over:
-            return
-        if answer.one_answer:  # what is heard later could not be said
-            await self._listener.hear_out(answer.heard)
-            late = self._judge(answer, situation)
-            if answer.verdict and answer.verdict.whole:
-                yield f"\n\n{answer.verdict.whole}"
-            elif late:
-                yield f"\n\n{late}"
-        if answer.verdict and answer.verdict.ask:
-            yield f"\n\n{answer.verdict.ask}"
-
-    async def _say(self, answer: Answer, situation: Situation, words: AsyncGenerator[str], exchange: Exchange) -> None:
-        """Speak, piece by piece, and keep what was shown, however it ends."""
-        said: Logged | None = None
-        try:
-            async with contextlib.aclosing(words) as pieces:
-                async for piece in pieces:
-                    self._last_word_s, answer.speaking = _now_s(), True
-                    answer.words += piece
-                    answer.kept += "" if isinstance(piece, Aside) else piece
-                    await exchange.show(self._stream.show(Piece(text=piece, answers=answer.heard), AGENT))
-        finally:
-            if answer.words.strip() and not answer.hands_over:
-                said = await self._log.keep(answer, situation)
-        if said:
-            await exchange.show(said)
-
-    async def _say_longer(self, answer: Answer, situation: Situation) -> Logged:
-        """Say that it takes longer, whether that can be logged or not; who waits for no thought, claims none."""
+    async def _say_longer(self, answer: Answer) -> Logged:
+        """Say that the answer takes longer, even if that cannot be logged."""
         move = "wait_longer" if answer.waited else "a_moment"
         try:
-            return await self._log.wait(answer, situation, await self._talker.filler(situation.text, move))
+            return await self._log.wait(answer, await self._talker.filler(answer.situation.text, move))
         except BaseException as error:  # no fault is a reason to be silent
             if is_ours(error):
                 raise
-            words = self._talker.phrase(move, situation.text)
+            words = self._talker.phrase(move, answer.situation.text)
             return self._stream.show(Waiting(text=words, slots=(), answers=answer.heard, belief_version=0), AGENT)
 
     @contextlib.contextmanager
-    def _filling_silence(self, answer: Answer, situation: Situation, exchange: Exchange) -> Iterator[None]:
-        """Say now and then that the answer takes longer, while nothing of it has been said.
+    def _filling_silence(self, answer: Answer, exchange: Exchange) -> Iterator[None]:
+        """Say at intervals that the answer takes longer, until it begins.
 
-        Only whoever's turn it is says so: what is queued behind a thought ("thanks") is not itself thought about. That
-        a model still reads is said once; then screens show it.
+        The user is informed once that a model is still reading; after that, only an event shows it.
         """
 
         async def fill() -> None:
-            told = False
+            was_said = False
             while True:
                 quiet_s = 0.0 if answer.speaking else _now_s() - self._last_word_s
                 if quiet_s < self._timeouts.filler_s:
                     await asyncio.sleep(self._timeouts.filler_s - quiet_s)
                     continue
                 self._last_word_s = _now_s()
-                if told and answer.reading:
+                if was_said and answer.reading:
                     exchange.put(self._stream.show(Reading(model=answer.model, answers=answer.heard), AGENT))
                 else:
-                    told = told or answer.reading
-                    exchange.put(await self._say_longer(answer, situation))
+                    was_said = was_said or answer.reading
+                    exchange.put(await self._say_longer(answer))
 
         filling = list[asyncio.Task[None]]()
-        quiet_s = _now_s() - self._last_word_s
-        first_s = max(0.0, self._timeouts.filler_s - quiet_s)  # an answer that begins before needs no task
+        first_s = max(0.0, self._timeouts.filler_s - (_now_s() - self._last_word_s))
+        # a timer, not a task: most answers begin before it
         begin = asyncio.get_running_loop().call_later(first_s, lambda: filling.append(asyncio.ensure_future(fill())))
         try:
             yield

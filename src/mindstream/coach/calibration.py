@@ -1,4 +1,4 @@
-"""How well the Reasoner foresees what people do: each step's likelihood, said before it was told, and what came of it.
+"""Calibration of the Reasoner's forecasts: the likelihood of each step, stated in advance, and the outcome.
 
 Beyond the paper (Christakopoulou 2024, future work): adherence as a forecast that the log scores.
 """
@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from mindstream.coach.belief.plan import PlanStep
 
 BINS, LEAST = 5, 3
-"""Likelihoods are gathered in so many bins; fewer steps than these say nothing."""
+"""Number of bins of likelihoods; minimum number of steps for a summary."""
 
 
 @dataclass
 class Bin:
-    """Steps that were thought about as likely: how many, how likely on average, and what share was done."""
+    """Steps of similar likelihood: their number, mean likelihood, and the share that was done."""
 
     steps: int = 0
     thought: float = 0.0
@@ -30,7 +30,7 @@ class Bin:
 
 @dataclass
 class Calibration:
-    """Forecasts against what people told.
+    """Forecasts compared with outcomes.
 
     Attributes:
         brier: the mean squared error of the likelihoods: 0 is best, always saying .5 gives .25.
@@ -42,7 +42,7 @@ class Calibration:
     bins: dict[float, Bin] = field(default_factory=dict)
 
     def add(self, step: PlanStep) -> None:
-        """Take in a step, if it was foreseen, told and reported on."""
+        """Count a step if it was forecast, told and reported on."""
         if step.likely is None or step.did is None or not step.told:
             return
         self.brier += ((step.likely - step.did) ** 2 - self.brier) / (self.steps + 1)
@@ -51,7 +51,7 @@ class Calibration:
         self.bins.setdefault(low, Bin()).add(step.likely, step.did)
 
     def __str__(self) -> str:
-        """Say it to whoever foresees next; "" while there is too little to say."""
+        """Return a summary for the next forecast; "" if there are too few steps."""
         if self.steps < LEAST:
             return ""
         thought = sum(each.thought * each.steps for each in self.bins.values()) / self.steps
@@ -60,7 +60,7 @@ class Calibration:
 
 
 def calibration_of(steps: Iterable[PlanStep]) -> Calibration:
-    """Score the steps of a plan."""
+    """Return the calibration of a plan's steps."""
     found = Calibration()
     for step in steps:
         found.add(step)

@@ -1,4 +1,4 @@
-"""What can happen to a coach, besides what can happen to any mind."""
+"""Events of a coach, in addition to those of any mind."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from mindstream.log.events import Event
 
 Strength = Literal["sure", "hint", "taken_back"]
 Basis = Literal["words", "recogniser", "answer", "model"]
-"""By what an alarm was heard: the pack's patterns, a recogniser, the answer to what was asked, a model."""
+"""What detected an alarm: the pack's patterns, a recogniser, the answer to a question, a model."""
 
 
 class Believed(Event):
-    """A Reasoner wrote down what it believes between two calls of tools; composed into the next belief."""
+    """A Reasoner noted a belief between two tool calls; it becomes part of the next belief."""
 
     kind = "believed"
     slot: NoWords[str]
@@ -23,54 +23,54 @@ class Believed(Event):
 
 
 class Decided(Event):
-    """It was decided of an utterance whether its answer waits, and whether it is thought about (see coach/gates)."""
+    """The decision about an utterance: whether its answer waits, and whether it is thought about (see coach/gates)."""
 
     kind = "decided"
     answers: int
-    """The seq of what was heard."""
+    """The seq of the utterance."""
     gate: NoWords[str]
     waits: bool
     thinks: bool
-    """The belief reasoner thinks about it."""
+    """Whether the belief reasoner thinks about it."""
     why: Quotes[str] = ""
     phase: NoWords[str]
 
 
 class LeftUnsaid(Event):
-    """What the Reasoner would have added to an answer where nothing could follow one; the next answer may say it."""
+    """The Reasoner's addition to an answer that nothing could follow; the next answer may say it."""
 
     kind = "left_unsaid"
     text: Quotes[str]
     answers: int
-    """The seq of what was heard."""
+    """The seq of the utterance."""
 
 
 class Judged(Event):
-    """What came of an utterance, once the Reasoner had thought about it."""
+    """The judgement of an utterance after the Reasoner thought about it."""
 
     kind = "judged"
     about: int
-    """The seq of what was heard."""
+    """The seq of the utterance."""
     needed: bool
-    """The Reasoner had something that the answer should have waited for."""
+    """Whether the answer should have waited for the Reasoner."""
     changed: bool
-    """It changed a belief."""
+    """Whether a belief changed."""
     why: Quotes[str] = ""
 
 
 class Alarmed(Event):
-    """An alarm was raised by what was heard; a hint of one does not stop the talk."""
+    """An utterance raised an alarm; a hint does not stop the conversation."""
 
     kind = "alarmed"
     session: NoWords[str]
     answers: int
-    """The seq of what was heard."""
+    """The seq of the utterance."""
     alarm: NoWords[str]
     """The id of the pack's alarm."""
     strength: Strength
     basis: Basis
     spoken: bool
-    """Something was said or asked because of it."""
+    """Whether the answer took it into account."""
 
 
 EVENTS: tuple[type[Event], ...] = (Believed, Decided, LeftUnsaid, Judged, Alarmed)

@@ -1,4 +1,4 @@
-"""Stands in for the Talker where no model is configured: a pack's phrases, and quotations of what memory holds."""
+"""Rule of the Talker without a language model: a pack's phrases, and quotations from memory."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from mindstream.reasoners.conversation import DatedLine, Line
 from mindstream.text.words import Language, language_of, terms
 
 HELD = 8
-"""So many lines of what memory holds are listed, the newest."""
+"""Number of lines of memory that are listed, the newest."""
 SHARE, LIKENESS, NEAREST = 0.5, 0.15, 3
-"""A line is quoted for a question that holds so much of its words, or is so near to it in meaning; so many are."""
+"""Minimum share of the question's words, or likeness in meaning, of a quoted line; number of lines."""
 
 
 @rule(Talk)
 def answer_from_pack(ask: Talk) -> str:
-    """Stand in: greet, acknowledge the topics that are named, ask for the phase's first field that holds nothing.
+    """Rule: greet, acknowledge the topics, and ask about the phase's first unknown field.
 
-    What ends with a question mark is answered by quoting memory. Nothing else is read of the words.
+    A question (by its question mark) is answered by quoting memory. Words are not understood otherwise.
     """
     named = set(topics_in(ask.pack, ask.utterance))
     topics = [topic for topic in ask.pack.topics if topic.id in named]
@@ -49,7 +49,7 @@ class _Answer:
         if self.ask.late:
             return [self.say("late")]
         hint = find_hint(self.ask.pack, self.ask.utterance)
-        if (hint and hint.alarm.is_danger) or spoke_of_danger(self.ask.pack, self.said):  # such words are not said back
+        if (hint and hint.alarm.is_danger) or spoke_of_danger(self.ask.pack, self.said):  # do not repeat such words
             return [self.say("alarm_heard"), "" if self.ask.asked_after else self.say("alarm_open")]
         if self.ask.utterance.rstrip().endswith(("?", "？")) and (quoted := self._quoted()):
             return [quoted]
@@ -59,7 +59,7 @@ class _Answer:
         return [*heard, self.say("check_in", title=now.title) if now and now.told else self._question()]
 
     def _question(self) -> str:
-        """Ask what the Reasoner would like to know, else for the first field of the phase of which nothing is known."""
+        """Ask the Reasoner's question, otherwise that of the phase's first unknown field."""
         known = {*self.ask.belief, *(topic.field for topic in self.topics)}
         fields = [self.ask.pack.fields[name] for name in self.ask.phase.fields if name not in known]
         asked = (each for field in fields for each in choices(field.ask, self.language)[:1])
@@ -67,9 +67,9 @@ class _Answer:
         return self.ask.briefing.ask or new or self.say("ask_more")
 
     def _quoted(self) -> str:
-        """Quote what is held under a name that the question holds, and what the user told that is nearest to it.
+        """Quote the fields named in the question, and the nearest statements of the user.
 
-        Which of that answers, or still holds, nobody here decides: all of it is listed, the newest first.
+        The rule cannot decide which of them answers the question or is still true: all are listed, the newest first.
         """
         told, held, asked = self._told(), self._held(), set(terms(self.ask.utterance))
         named = [f"{name}: {text}" for name, text in held.items() if asked.issuperset(terms(name) or [name])]
@@ -84,7 +84,7 @@ class _Answer:
         return "\n".join([self.say("held" if lines else "not_told"), *(f"- {line}" for line in lines[:HELD])])
 
     def _told(self) -> list[tuple[str, str]]:
-        """Return what the user told, with its day, the newest first."""
+        """Return the user's statements with their day, the newest first."""
         mine = [(each.day, each.text) for each in (*self.ask.recalled, *self.ask.notes)]
         before = (line for line in self.ask.history if isinstance(line, DatedLine))
         mine += [(line.day, line.text) for line in (*self.ask.talks, *before) if line.by_user]
@@ -93,13 +93,14 @@ class _Answer:
         return list(dict.fromkeys((day, text) for day, text in plain if not text.endswith(("?", "？"))))
 
     def _held(self) -> dict[str, str]:
-        """Return what is believed, and the plan, by name."""
+        """Return the belief and the plan, by name."""
         held = {name.replace("_", " "): self._list(value) for name, value in self.ask.belief.items()}
         plan = [f"{step.title} ({MARKS[step.state]})" for step in self.ask.plan.steps]
         return held | ({self.say("plan"): "; ".join(plan)} if plan else {})
 
     def _nearest(self, told: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Return the lines with most of the question's words, or near to it in meaning where that can be measured."""
+        """Return the lines that share most words with the question, or are similar in meaning where that can be
+        measured."""
         asked, texts = set(terms(self.ask.utterance)), [text for _, text in told]
         shared = np.array([len(asked & set(terms(text))) / max(1, len(asked)) for text in texts])
         likeness = np.zeros(len(texts))
@@ -124,5 +125,5 @@ class _Answer:
 
     @property
     def _own(self) -> list[Line]:
-        """The lines of this talk."""
+        """The lines of this conversation."""
         return [line for line in self.ask.history if not isinstance(line, DatedLine)]

@@ -1,7 +1,7 @@
-"""The roles of a life in the tool loop (tools/loop): what a model replies and what a call gives is done once for ever.
+"""The roles of a life in the tool loop (tools/loop): each model reply and each call is done once.
 
-Each step has an id that says where it stands (`12.3.1` is the first call that step 3 of turn 12 wished); what stands in
-the log under it is given back, and not asked for or done again.
+Each step has an id that says where it is (`12.3.1` is the first call requested by step 3 of turn 12); a step that the
+log has under its id is not done again.
 """
 
 from __future__ import annotations
@@ -9,27 +9,44 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mindstream.errors import BudgetSpent, ModelError, ReplyInvalid, ToolError
-from mindstream.life import guards
+from mindstream.errors import ModelError, ToolError
 from mindstream.life.events import Replied
-from mindstream.life.guards import Repeats
 from mindstream.life.steps import Done, Steps
 from mindstream.life.tools.own_tools import LifeTool, OwnTool, Where
-from mindstream.models.model import Call, Model, Part, Piece, Request, ToolSpec
-from mindstream.models.prompt import Prompt
+from mindstream.models.model import Call, Part, Piece, Request, ToolSpec
 from mindstream.text.links import links
 from mindstream.tools.call import Observation
 from mindstream.tools.given_addresses import addresses_of
-from mindstream.tools.loop import run_loop
+
+AT_ONCE = 8
+"""Maximum number of calls of one reply."""
+NAMED, REFUSED = 3, 4
+"""Number of equal calls in a row that is pointed out to the model, and the number that is refused."""
+
+
+@dataclass
+class Repeats:
+    """Counts equal calls in a row."""
+
+    last: tuple[str, str] = ("", "")
+    times: int = 0
+
+    def take(self, call: Call) -> int:
+        """Count a call; return how often it was made in a row, including this time."""
+        key = (call.tool, call.arguments)
+        self.times = self.times + 1 if key == self.last else 1
+        self.last = key
+        return self.times
+
 
 Toolbox = Callable[[], Mapping[str, LifeTool]]
-"""The tools of a role, by name; they may become more while it works."""
+"""The tools of a role by name; it may grow during the work."""
 LAST = {"en": "No more tools can be called. Answer now.", "zh": "不能再调用工具了，请现在回答。"}
 
 
 @dataclass
 class StepModel:
-    """A model whose n-th reply stands in the log as step `id`.n.
+    """A model whose n-th reply is the log's step `id`.n.
 
     Args:
         reply_once: asks for a step's reply, or reads it.
@@ -52,11 +69,11 @@ class StepModel:
 
 @dataclass
 class StepCalls:
-    """Makes the calls that a role wishes, one after the other, each once; whatever goes wrong in one is told.
+    """Makes a role's calls one after the other, each once; failures are results.
 
     Attributes:
-        times_running: counts a call: how often it was made running, this time included.
-        tainted: words of strangers stand in what the role has read.
+        times_running: counts a call: how often it was made in a row, including this time.
+        tainted: whether the role has read third-party content.
         given: addresses that may be fetched then (tools/given_addresses).
     """
 
@@ -90,51 +107,26 @@ class StepCalls:
         tool = self.toolbox().get(call.tool) if call.tool in offered else None
 
         async def effect(row: int) -> Done:
-            if why := guards.refusal(number, times):
+            why = ""
+            if number > AT_ONCE:
+                why = f"Not made: at most {AT_ONCE} calls a reply."
+            elif times >= REFUSED:
+                why = f"Not made: this same call was made {times - 1} times running, and gave the same."
+                why += " Do something else."
+            elif tool is None:
+                why = f"there is no tool {call.tool[:80]!r}; there are: {', '.join(offered) or 'none'}"
+            if why or tool is None:
                 return Done(Observation(why, failed=True))
-            if tool is None:
-                names = ", ".join(offered) or "none"
-                return Done(Observation(f"there is no tool {call.tool[:80]!r}; there are: {names}", failed=True))
             try:
                 done = await tool(call, Where(call.id, self.role, self.tainted, row, self.given))
             except ToolError as error:
                 done = Done(Observation(str(error), failed=True))
-            return replace(done, found=replace(done.found, text=guards.named(done.found.text, times)))
+            if times >= NAMED:
+                remark = f"(You have made this same call {times} times running. Do something else, or finish.)"
+                done = replace(done, found=replace(done.found, text=f"{done.found.text}\n{remark}"))
+            return done
 
         found = await self.steps.call(call.id, call, effect)
         if isinstance(tool, OwnTool) and tool.after and not found.failed:
             await tool.after(tool.checked(call))
         return found
-
-
-async def work(
-    steps: Steps,
-    id_: str,
-    role: str,
-    model: Model,
-    prompt: Prompt[str],
-    toolbox: Toolbox,
-    most: int,
-    *,
-    tainted: bool,
-    language: str,
-    given: frozenset[str] = frozenset(),
-) -> Observation:
-    """Let M1 or M0 work until it answers; only that comes back. `most`: so often the model is asked.
-
-    `given`: addresses that may be fetched after third-party content was read.
-
-    Raises:
-        BudgetSpent: nothing is left for another call of a model.
-    """
-    calls = StepCalls(steps, role, toolbox, tainted, given=given)
-    asked = StepModel(model.name, id_, lambda step, request: steps.reply(step, role, model, request))
-    try:
-        answer = await run_loop(asked, prompt, calls, steps=most, role=role, last=LAST[language])
-    except BudgetSpent:
-        raise
-    except ReplyInvalid as error:
-        return Observation(f"{role} gave no answer: {error}", failed=True, foreign=calls.tainted)
-    except ModelError as error:
-        return Observation(f"{role} could not answer: {error}", failed=True, foreign=calls.tainted)
-    return Observation(answer, foreign=calls.tainted)

@@ -1,4 +1,4 @@
-"""What a person does to a life, from any process, whether anybody lives it at the moment or not."""
+"""A person's commands to a life, from any process, whether a process runs it or not."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mindstream.life.state import SESSION, LifeState, read_state
 from mindstream.log.events import Event, Heard, Logged
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import RecordDraft
-from mindstream.memory.store.store import Entry
+from mindstream.memory.store.store import Entry, read_log
 from mindstream.memory.store.validation import MAX_UTTERANCE, checked_text
 from mindstream.text.words import language_of
 
@@ -42,11 +42,11 @@ TURN_KINDS = (
     "slept",
     "turn_ended",
 )
-"""What a turn is made of."""
+"""Event kinds of a turn."""
 
 
 async def look(stream: Memory) -> LifeState:
-    """Return a mind's life as its log says.
+    """Return a mind's life according to its log.
 
     Raises:
         InputError: it has none.
@@ -58,7 +58,8 @@ async def look(stream: Memory) -> LifeState:
 
 
 async def give_goal(stream: Memory, goal: str, orders: Sequence[str] = ()) -> None:
-    """Give a mind a goal and standing orders, or others; "" and (): it keeps what it has. Nothing where all is so.
+    """Give a mind a goal and standing orders, or others; "" and (): the present ones stay. Does nothing without a
+    change.
 
     Raises:
         InputError: an order is not understood, or there is no goal.
@@ -80,10 +81,10 @@ async def give_goal(stream: Memory, goal: str, orders: Sequence[str] = ()) -> No
 
 
 async def say(stream: Memory, text: str) -> None:
-    """Say something to a life, as its user; it is remembered as what was said.
+    """Say something to a life as its user; it is remembered as an utterance.
 
     Raises:
-        InputError: there is nothing to read in it, or the mind has no life.
+        InputError: the text is empty, or the mind has no life.
     """
     words = intake.clean(checked_text(text, MAX_UTTERANCE)).text
     await look(stream)
@@ -94,15 +95,15 @@ async def say(stream: Memory, text: str) -> None:
 
 
 async def answer(stream: Memory, text: str, id_: str = "", session: str = "") -> Questioned:
-    """Answer what M2 asked: the question of that id, or the oldest that is waited for, or the last that was; return it.
+    """Answer a question of M2: that of an id, the oldest open one, or the last expired one; return it.
 
     Raises:
-        InputError: nobody asks, or not this.
+        InputError: there is no question, or not this one.
     """
     words, state = intake.clean(checked_text(text, MAX_UTTERANCE)).text, await look(stream)
     waiting = [*(each for each in state.questions if each not in state.answers), *state.late]
     if not waiting:
-        raise InputError("nobody asks anything now; to tell it something, say it")
+        raise InputError("there is no open question; use `say` to tell it something")
     if id_ and id_ not in waiting:
         raise InputError(f"there is no open question {id_!r}; open: {', '.join(waiting)}")
     question = (state.questions | state.late)[id_ or waiting[0]]
@@ -111,19 +112,19 @@ async def answer(stream: Memory, text: str, id_: str = "", session: str = "") ->
 
 
 async def write_answer(stream: Memory, id_: str, text: str, session: str = "") -> None:
-    """Write down an answer to a question of this id; one that comes late is told as such."""
+    """Log an answer to a question; a late one becomes news."""
     await _write(stream, Answered(id=id_, text=text, session=session))
 
 
 async def give_leave(stream: Memory, yes: bool, id_: str = "") -> str:
-    """Say whether a call that waits for leave may be made: the one of that id, or the only one; return its id.
+    """Approve or refuse a call: that of an id, or the only one; return its id.
 
     Raises:
-        InputError: none waits, or not this, or it is not clear which.
+        InputError: no call needs approval, or not this one, or the choice is ambiguous.
     """
     wishes = (await look(stream)).wishes
     if not wishes:
-        raise InputError("no call waits for leave")
+        raise InputError("no call waits for approval")
     if (not id_ and len(wishes) > 1) or (id_ and id_ not in wishes):
         listed = "; ".join(f"{each.id}: {each.tool}({each.arguments[:80]})" for each in wishes.values())
         raise InputError(f"say which call: {listed}")
@@ -133,7 +134,7 @@ async def give_leave(stream: Memory, yes: bool, id_: str = "") -> str:
 
 
 async def order(stream: Memory, what: Order, because: str = "") -> None:
-    """Pause a life, let it go on, or stop it; it obeys before its next step.
+    """Pause, resume or stop a life; it obeys before its next step.
 
     Raises:
         InputError: the mind has no life.
@@ -143,10 +144,10 @@ async def order(stream: Memory, what: Order, because: str = "") -> None:
 
 
 async def notice(stream: Memory, text: str) -> None:
-    """Let a life know of something that changed outside: a hook, a file.
+    """Tell a life about a change outside: a hook, a file.
 
     Raises:
-        InputError: there is nothing to read in it, or the mind has no life.
+        InputError: the text is empty, or the mind has no life.
     """
     words = intake.clean(checked_text(text, MAX_UTTERANCE)).text
     await look(stream)
@@ -154,10 +155,10 @@ async def notice(stream: Memory, text: str) -> None:
 
 
 async def add_task(stream: Memory, text: str) -> Task:
-    """Put a task into the ledger.
+    """Add a task to the ledger.
 
     Raises:
-        InputError: it has no words, or is there already.
+        InputError: it has no words, or exists already.
     """
     return await _change(stream, (await look(stream)).ledger.add(intake.clean(text).text))
 
@@ -172,7 +173,7 @@ async def stop_task(stream: Memory, number: int) -> Task:
 
 
 async def open_task(stream: Memory, number: int) -> Task:
-    """Let a task be worked on again, now.
+    """Allow work on a task again, now.
 
     Raises:
         InputError: there is none of that number.
@@ -181,10 +182,10 @@ async def open_task(stream: Memory, number: int) -> Task:
 
 
 async def move_task(stream: Memory, number: int, before: int) -> Task:
-    """Have a task worked on before another.
+    """Move a task before another.
 
     Raises:
-        InputError: there is none of these numbers.
+        InputError: one of the numbers is unknown.
     """
     return await _change(stream, (await look(stream)).ledger.move(number, before))
 
@@ -199,23 +200,18 @@ async def _write(stream: Memory, event: Event) -> None:
 
 
 async def read_turn(stream: Memory, number: int) -> list[Logged]:
-    """Return all rows of a turn, whole, folded or not.
+    """Return all rows of a turn, folded or not.
 
     Raises:
         InputError: there was no such turn.
     """
-    await look(stream)
-    rows: list[Logged] = []
-    after, is_in = 0, False
-    while page := await stream.store.events(stream.key, after, TURN_KINDS, 1_000):
-        after = page[-1].seq
-        for row in page:
-            if isinstance(row.event, TurnBegan):
-                is_in = row.event.turn == number
-            if is_in:
-                rows.append(row)
-            if isinstance(row.event, TurnEnded) and is_in:
-                return rows
+    newest = (await look(stream)).turn
+    rows, is_in = list[Logged](), False
+    async for row in read_log(stream.store, stream.key, kinds=TURN_KINDS):
+        is_in = row.event.turn == number if isinstance(row.event, TurnBegan) else is_in
+        rows += [row] * is_in
+        if is_in and isinstance(row.event, TurnEnded):
+            break
     if not rows:
-        raise InputError(f"there was no turn {number}; the last one was {(await look(stream)).turn}")
+        raise InputError(f"there was no turn {number}; the last one was {newest}")
     return rows

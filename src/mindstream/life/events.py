@@ -1,8 +1,8 @@
-"""What can happen in a life. Its log is its state: whoever opens it again goes on from these rows (see life/state).
+"""Events of a life. The log is its state: a process that opens it continues from these rows (see life/state).
 
-Calls of tools are the ground's `tool_called` and `observed`, in the slot `life`. Every step of a turn has an id that
-says where it stands: `12.3` is the third step of turn 12, `12.3.1` the first call that it wished, and `12.3.1.2` the
-second step of the M1 that this call set to work.
+Tool calls are `tool_called` and `observed`, in the slot `life`. Every step of a turn has an id that says where it is:
+`12.3` is the third step of turn 12, `12.3.1` the first call that it requested, and `12.3.1.2` the second step of the M1
+that this call started.
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ from mindstream.log.declared import NoWords, Quotes
 from mindstream.log.events import Event
 
 SLOT = "life"
-"""Signs what a life writes; the slot of its work and of its calls."""
+"""Author of a life's rows; the slot of its work and its calls."""
 Standing = Literal["open", "waiting", "done", "stopped"]
-"""Where a task stands: it can be worked on, it waits for its time, it is done, or it was given up."""
+"""State of a task: it can be worked on, it waits for its time, it is done, or it was given up."""
 Order = Literal["pause", "resume", "stop"]
 
 
 class LifeBegan(Event):
-    """A goal was given to a mind: its first one, or another."""
+    """A mind was given a goal: its first or another one."""
 
     kind = "life_began"
     goal: Quotes[str]
     language: NoWords[str]
-    """Of the roles' words and of what is said to the user: `en` or `zh`."""
+    """Of the roles' prompts and of words to the user: `en` or `zh`."""
     orders: Quotes[tuple[str, ...]] = ()
-    """Standing orders, in words: when, and what."""
+    """Standing orders in words: time, and task."""
 
 
 class LifeOpened(Event):
-    """A process took a life up with other models, or another command, than the one before it."""
+    """A process continued a life with other models, or another command, than the one before."""
 
     kind = "life_opened"
     models: NoWords[dict[str, str]] = Field(default_factory=dict)
     """By role, without credentials; none: rules."""
     command: Quotes[str] = ""
-    """The command line that continues it; "": no process had one."""
+    """The command line that continues it; "": unknown."""
 
 
 class TurnBegan(Event):
@@ -49,29 +49,29 @@ class TurnBegan(Event):
     kind = "turn_began"
     turn: int
     because: NoWords[str]
-    """What woke it, in a word: task, order, user, answer, goal."""
+    """Its reason in a word: task, order, user, answer, goal."""
     words: Quotes[str]
-    """What M2 is told at its beginning: the time, what is new, the ledger."""
+    """M2's message at its beginning: the time, news, the ledger."""
     seen: int = 0
-    """The row of the log up to which it has taken in what others did."""
+    """The last log row that news were read from."""
 
 
 class Asked(Event):
-    """A model is about to be asked; where no `replied` follows, it may have been."""
+    """A model is about to be called; without a later `replied`, it may have been."""
 
     kind = "asked"
     id: NoWords[str]
     role: NoWords[str]
     news: Quotes[str] = ""
-    """What came up since the step before, as the model is told."""
+    """News since the step before, in the prompt's words."""
     seen: int = 0
-    """As of a turn."""
+    """As in a turn."""
     tokens: int = 0
-    """How long the prompt is, estimated."""
+    """Estimated length of the prompt."""
 
 
 class WishedCall(BaseModel):
-    """A call that a model wishes."""
+    """A call that a model requests."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -89,16 +89,16 @@ class Replied(Event):
     text: Quotes[str]
     calls: tuple[WishedCall, ...] = ()
     tokens: int = 0
-    """What the call took, prompt and reply, of all requests; an estimate where the endpoint says nothing."""
+    """Used by all requests, prompts and replies; an estimate if the endpoint reports nothing."""
     requests: int = 1
-    """How often the model was asked for it: what broke off, or did not fit, is asked again."""
+    """Number of requests: interrupted or unfit replies are requested again."""
     cost_usd: float | None = None
     error: Quotes[str] = ""
     """Why there is no reply."""
 
 
 class TurnEnded(Event):
-    """M2 had no more calls to make, or could not go on."""
+    """M2 had no more calls to make, or could not continue."""
 
     kind = "turn_ended"
     turn: int
@@ -107,31 +107,31 @@ class TurnEnded(Event):
 
 
 class Folded(Event):
-    """The oldest turns of M2's context became a memory; the turns themselves stay in the log, to be read by number."""
+    """The oldest turns of M2's context became a memory; the turns themselves stay in the log, readable by number."""
 
     kind = "folded"
     upto: int
-    """The last of the turns that were folded."""
+    """The last folded turn."""
     since: int
     text: Quotes[str]
     record: NoWords[str] = ""
     """The memory's id."""
     model: NoWords[str]
     state: Quotes[str] = ""
-    """All that a life is made of but its last turns, as JSON: where reading begins (see state)."""
+    """The state of the life without its last turns, as JSON: reading begins here (see state)."""
 
 
 class TaskChanged(Event):
-    """Something was put into the ledger, or changed in it."""
+    """A task was added to the ledger or changed."""
 
     kind = "task_changed"
     task: int
     text: Quotes[str]
     standing: Standing
     until: Moment | None = None
-    """When a task that waits can be worked on."""
+    """When a waiting task can be worked on."""
     place: float = 0.0
-    """Tasks are worked on in this order."""
+    """The tasks' order."""
     result: Quotes[str] = ""
 
 
@@ -142,13 +142,13 @@ class Questioned(Event):
     id: NoWords[str]
     tip: Quotes[str]
     until: Moment
-    """How long it is waited for; an answer that comes later is news."""
+    """How long M2 waits; a later answer is news."""
     shown: bool = True
-    """False: it is not the hour to disturb, or the words of the day are spent; it stands to be read."""
+    """False: it is not shown, because of the hour or the day's word limit; it can be read."""
 
 
 class Answered(Event):
-    """Somebody answered a question."""
+    """A question was answered."""
 
     kind = "answered"
     id: NoWords[str]
@@ -157,18 +157,18 @@ class Answered(Event):
 
 
 class PermissionAsked(Event):
-    """A call that changes the world waits for leave."""
+    """A call that changes the world waits for approval."""
 
     kind = "leave_asked"
     id: NoWords[str]
     tool: NoWords[str]
     arguments: Quotes[str]
     foreign: bool = False
-    """Words of strangers may stand in it."""
+    """Whether it may contain third-party content."""
 
 
 class PermissionGiven(Event):
-    """A person said whether a call may be made."""
+    """A person decided whether a call may be made."""
 
     kind = "leave_given"
     id: NoWords[str]
@@ -176,43 +176,43 @@ class PermissionGiven(Event):
 
 
 class PermissionUsed(Event):
-    """A call was made, or not, as a person had said: the next one like it asks again."""
+    """A decision was used for a call; the next equal call needs approval again."""
 
     kind = "leave_used"
     id: NoWords[str]
-    """The call that leave was asked for."""
+    """The call that needed approval."""
 
 
 class Beat(Event):
-    """A standing order came due; whether that is worth a turn was decided, without one."""
+    """A standing order was due; whether it is worth a turn was decided, without a turn."""
 
     kind = "beat"
     order: int
     due: Moment
     worth: float
-    """How probable it is that a turn is worth its price, 0 to 1."""
+    """Probability that a turn is worth its price, 0 to 1."""
 
 
 class Proposed(Event):
-    """M2 looked for work of its own, since its ledger had none (`--forever`)."""
+    """M2 looked for work of its own, because its ledger had none (`--forever`)."""
 
     kind = "proposed"
     tasks: Quotes[tuple[str, ...]] = ()
-    """What goes into the ledger; none: it rests."""
+    """Tasks for the ledger; none: it rests."""
     because: Quotes[str] = ""
     until: Moment | None = None
-    """Until when it rests, where it said so."""
+    """Until when it rests, if it said so."""
 
 
 class Noticed(Event):
-    """Something outside changed: a file, a hook."""
+    """Something changed outside: a file, a hook."""
 
     kind = "noticed"
     text: Quotes[str]
 
 
 class Commanded(Event):
-    """A person paused a life, let it go on, or stopped it."""
+    """A person paused, resumed or stopped a life."""
 
     kind = "commanded"
     order: Order
@@ -220,11 +220,11 @@ class Commanded(Event):
 
 
 class Rested(Event):
-    """A life does nothing more until somebody acts: why."""
+    """A life halts until a person acts, and why."""
 
     kind = "rested"
     because: Quotes[str]
-    """Empty: it goes on, for there is room in its budget again."""
+    """Empty: it continues, because its budget has room again."""
 
 
 EVENTS: tuple[type[Event], ...] = (

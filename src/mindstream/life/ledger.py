@@ -1,29 +1,29 @@
-"""The ledger: what a life works on, waits for and has done. A person may read, stop and reorder it at any time."""
+"""The ledger: a life's open, waiting and finished tasks. A person may read, stop and reorder it at any time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import tzinfo
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from mindstream.clock import Moment, format_spoken
 from mindstream.errors import InputError
 from mindstream.life.events import Standing, TaskChanged
 
 KEPT = 20
-"""So many tasks that are done or given up stay in the ledger; older ones are in the log."""
+"""Number of finished tasks that stay in the ledger; older ones are in the log."""
 MOST = 100
-"""So many may be open or waiting at once."""
+"""Maximum number of open and waiting tasks."""
 LONGEST = 300
 
 
 class Task(BaseModel):
-    """Something to be done.
+    """A task.
 
     Attributes:
-        until: when a task that waits can be worked on; None: when somebody opens it again.
-        place: tasks are worked on in this order.
+        until: when a waiting task can be worked on; None: when a person opens it again.
+        place: the tasks' order.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -36,11 +36,11 @@ class Task(BaseModel):
     result: str = ""
 
     def can_be_done(self, now: Moment) -> bool:
-        """Tell whether it can be worked on now."""
+        """Return whether it can be worked on now."""
         return self.standing == "open" or (self.standing == "waiting" and self.until is not None and self.until <= now)
 
     def changed(self, standing: Standing, until: Moment | None = None, result: str = "") -> TaskChanged:
-        """Make the event that it stands otherwise now."""
+        """Return the event that changes its state."""
         return TaskChanged(
             task=self.number,
             text=self.text,
@@ -54,32 +54,32 @@ class Task(BaseModel):
 class Ledger(BaseModel):
     """The tasks, by number."""
 
-    tasks: dict[int, Task] = Field(default_factory=dict)
+    tasks: dict[int, Task] = {}
     last: int = 0
     """The highest number so far."""
 
     def apply(self, event: TaskChanged) -> None:
-        """Take in what was put into it or changed; two that were given one number at a time are told apart."""
+        """Apply an event; two tasks added with the same number at the same time get different ones."""
         held = self.tasks.get(event.task)
         if held is not None and held.text != event.text:
             same = self._find_left(event.text)
             event = event.model_copy(update={"task": same.number if same else self.last + 1})
         self.last = max(self.last, event.task)
-        self.tasks.pop(event.task, None)  # what changed last stands last: of those that are over, the oldest go
+        self.tasks.pop(event.task, None)  # the newest change is last, so that the oldest finished tasks are dropped
         self.tasks[event.task] = _task(event)
         over = [each for each in self.tasks.values() if each.standing in ("done", "stopped")][:-KEPT]
         for each in over:
             del self.tasks[each.number]
 
     def find_added(self, event: TaskChanged) -> Task:
-        """Return the task that an event put into it, whatever number it got."""
+        """Return the task that an event added, whatever its number."""
         there = self.tasks.get(event.task)
         if there is not None and there.text == event.text:
             return there
         return self._find_left(event.text) or _task(event)
 
     def _find_left(self, text: str) -> Task | None:
-        """Return the task of this text that is not over."""
+        """Return the open or waiting task with this text."""
         left = (each for each in self.tasks.values() if each.standing in ("open", "waiting"))
         return next((each for each in left if each.text == text), None)
 
@@ -95,10 +95,10 @@ class Ledger(BaseModel):
         return self.tasks[number]
 
     def add(self, text: str, until: Moment | None = None) -> TaskChanged:
-        """Make the event that puts a task at the end.
+        """Return the event that adds a task at the end.
 
         Raises:
-            InputError: it has no words, or there are too many tasks already.
+            InputError: it has no words, or there are too many tasks.
         """
         words = " ".join(text.split())
         if not words:
@@ -113,10 +113,10 @@ class Ledger(BaseModel):
         )
 
     def move(self, number: int, before: int) -> TaskChanged:
-        """Make the event that puts a task before another.
+        """Return the event that moves a task before another.
 
         Raises:
-            InputError: there is none of these numbers.
+            InputError: one of the numbers is unknown.
         """
         task, other = self.find(number), self.find(before)
         earlier = [each.place for each in self.tasks.values() if each.place < other.place and each.number != number]
@@ -124,21 +124,21 @@ class Ledger(BaseModel):
         return task.changed(task.standing, task.until).model_copy(update={"place": place})
 
     def ordered(self) -> list[Task]:
-        """Return the tasks in the order in which they are worked on; those that are over last."""
+        """Return the tasks in their order; finished ones last."""
         return sorted(self.tasks.values(), key=lambda each: (each.standing in ("done", "stopped"), each.place))
 
     def to_do(self, now: Moment) -> Iterator[Task]:
-        """Yield what can be worked on now, in order."""
+        """Yield the tasks that can be worked on now, in order."""
         return (each for each in self.ordered() if each.can_be_done(now))
 
     def next_due(self) -> Moment | None:
-        """Return when the next task that waits can be worked on."""
+        """Return when the next waiting task can be worked on."""
         return min(
             (each.until for each in self.tasks.values() if each.standing == "waiting" and each.until), default=None
         )
 
     def lines(self, now: Moment, zone: tzinfo | None = None) -> list[str]:
-        """Write what is not over, a task a line; times by this zone's clock, or the machine's."""
+        """Return the unfinished tasks, a line each; times in this zone, or the machine's."""
         return [line_of(each, now, zone) for each in self.ordered() if each.standing in ("open", "waiting")]
 
 
@@ -154,7 +154,7 @@ def _task(event: TaskChanged) -> Task:
 
 
 def line_of(task: Task, now: Moment, zone: tzinfo | None = None) -> str:
-    """Write a task in one line."""
+    """Return a task as a line."""
     if task.standing == "waiting" and not task.can_be_done(now):
         when = f"waits until {format_spoken(task.until, zone)}" if task.until else "waits"
         return f"{task.number}. {task.text} ({when})"

@@ -1,4 +1,5 @@
-"""A life: M2's loop over a goal, with a ledger, a memory that sleeps, and a log from which it goes on after any crash.
+"""A life: M2's loop over a goal, with a task ledger, a memory that sleeps, and a log from which it resumes after a
+crash.
 
 async with Life.open(memory, models, goal="Write a brief on …", tools=documents) as life:
     print(await life.run(turns=50))
@@ -15,7 +16,6 @@ from mindstream.clock import DAY_S, Moment
 from mindstream.errors import BudgetSpent, InputError, ModelError
 from mindstream.life import opened as lives
 from mindstream.life import stand_in  # noqa: F401 (registers the stand-ins)
-from mindstream.life.billed_model import BilledModel
 from mindstream.life.commands import give_goal
 from mindstream.life.events import SLOT, Beat, Rested, TurnBegan, TurnEnded
 from mindstream.life.inbox import Inbox, SimulatedUser
@@ -24,14 +24,12 @@ from mindstream.life.opened import require_models, write_opened
 from mindstream.life.permission import Permits
 from mindstream.life.prompts import IsWorthTurn
 from mindstream.life.roles import Roles
+from mindstream.life.schedule import DueOrder, Rhythm
 from mindstream.life.state import LifeBudget, LifeState, read_state
-from mindstream.life.steps import Halted, Steps
-from mindstream.life.tools.ask_user import ask_tool
-from mindstream.life.tools.ledger_tools import LedgerTools
+from mindstream.life.steps import BilledModel, Halted, Steps
 from mindstream.life.tools.memory_tools import RETURNED, recall_tool, retain_tool, sleep_tool
 from mindstream.life.tools.outside import OutsideTools
-from mindstream.life.tools.own_tools import LifeTool
-from mindstream.life.waking import DueOrder, Rhythm
+from mindstream.life.tools.own_tools import LedgerTools, LifeTool, ask_tool
 from mindstream.memory.lease import LEASE_S
 from mindstream.memory.lifecycle.sleep import DRAWN
 from mindstream.memory.memory import Memory
@@ -47,26 +45,28 @@ from mindstream.tools.tool import Tool
 from mindstream.tracing import genai, span
 
 TRIES, REST_S = 5, 2.0
-"""So many turns in a row may fail for want of a model; rests between them grow from this."""
+"""Number of turns in a row that may fail for lack of a model, and the first pause between them, in seconds."""
 WORTH = 0.5
-"""As probable as this a turn must be worth its price for a standing order to be followed."""
+"""Minimum probability that a turn is worth its price, for a standing order to be followed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LifeConfig:
-    """How a life is led; nothing of it is part of its log.
+    """Settings of a life; its log holds none.
 
     Attributes:
-        prompt_tokens: M2's prompt is never longer.
-        returned: how many memories R gives.
-        drawn: how many records a sleep draws.
-        dream_tools: what M1 may call, by name, while it makes a dream (the tool S); none: a dream is one call.
-        attached: how many tools from outside M1 is shown at once.
-        lease_s: how long the life stays with this process when it dies; then another may take it up.
-        hears: what the user says is said to it; False: a coach speaks with the user, and this life minds its own goal.
-        retention: the retention policy of its memory where none is recorded (memory/policy); it is recorded.
-        offers: what M1 carried out is offered to whoever gives exemplars, task and result, unless it failed, was broken
-            off, or words of strangers stand in it.
+        prompt_tokens: maximum length of M2's prompt.
+        returned: number of memories that R returns.
+        drawn: number of records that a sleep draws.
+        dream_tools: names of the tools that M1 may call while it makes a dream (the tool S); none: a dream is one call.
+        attached: number of external tools that M1 is shown at once.
+        lease_s: how long the life stays with this process when it dies; then another process may continue it.
+        hears: the user's utterances are addressed to it; False: a coach talks with the user, and this life has its own
+            goal.
+        retention: the retention policy of its memory if none is recorded (memory/policy); it is recorded.
+        offers: offer M1's results to the source of exemplars, unless they failed, were interrupted, or contain
+            third-party
+            content.
     """
 
     budget: LifeBudget = field(default_factory=LifeBudget)
@@ -84,12 +84,12 @@ class LifeConfig:
 
 
 class Life:
-    """A goal pursued turn by turn, over crashes, by M2, M1 and M0. Open one with `Life.open`, then `run` it.
+    """A goal pursued turn by turn, across crashes, by M2, M1 and M0. Open one with `Life.open`, then `run` it.
 
     Attributes:
-        state: what it is made of now; changed by its own rows only.
-        models: who answers for M2, M1 and M0.
-        steps: does what is done once, within its budget.
+        state: its state; changed only by its own rows.
+        models: the models of M2, M1 and M0.
+        steps: does each step once, within its budget.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Life:
         self._outside = OutsideTools(
             ToolShelf(tools, memory.embedder), state, config.permits, memory.name, config.attached
         )
-        model, _, _ = (models.of(role) for role in ("M2", "M1", "M0"))  # what is missing is missed here
+        model, _, _ = (models.of(role) for role in ("M2", "M1", "M0"))  # a missing role is an error here
         self._m2 = M2(self.steps, model, self._own_tools(), config.prompt_tokens, config.rhythm.zone)
         self._failed = 0
 
@@ -131,22 +131,22 @@ class Life:
         without_model: bool = False,
         command: str = "",
     ) -> AsyncIterator[Life]:
-        """Take up a mind's life, or begin one, and hold it until the block ends.
+        """Begin or continue a mind's life, and hold it until the block ends.
 
         Args:
-            models: who answers for M2, M1 and M0 (see `Mind.open`).
-            goal: what it is to reach; "": the one that it has. A new goal, or new orders, take the place of the old.
-            orders: standing orders, when and what: "every day at 8:00: ask me how I slept".
-            tools: what M1 may call; which of them it is shown is found by the need of its task.
-            config: its budget, its hours, what it may do without asking, and so on.
-            user: who answers what M2 asks, in simulations; people answer through the log (see life/commands).
-            exemplars: who finds how like tasks were carried out, before M1 carries one out: a member of a pool, say.
-            without_model: rules may continue a life that was lived with a model.
+            models: the models of M2, M1 and M0 (see `Mind.open`).
+            goal: "": the present one. A new goal, or new orders, replace the old ones.
+            orders: standing orders, time and task: "every day at 8:00: ask me how I slept".
+            tools: tools for M1; those that a task needs are found when it is carried out.
+            config: budget, hours, permissions, and so on.
+            user: answers M2's questions in simulations; people answer through the log (see life/commands).
+            exemplars: finds similar tasks and how they were carried out, for example a member of a pool.
+            without_model: allow rules to continue a life that had a language model.
             command: the command line that continues it, for people who look at it later.
 
         Raises:
-            InputError: there is no goal, an order is not understood, or the life was lived with a model and has none.
-            HeldElsewhere: another process lives it.
+            InputError: there is no goal, an order is not understood, or the life had a language model and now has none.
+            HeldElsewhere: another process runs it.
             StorageError: the log cannot be read or written.
         """
         async with contextlib.AsyncExitStack() as opened:
@@ -164,18 +164,18 @@ class Life:
             try:
                 yield life
             finally:
-                await life.steps.flush()  # what is done is kept, however it ends
+                await life.steps.flush()  # finished steps are kept, however it ends
 
     async def run(
         self, turns: int | None = None, until: Moment | None = None, *, wait: bool = True, stay: bool | None = None
     ) -> str:
-        """Live until there is nothing to do; return why it ended: done, waiting, halted, turns or time.
+        """Run until there is nothing to do; return why it ended: done, waiting, halted, turns or time.
 
         Args:
-            turns: so many at most.
+            turns: maximum number of turns.
             until: no turn begins after that moment.
-            wait: wait for what is to come; False: return where every task waits or is done.
-            stay: wait for people, too, where nothing comes by itself [only where `until` is given].
+            wait: wait for what is due later; False: return when every task waits or is done.
+            stay: wait for people as well, if nothing is due [default: only if `until` is given].
         """
         lived, stay = 0, until is not None if stay is None else stay
         while True:
@@ -205,14 +205,14 @@ class Life:
             await self._inbox.wait(min(times, default=None), partial(self._is_roused, self.state.halted))
 
     async def reason_to_act(self) -> str:
-        """Return what there is a turn for, in a word; "": nothing. A standing order is decided upon, no more."""
+        """Return the reason for a turn in a word; "": there is none. At most one standing order is decided on."""
         state, now = self.state, self.memory.clock.now()
         if state.halted:
             return self._after_budget(now)
         if state.in_turn:
             return "goes on"
         if state.failed and state.turns:
-            return state.turns[-1].because  # what woke the turn that failed has had no answer yet
+            return state.turns[-1].because  # the reason of the failed turn has had no answer yet
         if any(news.by_user for news in state.unread):
             return "user"
         if not self.config.rhythm.is_active(now):
@@ -227,7 +227,7 @@ class Life:
     # The turn.
 
     async def _turn(self, because: str) -> None:
-        """Live one turn, or go on with the one that was broken off."""
+        """Run a turn, or resume an interrupted one."""
         state, self._inbox.reread = self.state, False
         if not state.in_turn:
             await self._fold()
@@ -248,7 +248,7 @@ class Life:
         await self._rest_after(ended)
 
     async def _look_for_work(self) -> bool:
-        """Let M2 look for work of its own, where it is time to; return whether it did."""
+        """Let M2 look for work of its own, if it is time to; return whether it did."""
         state, now, rhythm = self.state, self.memory.clock.now(), self.config.rhythm
         look = rhythm.next_look(state)
         if look is None or look > now or state.halted or not rhythm.is_active(now):
@@ -264,7 +264,7 @@ class Life:
         return True
 
     def _goes_on_tomorrow(self) -> bool:
-        """Tell whether a life without an end only waits for what it may spend on the next day."""
+        """Return whether an endless life only waits for the next day's budget."""
         forever, spent = self.config.rhythm.beat_s is not None, self.state.spent
         return forever and self.state.halted.startswith("budget") and not self.config.budget.is_over(spent)
 
@@ -272,14 +272,14 @@ class Life:
         turns = [message for turn in self.state.turns for message in turn.messages]
         tokens = request_tokens(self._m2.request(turns))
         if oldest := turns_to_fold(self.state, tokens, self.config.prompt_tokens):
-            with contextlib.suppress(BudgetSpent, Halted):  # the turn will say so
+            with contextlib.suppress(BudgetSpent, Halted):  # the turn reports it
                 await fold(self.steps, self._m2.model, oldest)
 
     async def _rest_after(self, ended: TurnEnded) -> None:
-        """Let a model that failed rest for a while; after some turns somebody has to look."""
+        """After a failed turn, wait a while; after several, halt until a person looks."""
         self._failed = self._failed + 1 if ended.error else 0
         if self._failed >= TRIES:
-            self._failed = 0  # whoever lets it go on wants it tried as often again
+            self._failed = 0  # a person who resumes it wants as many attempts again
             self.steps.note(Rested(because=f"{TRIES} turns failed, the last with: {ended.error}"))
             await self.steps.flush()
         elif self._failed:
@@ -289,10 +289,10 @@ class Life:
     # What wakes it.
 
     async def _beat(self, due: DueOrder) -> bool:
-        """Decide whether a standing order is worth a turn; what it wants is put into the ledger."""
+        """Decide whether a standing order is worth a turn; its task is then added to the ledger."""
         try:
             task = self.state.ledger.add(due.order.what)
-        except InputError:  # what it wants is still to be done, or the ledger is full
+        except InputError:  # its task is still open, or the ledger is full
             task = None
         worth = await self._worth(due) if task else 0.0
         self.steps.note(Beat(order=due.number, due=due.due, worth=worth))
@@ -302,7 +302,8 @@ class Life:
         return worth >= WORTH
 
     async def _worth(self, due: DueOrder) -> float:
-        """Have it decided whether a beat is worth a turn; who gave the order wants it followed, whatever fails."""
+        """Return the probability that an order is worth a turn; 1 if the model fails, because the user wants it
+        followed."""
         question = IsWorthTurn(order=due.order.text, since=tuple(each.text for each in self.state.folds[-1:]))
         model = self.models.of("gate", "M2")
         with contextlib.suppress(ModelError):
@@ -310,21 +311,21 @@ class Life:
         return 1.0
 
     def _is_roused(self, halted: str) -> bool:
-        """Tell whether something came that there may be a turn for, or a person paused it or let it go on."""
+        """Return whether there may be a reason for a turn, or a person paused or resumed it."""
         state, now = self.state, self.memory.clock.now()
-        if state.halted or halted:  # what is said to it meanwhile waits, too
+        if state.halted or halted:  # utterances wait as well
             return state.halted != halted
         is_active = self.config.rhythm.is_active(now)
         by_user = any(news.by_user for news in state.unread)
         return by_user or (is_active and bool(state.unread or any(state.ledger.to_do(now))))
 
     def _next_day(self) -> Moment | None:
-        """Return when a day's money is there again, where the budget is what halted it."""
+        """Return when the next day's budget begins, if the budget halted it."""
         now = self.memory.clock.now()
         return now + DAY_S - now % DAY_S if self.state.halted.startswith("budget") else None
 
     def _after_budget(self, now: Moment) -> str:
-        """Return why to go on where the budget is what halted it, and it has room again; "" else."""
+        """Return the reason to continue if the budget halted it and has room again; "" otherwise."""
         if not self.state.halted.startswith("budget"):
             return ""
         try:
@@ -338,16 +339,7 @@ class Life:
 
     def _own_tools(self) -> Mapping[str, LifeTool]:
         steps, config, language = self.steps, self.config, self.state.language
-        roles = Roles(
-            steps,
-            self.models,
-            language,
-            self._outside,
-            self._exemplars,
-            config.offers,
-            config.returned,
-            config.dream_tools,
-        )
+        roles = Roles(steps, self.models, language, self._outside, self._exemplars, config)
         own: tuple[LifeTool, ...] = (
             recall_tool(steps, language, config.returned),
             retain_tool(steps, language),
@@ -360,7 +352,7 @@ class Life:
 
 
 async def _set_retention(memory: Memory, retention: Retention) -> None:
-    """Let the memory of a life decay, unless another policy is recorded for it or the caller chose the rules."""
+    """Let a life's memory decay, unless another policy is recorded for it or the caller chose the rules."""
     if retention == "keep" or memory.strength is None or not memory.keeps_all:
         return
     recorded = (await own_policy(memory.store, memory.key)).get("retention", "")

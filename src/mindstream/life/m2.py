@@ -1,13 +1,10 @@
-"""A turn of M2, a life's orchestrator: it looks at the ledger, calls its tools, and ends the turn with a word.
-
-One call a look. What is found goes into the ledger; where nothing is, the next beat costs nothing.
-"""
+"""M2, a life's orchestrator: turns with tools, summaries of old turns, and the search for work of its own."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, tzinfo
+from datetime import tzinfo
 
 from mindstream.clock import format_spoken
 from mindstream.errors import BudgetSpent, InputError, ModelError, ReplyInvalid
@@ -15,7 +12,7 @@ from mindstream.life.agent import StepCalls, StepModel
 from mindstream.life.events import Folded, Proposed, Replied, TurnEnded
 from mindstream.life.ledger import Task
 from mindstream.life.prompts import MOST, FoldTurns, Live, ProposeWork, WorkFound
-from mindstream.life.state import LifeState, Turn
+from mindstream.life.state import LifeState, Turn, day_of
 from mindstream.life.steps import Steps
 from mindstream.life.tools.memory_tools import MARK, memory
 from mindstream.life.tools.own_tools import LifeTool, Where
@@ -27,18 +24,18 @@ from mindstream.text.times import read_moment
 from mindstream.tools.loop import run_loop
 
 STEPS = 12
-"""So often M2 is asked in one turn."""
+"""Maximum number of model calls in a turn."""
 QUIET = 3
-"""So many turns in which nothing was called are named to M2."""
+"""Number of turns without a call after which M2's prompt says so."""
 
 
 @dataclass
 class M2:
-    """The orchestrator of a life, ready for its turns. M2 is its name in the source, beside M1 and M0.
+    """The orchestrator of a life. M2 is its name in the source, next to M1 and M0.
 
     Attributes:
-        prompt_tokens: its prompt is never longer.
-        zone: whose clock tells it the time.
+        prompt_tokens: maximum length of its prompt.
+        zone: the time zone of its clock.
     """
 
     steps: Steps
@@ -48,11 +45,11 @@ class M2:
     zone: tzinfo
 
     async def turn(self, number: int) -> TurnEnded:
-        """Go through a turn to its end; what stands in the log of it is not done again.
+        """Run a turn to its end; steps that the log has are not done again.
 
         Raises:
-            BudgetSpent: nothing is left for another call of a model; the turn can be gone on with.
-            Halted: a person paused or stopped this life, as above.
+            BudgetSpent: the budget allows no further model call; the turn can be resumed.
+            Halted: a person paused or stopped this life; the turn can be resumed.
         """
         state = self.steps.state
         calls = StepCalls(
@@ -63,14 +60,14 @@ class M2:
             words = await run_loop(asked, Live(goal=""), calls, steps=STEPS, role="M2")
         except BudgetSpent:
             raise
-        except ReplyInvalid:  # it only thought, or called to the end
+        except ReplyInvalid:  # it only thought, or called tools until the last step
             words = ""
         except ModelError as error:
             return TurnEnded(turn=number, words="", error=str(error))
         return TurnEnded(turn=number, words=words)
 
     def request(self, turns: Sequence[Message], *, offer: bool = True) -> Request:
-        """Make what is put to M2 after these messages; `offer`: it may call tools."""
+        """Return M2's request after these messages; `offer`: it may call tools."""
         state = self.steps.state
         prompt = Live(
             goal=state.goal,
@@ -87,7 +84,7 @@ class M2:
         return shorten(Request(prompt, "M2", tuple(turns), specs), self.prompt_tokens)
 
     def opening(self, because: str) -> str:
-        """Return what M2 is told at the beginning of a turn: the time, what is new, the ledger."""
+        """Return M2's message at the beginning of a turn: the time, news, the ledger."""
         state, now = self.steps.state, self.steps.memory.clock.now()
         parts = [f"Turn {state.turn + 1}. {format_spoken(now, self.zone)}. Woken by: {because}."]
         parts += [self._news()] if state.unread else []
@@ -98,7 +95,7 @@ class M2:
         return "\n".join(parts)
 
     async def _reply(self, id_: str, asked: Request) -> Replied:
-        """Put to M2 what stands in its life: that is its context, of this turn and those before, not the loop's."""
+        """Ask M2 with its life's context (this turn and those before), not the loop's."""
         state = self.steps.state
         if known := state.replies.get(id_):
             return known
@@ -113,16 +110,16 @@ class M2:
 
 
 FULL, KEPT = 0.75, 0.4
-"""At such a share of the limit the oldest turns are folded, until so much is left."""
+"""Share of the limit at which the oldest turns are folded, and the share that is left."""
 LONGEST = 3_000
-"""How long a fold may be, in characters."""
+"""Maximum length of a fold, in characters."""
 
 
 def turns_to_fold(state: LifeState, tokens: int, limit: int) -> list[Turn]:
-    """Return the oldest turns, so many that the others fit well; none where there is room.
+    """Return the oldest turns to fold, so that the others fit well; none if there is room.
 
     Args:
-        tokens: how long M2's prompt is now.
+        tokens: the present length of M2's prompt.
     """
     if tokens <= FULL * limit or len(state.turns) < 2:
         return []
@@ -136,7 +133,7 @@ def turns_to_fold(state: LifeState, tokens: int, limit: int) -> list[Turn]:
 
 
 async def fold(steps: Steps, model: Model, turns: list[Turn]) -> None:
-    """Let turns become a memory in M2's words; where it gives none they stay, and the next turn asks again."""
+    """Turn messages into a memory in M2's words; without a valid reply they stay, and the next turn asks again."""
     state = steps.state
     ask = FoldTurns(goal=state.goal, turns=tuple(map(write_turn, turns)), language=state.language)
     id_ = f"fold-{turns[-1].number}-{state.turn}"
@@ -149,14 +146,13 @@ async def fold(steps: Steps, model: Model, turns: list[Turn]) -> None:
     record = (await steps.memory.build_records([memory(cut(text, LONGEST), where)]))[0]
     folded = Folded(since=turns[0].number, upto=turns[-1].number, text=record.text, record=record.id, model=model.name)
     state.apply(folded, steps.memory.clock.now())
-    for known in (state.asked, state.replies):
-        known.pop(id_, None)
+    state.drop_step(id_)
     steps.note_applied(folded.model_copy(update={"state": state.model_dump_json()}), [record])
     await steps.flush()
 
 
 def write_turn(turn: Turn) -> str:
-    """Write a turn as text: what woke it, what was said, called and given."""
+    """Return a turn as text: reason, messages, calls and results."""
     lines = [f"Turn {turn.number}"]
     for message in turn.messages:
         lines += [message.text] if message.text else []
@@ -169,11 +165,11 @@ def _tokens(message: Message) -> int:
 
 
 REMEMBERED, RESULT, LINE = 10, 300, 600
-"""So many memories are looked at; so much of a result, and of a memory, in characters."""
+"""Number of memories considered; characters of a result, and of a memory, that are shown."""
 
 
 async def look_for_work(steps: Steps, model: Model, zone: tzinfo) -> None:
-    """Have M2 propose work, and put it into the ledger.
+    """Let M2 propose work, and add it to the ledger.
 
     Raises:
         BudgetSpent: nothing is left for it today.
@@ -189,8 +185,7 @@ async def look_for_work(steps: Steps, model: Model, zone: tzinfo) -> None:
         work = ask.parse(replied.text)
     except ReplyInvalid as error:
         work = WorkFound(because=str(error))
-    for known in (state.asked, state.replies):
-        known.pop(id_, None)
+    state.drop_step(id_)
     found = [text for text in work.tasks[:MOST] if not _is_known(steps, text)]
     until = read_moment(work.until, now, zone) if work.until and not found else None
     steps.note(Proposed(tasks=tuple(found), because=cut(work.because, LINE), until=until))
@@ -200,7 +195,7 @@ async def look_for_work(steps: Steps, model: Model, zone: tzinfo) -> None:
 
 
 def _is_known(steps: Steps, text: str) -> bool:
-    """Tell whether a task says nothing, or what stands in the ledger already, done or not."""
+    """Return whether a task has no words or exists already, done or not."""
     try:
         added = steps.state.ledger.add(text)
     except InputError:
@@ -209,7 +204,7 @@ def _is_known(steps: Steps, text: str) -> bool:
 
 
 async def _question(steps: Steps, zone: tzinfo) -> ProposeWork:
-    """Gather what M2 looks at; words of strangers give it no tasks."""
+    """Build the prompt; third-party content gives M2 no tasks."""
     state, now = steps.state, steps.memory.clock.now()
     recalled = await steps.memory.recall(
         state.goal, REMEMBERED, kinds=("note", "dream"), where=MARK, touch=False, rerank=False
@@ -222,7 +217,9 @@ async def _question(steps: Steps, zone: tzinfo) -> ProposeWork:
         now=format_spoken(now, zone),
         earlier=tuple(fold.text for fold in state.folds[-1:] if not fold.tainted),
         memories=tuple(
-            _day(each.record.created) + cut(each.record.text, LINE) for each in recalled if not is_tainted(each.record)
+            f"{day_of(each.record.created)}: {cut(each.record.text, LINE)}"
+            for each in recalled
+            if not is_tainted(each.record)
         ),
         over=tuple(map(_over, (task for task in tasks if task.standing in ("done", "stopped")))),
         waiting=tuple(state.ledger.lines(now, zone)),
@@ -233,7 +230,3 @@ async def _question(steps: Steps, zone: tzinfo) -> ProposeWork:
 def _over(task: Task) -> str:
     ended = "done" if task.standing == "done" else "given up"
     return f"{task.text} ({ended})" + (f": {cut(' '.join(task.result.split()), RESULT)}" if task.result else "")
-
-
-def _day(moment: float) -> str:
-    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d: ")

@@ -1,4 +1,4 @@
-"""With which models a life was lived, and the command that continues it: one row of its log when they change."""
+"""Holds a life, and logs the models and the command with which it is continued when they change."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROLES = ("M2", "M1", "M0")
 
 
 async def read_opened(memory: Memory) -> LifeOpened:
-    """Return how a life was lived last; of one from before this was written down, the model that replied last."""
+    """Return how a life was last run; without such a row (older logs), the model of the last reply."""
     last = await memory.store.last(memory.key, LifeOpened.kind)
     if last is not None and isinstance(last.event, LifeOpened):
         return last.event
@@ -30,10 +30,10 @@ async def read_opened(memory: Memory) -> LifeOpened:
 
 
 async def require_models(memory: Memory, models: Models) -> None:
-    """Refuse to continue a life without a model that was lived with one.
+    """Refuse to continue a life without a language model if it had one.
 
     Raises:
-        InputError: so it is.
+        InputError: the life had one, and only rules are configured.
     """
     before = await read_opened(memory)
     if before.models and models.only_rules:
@@ -46,10 +46,10 @@ async def require_models(memory: Memory, models: Models) -> None:
 
 
 async def write_opened(memory: Memory, models: Models, command: str, fence: Fence) -> None:
-    """Write down with which models a life is lived now, and how it is continued, where that has changed.
+    """Log the models of a life and the command that continues it, if they have changed.
 
     Args:
-        command: "": the one that is known.
+        command: "": the known one.
     """
     before = await read_opened(memory)
     names = {role: without_credentials(models.of(role).name) for role in ROLES}
@@ -60,12 +60,12 @@ async def write_opened(memory: Memory, models: Models, command: str, fence: Fenc
 
 
 def command_of(words: Sequence[str]) -> str:
-    """Return a command line as it is kept: quoted for a shell, no address with its credentials."""
+    """Return a command line for the log: quoted for a shell, addresses without credentials."""
     return shlex.join(map(without_credentials, words))
 
 
 def without_credentials(name: str) -> str:
-    """Return a model's name, or another word of a command, whose address has no user, password, query or fragment."""
+    """Return a model's name or another word; an address without user, password, query and fragment."""
     head, scheme, rest = name.partition("://")
     if not scheme:
         return name
@@ -78,18 +78,18 @@ LIVING = "living this life (which can be watched, answered, paused and stopped)"
 
 
 async def begin(stream: Memory, event: LifeBegan, *tasks: TaskChanged) -> None:
-    """Give a mind a goal, and tasks for it; whoever opens its life next, or lives it now, takes it up."""
+    """Give a mind a goal and tasks; the process that runs its life, or opens it next, begins with them."""
     entries = (Entry(each, stream.name) for each in (event, *tasks))
     await stream.commit(*entries, wake=lease.for_anybody(SLOT))
 
 
 async def find_lease(stream: Memory) -> Moment | None:
-    """Return until when a process holds this mind's life, if it does not renew that; None: nobody does."""
+    """Return when the lease on this mind's life expires unless renewed; None: no process holds it."""
     return await lease.find_lease(stream, SLOT)
 
 
 async def is_lived(stream: Memory) -> bool:
-    """Tell whether a process lives this mind's life now, or died a moment ago."""
+    """Return whether a process runs this mind's life, or died a moment ago."""
     return await find_lease(stream) is not None
 
 
@@ -98,7 +98,7 @@ async def hold(stream: Memory, lease_s: float) -> AsyncIterator[Fence]:
     """Hold a life while the block runs.
 
     Raises:
-        HeldElsewhere: another process lives it.
+        HeldElsewhere: another process runs it.
         InputError: this mind has no goal.
     """
     if not await lease.is_open(stream, SLOT):

@@ -1,4 +1,4 @@
-"""Permission to change the world: reading is free, acting is asked for; a yes is for that one call."""
+"""Permission to change the world: reading is free, acting needs approval; an approval is for one call."""
 
 from __future__ import annotations
 
@@ -13,37 +13,31 @@ from mindstream.tools.tool import Tool, traits_of
 
 @dataclass(frozen=True, slots=True)
 class Permits:
-    """What may be done without a question.
+    """Actions without approval.
 
     Attributes:
-        tools: these may change the world, unless words of strangers may stand in their arguments.
-        always: these may in any case: what they can reach was named by the person (a folder to write into).
+        tools: these may change the world, unless their arguments may contain third-party content.
+        always: these may in any case, because the person chose their scope (a folder to write into).
     """
 
     tools: Collection[str] = ()
     always: Collection[str] = ()
 
     def allow(self, tool: Tool, tainted: bool) -> bool:
-        """Tell whether a call needs no leave."""
+        """Return whether a call needs no approval."""
         name = tool.spec.name
         return not traits_of(tool).changes or name in self.always or (name in self.tools and not tainted)
 
 
 def decision_on(state: LifeState, call: Call) -> str:
-    """Return the id of the wish for such a call that a person has answered and that was not made use of; "": none."""
-    said = [id_ for id_, wish in state.decided.items() if (wish.tool, wish.arguments) == key_of(call)]
-    return said[-1] if said else ""
+    """Return the id of a decided, unused request for such a call; "": there is none."""
+    return next((id_ for id_, wish in reversed(state.decided.items()) if _is_for(wish, call)), "")
 
 
 def is_asked(state: LifeState, call: Call) -> bool:
-    """Tell whether leave for such a call was asked for and not answered."""
-    return any((wish.tool, wish.arguments) == key_of(call) for wish in state.wishes.values())
+    """Return whether approval of such a call was requested and not decided."""
+    return any(_is_for(wish, call) for wish in state.wishes.values())
 
 
-def key_of(call: Call) -> tuple[str, str]:
-    return call.tool, call.arguments
-
-
-def wish(id_: str, call: Call, tainted: bool) -> PermissionAsked:
-    """Make the event that leave is asked for."""
-    return PermissionAsked(id=id_, tool=call.tool, arguments=call.arguments, foreign=tainted)
+def _is_for(wish: PermissionAsked, call: Call) -> bool:
+    return (wish.tool, wish.arguments) == (call.tool, call.arguments)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from mindstream.clock import Moment
 from mindstream.life.ledger import Task
@@ -20,8 +20,8 @@ class CarryOut(Prompt[str]):
     """Break the task into questions, solve them one by one, and give the result.
 
     Attributes:
-        exemplars: how like tasks were carried out, for a model.
-        tools: what is attached from outside, for rules; a model is told of it with its other tools.
+        exemplars: how similar tasks were carried out, for a model.
+        tools: attached external tools, for rules; a model gets them with its other tools.
     """
 
     role: ClassVar[str] = "M1"
@@ -34,7 +34,7 @@ class CarryOut(Prompt[str]):
 
 
 class FoldTurns(Prompt[str]):
-    """Write down what must be known of these turns later."""
+    """Write down what must be known about these turns later."""
 
     role: ClassVar[str] = "M2"
     reply_tokens: ClassVar[int] = 600
@@ -46,7 +46,7 @@ class FoldTurns(Prompt[str]):
 
 
 class IsWorthTurn(YesNo, Question):
-    """Should the mind work on this now? `since`: what happened since it last did."""
+    """Should the mind work on this now? `since`: events since it last did."""
 
     order: str
     since: tuple[str, ...] = ()
@@ -54,14 +54,14 @@ class IsWorthTurn(YesNo, Question):
 
 
 class Live(Prompt[str]):
-    """Do what is to be done next: call tools, or end the turn with a word on what was done.
+    """Do the next thing: call tools, or end the turn with a word about it.
 
     Attributes:
-        earlier: what became of the turns before those that follow.
-        tasks, now, because: the ledger and the time as the turn began, and what woke it, for rules; a model reads them
-            in the turn's words.
-        news: what others did, as it was told in this turn, for rules.
-        begins: where among the messages this turn begins, for rules.
+        earlier: summaries of the turns before those that follow.
+        tasks, now, because: ledger, time and reason when the turn began, for rules; a model reads them in the turn's
+            words.
+        news: news told in this turn, for rules.
+        begins: index of this turn's first message, for rules.
     """
 
     role: ClassVar[str] = "M2"
@@ -90,16 +90,16 @@ class WorkFound(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     because: str
-    tasks: list[str] = Field(default_factory=list)
+    tasks: list[str] = []
     until: str = ""
 
 
 class ProposeWork(Prompt[WorkFound]):
-    """What is worth doing for the goal now, of all that is known?
+    """Propose work that is worth doing for the goal.
 
     Attributes:
-        memories: what R gives for the goal.
-        over: tasks that are over, with what came of them; waiting: those whose time has not come.
+        memories: memories that R finds for the goal.
+        over: finished tasks with their results; waiting: tasks whose time has not come.
         room: what may still be spent today.
     """
 
@@ -118,14 +118,14 @@ class ProposeWork(Prompt[WorkFound]):
 
 @rule(ProposeWork)
 def propose_nothing(ask: ProposeWork) -> WorkFound:
-    """Rest: to see what is worth doing wants a model."""
+    """Rule: rest, since proposing work needs a model."""
     return WorkFound(
         because="没有配置模型，看不出还有什么值得做。" if ask.language == "zh" else "no model looks for work"
     )
 
 
 class ThinkDeeply(Prompt[str]):
-    """Think a question through, and give what comes of it."""
+    """Think about a question, and give the result."""
 
     role: ClassVar[str] = "M0"
     reply_tokens: ClassVar[int] = 2_000
@@ -137,7 +137,7 @@ class ThinkDeeply(Prompt[str]):
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """How one tool is described: what it does, and each of its arguments."""
+    """The description of a tool and of each of its arguments."""
 
     does: str
     arguments: Mapping[str, str]
@@ -235,11 +235,11 @@ DREAM = {
 }
 """The task that S gives to M1."""
 NOT_YET = {"en": "the user has not replied yet", "zh": "用户暂未回复"}
-"""What I returns after its time."""
+"""The result of I after its timeout."""
 
 
 def spec_of(name: str, language: str) -> ToolSpec:
-    """Return what a role is told of one of its own tools."""
+    """Return the specification of one of a role's own tools."""
     words = (CHINESE if language == "zh" else ENGLISH)[name]
     properties: dict[str, JsonSchema] = {}
     for argument, description in words.arguments.items():

@@ -1,4 +1,4 @@
-"""A life beside a talk: a reasoner of any mind, with a goal of its own, that wakes by itself and lives while it can."""
+"""A life next to a conversation: a reasoner with a goal of its own, which wakes by itself."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from mindstream.reasoners.reasoner import RunContext, RunResult, Trigger
 from mindstream.text.words import count_of
 from mindstream.tools.tool import Tool
 
-LOOKS_S = 5.0
-"""So often it is looked whether somebody answered, or told it something, from elsewhere."""
+POLL_S = 5.0
+"""Poll interval for answers and news from other processes, in seconds."""
 
 
 @dataclass
 class LifeReasoner:
-    """Lives for a goal in the background of a mind: `Mind.open(…, reasoners=[LifeReasoner(models, goal="…")])`.
+    """Pursues a goal in the background of a mind: `Mind.open(…, reasoners=[LifeReasoner(models, goal="…")])`.
 
-    What it writes, it writes step by step, like any life; of many processes and sessions of one mind one lives it.
+    It writes step by step, like any life; among all processes and sessions of a mind, one runs it.
 
     Attributes:
-        turns: so many at most in one run; then others may have the store, and it goes on.
+        turns: maximum number of turns in one run; then other reasoners may have the store.
     """
 
     models: Models
@@ -44,18 +44,18 @@ class LifeReasoner:
 
     @property
     def trigger(self) -> Trigger:
-        """Wake when the next look is due, and at every utterance where it hears them."""
+        """Wake when the next look is due, and at every utterance if it hears them."""
         return Trigger(every=1 if self.config.hears else 0, at=self._next, each=True)
 
     async def think(self, context: RunContext) -> RunResult:
-        """Live while there is something to do.
+        """Run while there is something to do.
 
         Raises:
             InputError: see `Life.open`.
         """
         stream = context.memory
         now = stream.clock.now()
-        self._next = now + LOOKS_S
+        self._next = now + POLL_S
         is_due = self._wakes is not None and self._wakes <= now
         if not is_due and await newest_from_outside(stream) <= self._seen:
             return RunResult("", "")
@@ -71,12 +71,15 @@ class LifeReasoner:
         )
         try:
             async with opened as life:
-                before, self._seen = life.state.turn, await newest_from_outside(stream)  # all of it will be read
+                before, self._seen = (
+                    life.state.turn,
+                    await newest_from_outside(stream),
+                )  # all of these rows will be read
                 await life.run(self.turns, wait=False)
                 now, lived = stream.clock.now(), life.state.turn - before
                 self._wakes = self.config.rhythm.next_wake(life.state, now)
-                self._next = min(now + LOOKS_S, self._wakes or now + LOOKS_S)
+                self._next = min(now + POLL_S, self._wakes or now + POLL_S)
         except HeldElsewhere:
             return RunResult("", "")
-        self.goal = ""  # from here on its log says what it lives for
+        self.goal = ""  # from here on its log has the goal
         return RunResult(f"lived {count_of(lived, 'turn')}" if lived else "", self.models.of("M2").name)

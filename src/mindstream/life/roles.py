@@ -1,16 +1,17 @@
-"""M1 and M0 as tools: M2 has a task carried out, M1 has a question thought about; only the results come back up."""
+"""M1 and M0 as tools: M2 has a task carried out, M1 has a question thought about; only the results come back."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from mindstream.errors import BudgetSpent, ModelUnavailable, ReplyInvalid
+from mindstream.errors import BudgetSpent, ModelError, ModelUnavailable, ReplyInvalid
 from mindstream.foreign_code import ForeignFailure, ForeignTask
-from mindstream.life.agent import work
+from mindstream.life.agent import LAST, StepCalls, StepModel, Toolbox
 from mindstream.life.prompts import DREAM, CarryOut, ThinkDeeply, spec_of
 from mindstream.life.steps import Done, Steps
-from mindstream.life.tools.memory_tools import RETURNED, recall_tool, retain_tool
+from mindstream.life.tools.memory_tools import recall_tool, retain_tool
 from mindstream.life.tools.outside import OutsideTools
 from mindstream.life.tools.own_tools import Arguments, LifeTool, OwnTool, Where
 from mindstream.log.events import Failed
@@ -18,44 +19,44 @@ from mindstream.memory.lifecycle.sleep import Compose, Dreamt, compose_dream, fr
 from mindstream.memory.recall.exemplars import Example, Exemplars, find_examples
 from mindstream.memory.store.record import Record, is_tainted
 from mindstream.models.model import Model
+from mindstream.models.prompt import Prompt
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.text.links import links
 from mindstream.tools.call import Observation
+from mindstream.tools.loop import run_loop
+
+if TYPE_CHECKING:
+    from mindstream.life.life import LifeConfig
 
 STEPS = {"M1": 12, "M0": 4}
-"""So often M1 and M0 are asked in one call."""
+"""Maximum number of model calls of M1 and M0 in one call."""
 EXEMPLAR_S, OFFER_S = 10.0, 120.0
-"""So long M1 waits for exemplars, and for what is offered to be graded."""
+"""Seconds that M1 waits for exemplars, and for offered ones to be graded."""
 OPENED, CLOSED = "<|thinking_start|>", "<|thinking_end|>"
 
 
 @dataclass
 class Roles:
-    """M1 and M0, ready to be called.
+    """M1 and M0 as tools.
 
     Attributes:
-        exemplars: who finds how like tasks were carried out, for M1.
-        offers: what M1 gave back is offered to them.
-        returned: how many memories R gives.
-        dream_tools: what M1 may call while it dreams, by name; none: a dream is one call.
+        exemplars: finds how similar tasks were carried out, for M1.
     """
 
     steps: Steps
     models: Models
     language: str
     outside: OutsideTools
-    exemplars: Exemplars | None = None
-    offers: bool = False
-    returned: int = RETURNED
-    dream_tools: Sequence[str] = ()
+    exemplars: Exemplars | None
+    config: LifeConfig
 
     def m1_tool(self) -> OwnTool:
-        """Make M1(task, context): it may call R, U, M0, and the tools from outside that its task needs."""
+        """Return M1(task, context): it may call R, U, M0, and the external tools that its task needs."""
         return OwnTool(spec_of("M1", self.language), self._carry_out)
 
     def m0_tool(self) -> OwnTool:
-        """Make M0(question, context): it may call R and U."""
+        """Return M0(question, context): it may call R and U."""
         return OwnTool(spec_of("M0", self.language), self._think)
 
     async def _carry_out(self, given: Arguments, where: Where) -> Done:
@@ -74,30 +75,46 @@ class Roles:
         prompt = CarryOut(
             task=task, context=given.context, exemplars=tuple(map(str, shown)), language=self.language, tools=specs
         )
-        found = await work(
-            self.steps,
-            where.id,
-            "M1",
-            self.models.of("M1"),
-            prompt,
-            toolbox,
-            STEPS["M1"],
-            tainted=where.tainted or any(each.foreign for each in shown),
-            language=self.language,
-            given=self._given(() if where.tainted else (task, given.context)),
-        )
-        if not (found.failed or found.foreign or was_begun):  # else nobody knows which exemplars M1 was shown
+        state, texts = self.steps.state, () if where.tainted else (task, given.context)
+        trusted = links([state.goal, *state.orders, *state.answers.values(), *texts])
+        tainted = where.tainted or any(each.foreign for each in shown)
+        found = await self._work(where.id, "M1", prompt, toolbox, tainted, trusted)
+        if not (found.failed or found.foreign or was_begun):  # otherwise it is unknown which exemplars M1 was shown
             missed = await self._offer(task, found.text, shown) or missed
         return Done(found, events=(Failed(text=missed, where="exemplars"),) if missed else ())
 
-    def _given(self, texts: Sequence[str]) -> frozenset[str]:
-        """Return the addresses that the user gave, and those of `texts`."""
-        state = self.steps.state
-        return links([state.goal, *state.orders, *state.answers.values(), *texts])
+    async def _work(
+        self,
+        id_: str,
+        role: str,
+        prompt: Prompt[str],
+        toolbox: Toolbox,
+        tainted: bool,
+        given: frozenset[str] = frozenset(),
+    ) -> Observation:
+        """Let M1 or M0 work until it answers; return only the answer.
+
+        Args:
+            given: addresses that may be fetched after third-party content was read.
+
+        Raises:
+            BudgetSpent: the budget allows no further model call.
+        """
+        model = self.models.of(role)
+        calls = StepCalls(self.steps, role, toolbox, tainted, given=given)
+        asked = StepModel(model.name, id_, lambda step, request: self.steps.reply(step, role, model, request))
+        try:
+            answer = await run_loop(asked, prompt, calls, steps=STEPS[role], role=role, last=LAST[self.language])
+        except BudgetSpent:
+            raise
+        except ModelError as error:
+            gave = "gave no answer" if isinstance(error, ReplyInvalid) else "could not answer"
+            return Observation(f"{role} {gave}: {error}", failed=True, foreign=calls.tainted)
+        return Observation(answer, foreign=calls.tainted)
 
     async def _offer(self, task: str, result: str, shown: Sequence[Example]) -> str:
-        """Offer what came of a task to whoever gives exemplars; return why that could not be, "" where it could."""
-        if (source := self.exemplars) is None or not self.offers:
+        """Offer a result to the source of exemplars; return why that failed, "" if it did not."""
+        if (source := self.exemplars) is None or not self.config.offers:
             return ""
         try:
             await ForeignTask(lambda: source.offer(task, result, shown)).result(OFFER_S)
@@ -106,7 +123,7 @@ class Roles:
         return ""
 
     def dreaming(self, where: Where) -> Compose:
-        """Return M1(task, context) as who makes the dream of a call of S, with the tools that it has leave for."""
+        """Return M1(task, context) as the maker of a dream for a call of S, with its permitted tools."""
         model = self.models.of("M1")
 
         async def compose(rater: Model, forgotten: Sequence[Record]) -> Dreamt:
@@ -117,20 +134,11 @@ class Roles:
                 task=DREAM[self.language], context="\n---\n".join(fragments_of(forgotten)), language=self.language
             )
             try:
-                found = await work(
-                    self.steps,
-                    f"{where.id}.dream",
-                    "M1",
-                    model,
-                    prompt,
-                    lambda: toolbox,
-                    STEPS["M1"],
-                    tainted=any(map(is_tainted, forgotten)),
-                    language=self.language,
-                )
+                tainted = any(map(is_tainted, forgotten))
+                found = await self._work(f"{where.id}.dream", "M1", prompt, lambda: toolbox, tainted)
             except BudgetSpent as error:
                 raise ReplyInvalid(str(error)) from None
-            await self.steps.flush()  # before what is written for its sake
+            await self.steps.flush()  # before the dream is written
             if found.failed:
                 raise ModelUnavailable(found.text)
             return Dreamt(found.text, model.name, found.foreign)
@@ -138,30 +146,18 @@ class Roles:
         return compose
 
     def _dream_tools(self) -> Mapping[str, LifeTool]:
-        own: list[LifeTool] = [*self._memory(), self.m0_tool()] if self.dream_tools else []
-        outside = self.outside.named(self.dream_tools)
-        return {tool.spec.name: tool for tool in (*own, *outside) if tool.spec.name in self.dream_tools}
+        own: list[LifeTool] = [*self._memory(), self.m0_tool()] if self.config.dream_tools else []
+        outside = self.outside.named(self.config.dream_tools)
+        return {tool.spec.name: tool for tool in (*own, *outside) if tool.spec.name in self.config.dream_tools}
 
     async def _think(self, given: Arguments, where: Where) -> Done:
-        def toolbox() -> Mapping[str, LifeTool]:
-            return {tool.spec.name: tool for tool in self._memory()}
-
+        memory: dict[str, LifeTool] = {tool.spec.name: tool for tool in self._memory()}
         prompt = ThinkDeeply(question=given.question, context=given.context, language=self.language)
-        found = await work(
-            self.steps,
-            where.id,
-            "M0",
-            self.models.of("M0"),
-            prompt,
-            toolbox,
-            STEPS["M0"],
-            tainted=where.tainted,
-            language=self.language,
-        )
+        found = await self._work(where.id, "M0", prompt, lambda: memory, where.tainted)
         return Done(found if found.failed else replace(found, text=f"{OPENED}{found.text}{CLOSED}"))
 
     def _find_tools(self, attached: dict[str, LifeTool]) -> OwnTool:
-        """Make find_tools(need), which attaches more tools to the work that goes on."""
+        """Return find_tools(need), which attaches more tools to the work in progress."""
 
         async def look(given: Arguments, where: Where) -> Done:  # noqa: ARG001
             found = await self.outside.find(given.need)
@@ -173,4 +169,4 @@ class Roles:
         return OwnTool(spec_of("find_tools", self.language), look, attach)
 
     def _memory(self) -> tuple[LifeTool, ...]:
-        return recall_tool(self.steps, self.language, self.returned), retain_tool(self.steps, self.language)
+        return recall_tool(self.steps, self.language, self.config.returned), retain_tool(self.steps, self.language)

@@ -1,9 +1,11 @@
-"""When a life's orders recur, and what is due."""
+"""When a life wakes: standing orders and their recurrence, active hours, tasks; otherwise it rests."""
 
 from __future__ import annotations
 
 import re
 from calendar import monthrange
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from re import Match
@@ -11,31 +13,32 @@ from typing import Literal, Protocol, cast
 
 from mindstream.clock import DAY_S, Moment
 from mindstream.errors import InputError
+from mindstream.life.state import LifeState
 from mindstream.text.times import LIST, MORNING_S, RULE, local_moment, month_of, plain, read_clock, time_of, weekdays_in
 
 CalendarUnit = Literal["day", "week", "month", "year"]
 START = date(2024, 1, 1)
-"""A Monday: what comes every second day or every three hours is counted from its beginning."""
+"""A Monday from which intervals such as every second day are counted."""
 DAYS = {"day": 1, "week": 7, "month": 31, "year": 366}
 LONGEST_DAYS, SHORTEST_S = 3_660, 60.0
 HORIZON_DAYS = 2 * LONGEST_DAYS
-"""So far ahead the next moment is looked for."""
+"""Maximum number of days that are searched for the next occurrence."""
 
 
 class Recurrence(Protocol):
-    """A rule that names moments without an end."""
+    """A rule that yields moments without an end."""
 
     def next_after(self, moment: Moment, zone: tzinfo) -> Moment:
-        """Return the first of its moments that is later than `moment`.
+        """Return the first moment later than `moment`.
 
         Raises:
-            InputError: there is none as far as the horizon, or the calendar ends before.
+            InputError: there is none within the horizon, or before the calendar ends.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Every so many seconds, counted in real time, so that no change of the clock lengthens one.
+    """A fixed number of seconds of real time, unaffected by clock changes.
 
     Raises:
         InputError: it is shorter than a minute, or longer than ten years.
@@ -54,18 +57,18 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
-    """Days of every so many days, weeks, months or years, and times of these days on the local clock.
+    """Times of the local clock, on days of every n-th day, week, month or year.
 
     A time that the clock skips in spring comes as much later; one that it shows twice in autumn comes once.
 
     Attributes:
-        weekdays: of a week, or of a month where `nth` is set; Monday is 0.
-        days: of a month, or of a year's month; one that a month lacks is its last, -1 always is.
-        nth: the how-manieth of these weekdays in a month; -1: the last; 0: all that the unit says.
+        weekdays: of a week, or of a month if `nth` is set; Monday is 0.
+        days: of a month, or of a year's month; a day that a month lacks is its last day, -1 always is.
+        nth: which of these weekdays in a month; -1: the last; 0: all days of the unit.
         month: of a year.
 
     Raises:
-        InputError: there is no such day, or the next one may be ten years away.
+        InputError: there is no such day, or the interval is longer than ten years.
     """
 
     unit: CalendarUnit
@@ -86,7 +89,7 @@ class Calendar:
     def next_after(self, moment: Moment, zone: tzinfo) -> Moment:
         day = datetime.fromtimestamp(moment, zone).date() - timedelta(days=1)
         for _ in range(min(HORIZON_DAYS, (date.max - day).days - 2)):
-            # the next day, too: where the clock skips midnight, this day's last time can come after its first
+            # the next day, too: if the clock skips midnight, this day's last time can come after its first
             near = [at for each in (day, day + timedelta(days=1)) for at in self._moments(each, zone) if at > moment]
             if near:
                 return min(near)
@@ -117,18 +120,18 @@ class Calendar:
 
 
 LONGEST = 2_000
-"""A longer text is no standing order."""
+"""Maximum length of a standing order, in characters."""
 SECONDS = {"second": 1, "minute": 60, "hour": 3_600}
 NTHS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "last": -1}
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Something to do again and again; its `text` is all there is to keep, for it always reads the same.
+    """A standing order; its `text` is all that is stored, and always reads the same.
 
     Attributes:
-        what: what is to be done; "" where only times were said.
-        when: when.
+        what: the task; "" if only times were given.
+        when: the recurrence.
         text: the order as it was given.
     """
 
@@ -137,17 +140,17 @@ class Order:
     text: str
 
     def next_after(self, moment: Moment, zone: tzinfo) -> Moment:
-        """Return when it is due first after `moment`; a time of day is one of the local clock."""
+        """Return when it is first due after `moment`; times of day are those of the local clock."""
         return self.when.next_after(moment, zone)
 
 
 def read_order(text: str) -> Order:
     """Read a standing order: "every day at 8:00: ask me how I slept", "1st and 15th of the month: pay the rent".
 
-    A colon that is not part of a time of the day parts when from what; a day without a time means nine in the morning.
+    A colon that is not part of a time separates time and task; a day without a time means nine in the morning.
 
     Raises:
-        InputError: it is not written so, or cannot be kept: every 0 hours, every day at 25:00.
+        InputError: it has another form, or is impossible: every 0 hours, every day at 25:00.
     """
     when, _, what = _COLON.sub("\n", text, count=1).partition("\n")
     said = RULE.fullmatch(plain(when))
@@ -157,12 +160,12 @@ def read_order(text: str) -> Order:
             f"'every monday and friday at 18:30: sum up my week'; not {text!r:.99}"
         )
     order = Order(what.strip(), _recurrence(said), text)
-    order.next_after(datetime.combine(START, time(), UTC).timestamp(), UTC)  # what never comes is no order
+    order.next_after(datetime.combine(START, time(), UTC).timestamp(), UTC)  # raises if it never occurs
     return order
 
 
 def _recurrence(said: Match[str]) -> Recurrence:
-    """Return what a written recurrence means."""
+    """Return the recurrence that a match describes."""
     unit, every = said["unit"], int(said["every"] or 1)
     clocks = [read_clock(f"at {each}") or 0 for each in LIST.split(said["clocks"])] if said["clocks"] else [MORNING_S]
     if DAY_S in clocks:
@@ -192,12 +195,12 @@ _COLON = re.compile(r":(?!\d\d)|：")
 
 @dataclass(frozen=True)
 class ActiveHours:
-    """The hours of the day in which a mind may act, by a zone's clock: "08:00-22:00", "22:00-06:00" over midnight.
+    """The hours in which a mind may act, in a time zone: "08:00-22:00", or "22:00-06:00" across midnight.
 
-    The end is no longer part of them; where both are alike, all hours are.
+    The end is excluded; two equal times mean all hours.
 
     Raises:
-        InputError: the words name no two times of a day.
+        InputError: the text has no two times of a day.
     """
 
     hours: str
@@ -213,14 +216,14 @@ class ActiveHours:
         object.__setattr__(self, "until", time(int(found[3]) % 24, int(found[4] or 0)))
 
     def is_active(self, moment: Moment) -> bool:
-        """Tell whether a moment lies in them."""
+        """Return whether a moment is within the hours."""
         at = datetime.fromtimestamp(moment, self.zone).time()
         if self.since < self.until:
             return self.since <= at < self.until
         return at >= self.since or at < self.until
 
     def next_active(self, moment: Moment) -> Moment:
-        """Return the moment itself where it lies in them, else when they begin next."""
+        """Return the moment itself if it is within the hours, otherwise their next beginning."""
         if self.is_active(moment):
             return moment
         today = datetime.fromtimestamp(moment, self.zone).date()
@@ -230,3 +233,103 @@ class ActiveHours:
 
 
 _HOURS = re.compile(r"([01]?\d|2[0-3])(?::([0-5]\d))?\s*[-–—]\s*([01]?\d|2[0-4])(?::([0-5]\d))?")
+
+
+MISSED = 10_000
+"""Maximum number of missed periods that are counted; after that the order starts again."""
+
+
+@dataclass(frozen=True, slots=True)
+class DueOrder:
+    """A due standing order: its number, from 1, and its last due moment."""
+
+    number: int
+    order: Order
+    due: Moment
+
+
+@dataclass(frozen=True)
+class Rhythm:
+    """When a life may act by itself.
+
+    Attributes:
+        hours: only then, unless its user speaks; None: always.
+        beat_s: minimum interval of looking for work of its own, when nothing can be done; None: never.
+    """
+
+    hours: ActiveHours | None = None
+    zone: tzinfo = UTC
+    beat_s: float | None = None
+
+    def is_active(self, now: Moment) -> bool:
+        return self.hours is None or self.hours.is_active(now)
+
+    def due_orders(self, state: LifeState, now: Moment) -> list[DueOrder]:
+        """Return the standing orders that are due; missed periods count once."""
+        found = []
+        for number, order in known_orders(state.orders):
+            due = self._last_due(order, state.beats.get(number, state.ordered), now)
+            if due is not None:
+                found.append(DueOrder(number, order, due))
+        return found
+
+    def next_wake(self, state: LifeState, now: Moment) -> Moment | None:
+        """Return when there will be something to do; None: not before a person acts."""
+        if state.halted:
+            return None
+        times = [
+            order.next_after(state.beats.get(number, state.ordered), self.zone)
+            for number, order in known_orders(state.orders)
+        ]
+        if (due := state.ledger.next_due()) is not None:
+            times.append(due)
+        if (look := self.next_look(state)) is not None:
+            times.append(look)
+        if state.unread or any(state.ledger.to_do(now)):
+            times.append(now)
+        if not times:
+            return None
+        at = max(now, min(times))
+        return self.hours.next_active(at) if self.hours else at
+
+    def next_look(self, state: LifeState) -> Moment | None:
+        """Return when it may next look for work of its own; None: never.
+
+        After a look that found nothing, it skips one interval, and the rest of the day unless M2 said when to look
+        again or
+        anything was done since.
+        """
+        if self.beat_s is None:
+            return None
+        if not state.idle:
+            return state.looked + self.beat_s if state.looked else 0.0
+        tomorrow = state.looked + DAY_S - state.looked % DAY_S
+        return max(state.looked + 2 * self.beat_s, tomorrow if state.idle_until is None else state.idle_until)
+
+    def _last_due(self, order: Order, since: Moment, now: Moment) -> Moment | None:
+        due = order.next_after(since, self.zone)
+        if due > now:
+            return None
+        for _ in range(MISSED):
+            after = order.next_after(due, self.zone)
+            if after > now:
+                return due
+            due = after
+        return now
+
+
+def known_orders(orders: Sequence[str]) -> Iterator[tuple[int, Order]]:
+    """Yield valid standing orders with their numbers, from 1."""
+    for number, text in enumerate(orders, 1):
+        with suppress(InputError):
+            yield number, read_order(text)
+
+
+def unknown_orders(orders: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Yield invalid standing orders (an earlier version may have allowed them) with their numbers and how to write
+    them."""
+    for number, text in enumerate(orders, 1):
+        try:
+            read_order(text)
+        except InputError as error:
+            yield number, str(error)

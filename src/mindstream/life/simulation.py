@@ -1,10 +1,10 @@
-"""A life in simulated time: idle hours are jumped over, a scripted user speaks and answers, steps take their seconds.
+"""A life in simulated time: idle hours are skipped, a scripted user speaks and answers, steps take simulated seconds.
 
 async with Simulation.open(stream, goal="…", orders=[…], user=ScriptedUser.load("user.jsonl")) as simulation:
     async for day in simulation.days(30):
         print(day.number, day.said)
 
-A script is JSON Lines: `{"day": 3, "at": "19:30", "says": "…"}`, and for what M2 asks
+A script is JSON Lines: `{"day": 3, "at": "19:30", "says": "…"}`, and for questions of M2
 `{"day": 3, "asked": "a word of the question", "answers": "…", "after_s": 40}`.
 """
 
@@ -28,18 +28,18 @@ from mindstream.log.events import Heard
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.columns import OPEN
 from mindstream.memory.store.record import FADING, KINDS
-from mindstream.memory.store.store import Entry
+from mindstream.memory.store.store import Entry, read_log
 from mindstream.models.model import Model, Part, Request
 from mindstream.models.prompt import complaints
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 
 STEP_S = (2.0, 10.0)
-"""A step of a model takes between so many simulated seconds."""
+"""Minimum and maximum duration of a model's step, in simulated seconds."""
 
 
 class ScriptLine(BaseModel):
-    """What a scripted user does: says something at a time of a day, or answers what M2 asks on that day."""
+    """An action of a scripted user: an utterance at a time of a day, or an answer to a question on that day."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -52,14 +52,14 @@ class ScriptLine(BaseModel):
 
     @property
     def second(self) -> float:
-        """When on its day it is said."""
+        """The utterance's second of its day."""
         hours, _, minutes = self.at.partition(":")
         return int(hours or 12) * 3_600 + int(minutes or 0) * 60
 
 
 @dataclass(frozen=True)
 class ScriptedUser:
-    """A user who says and answers what a script says, and else is silent."""
+    """A user who follows a script and is silent otherwise."""
 
     lines: Sequence[ScriptLine] = ()
 
@@ -68,7 +68,7 @@ class ScriptedUser:
         """Read a script.
 
         Raises:
-            InputError: there is none, or a line of it is wrong.
+            InputError: the file is missing, or a line is wrong.
         """
         try:
             rows = [row for row in Path(path).read_text("utf-8").splitlines() if row.strip()]
@@ -79,11 +79,11 @@ class ScriptedUser:
             raise InputError(f"{path} is no script of JSON Lines: {error}") from None
 
     def says_on(self, day: int) -> list[ScriptLine]:
-        """Return what is said on a day, in order."""
+        """Return the utterances of a day, in order."""
         return sorted((line for line in self.lines if line.day == day and line.says), key=lambda line: line.second)
 
     def answer(self, day: int, question: str) -> ScriptLine | None:
-        """Return what is answered on a day; None: nothing."""
+        """Return the answer to a question on a day; None: there is none."""
         words = question.casefold()
         fits = (line for line in self.lines if line.day == day and line.answers and line.asked.casefold() in words)
         return next(fits, None)
@@ -97,7 +97,7 @@ class Paced:
         self._model, self._clock, self._seed, self._replies = model, clock, seed, 0
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        """Reply, and let the time pass that it takes."""
+        """Let simulated time pass, and reply."""
         self._replies += 1
         low, high = STEP_S
         self._clock.advance(low + (high - low) * chance.fraction(self._seed, "step", self._replies))
@@ -107,11 +107,11 @@ class Paced:
 
 @dataclass(frozen=True)
 class Day:
-    """A day that was lived.
+    """A simulated day.
 
     Attributes:
-        said: what M2 said at the end of its turns, with the moment.
-        levels: how each memory is held at the day's end, by id; below 0: forgotten.
+        said: M2's words at the end of its turns, with the moment.
+        levels: the retention level of each memory at the end of the day, by id; below 0: archived.
     """
 
     number: int
@@ -121,7 +121,7 @@ class Day:
 
 @dataclass
 class Simulation:
-    """A life on a clock that is moved by hand. Open one with `Simulation.open`."""
+    """A life on a manual clock. Open one with `Simulation.open`."""
 
     life: Life
     clock: ManualClock
@@ -143,10 +143,10 @@ class Simulation:
         seed: int = 1,
         **options: Any,
     ) -> AsyncIterator[Simulation]:
-        """Open a life on a stream whose clock is a ManualClock; `options` are those of `Life.open`.
+        """Open a life on a memory with a ManualClock; `options` are those of `Life.open`.
 
         Raises:
-            InputError: the stream's clock cannot be moved.
+            InputError: the memory has another clock.
         """
         clock = stream.clock
         if not isinstance(clock, ManualClock):
@@ -166,7 +166,7 @@ class Simulation:
             yield held[0]
 
     async def days(self, number: int) -> AsyncIterator[Day]:
-        """Live so many days, and yield each at its end."""
+        """Simulate days, and yield each at its end."""
         for _ in range(number):
             midnight = self.began + (self.today - 1) * DAY_S
             for line in self.user.says_on(self.today):
@@ -181,10 +181,10 @@ class Simulation:
         await stream.commit(Entry(Heard(text=text, session=f"day {self.today}", record=""), stream.name))
 
     async def _said(self) -> list[tuple[Moment, str]]:
-        found: list[tuple[Moment, str]] = []
-        while rows := await self.life.memory.store.events(self.life.memory.key, self._seen, ["turn_ended"], 500):
-            self._seen = rows[-1].seq
-            found += [(row.at, getattr(row.event, "words", "")) for row in rows]
+        memory, found = self.life.memory, list[tuple[Moment, str]]()
+        async for row in read_log(memory.store, memory.key, self._seen, ["turn_ended"]):
+            self._seen = row.seq
+            found.append((row.at, getattr(row.event, "words", "")))
         return found
 
     async def _levels(self) -> dict[str, int]:

@@ -1,7 +1,8 @@
-"""What a life does where no model is configured: it quotes, shows orders when they are due, keeps what it is told.
+"""Rules of a life without a language model: they quote, show due orders, and remember the user's words.
 
-It reads what has a form: which task is a standing order's, which tools search or write, the head of a passage, a
-question mark. What a task's words want it does not know, so it says of none that it is done but what a person answered.
+They only read forms: which task is a standing order's, which tools search or write, the heading of a passage,
+a
+question mark. They do not understand a task, so they call none done except one that a person answered.
 """
 
 from __future__ import annotations
@@ -11,23 +12,22 @@ import re
 from collections.abc import Generator, Sequence
 from typing import TypeAlias
 
-from mindstream.life.guards import AT_ONCE
+from mindstream.life.agent import AT_ONCE
 from mindstream.life.ledger import Task
 from mindstream.life.prompts import NOT_YET, CarryOut, FoldTurns, IsWorthTurn, Live
+from mindstream.life.schedule import known_orders
 from mindstream.life.state import ANSWERED, LEAVE, SAID
 from mindstream.life.tools.outside import HELD
-from mindstream.life.waking import known_orders
 from mindstream.models.model import Call, Message
 from mindstream.models.prompt import rule
 
 Script: TypeAlias = Generator[list[Call], list[str], str]
-"""A turn: yields calls, is sent what came of them, returns the last words. It is gone through anew at each step."""
+"""A turn: yields calls, receives their results, returns the last words. It is replayed at each step."""
 
 PATIENCE_S = 3_600
-"""So long an answer is waited for; one that comes later is news, and kept all the same."""
+"""Seconds that an answer is waited for; a later one is news, and remembered all the same."""
 PASSAGES, LONGEST, SHORTER, LONGEST_MEMORY = 4, 700, 300, 3_000
-"""So many passages are quoted, of so many characters in a file and in an answer; so much of what a person says is
-kept."""
+"""Number of passages quoted; characters of each in a file and in an answer; characters of user's words remembered."""
 PASSAGE = re.compile(r"^(?P<place>[^\n]{1,200}?, (?:lines?|page) [\d-]+)(?: \([^\n]*\))?:\n", re.MULTILINE)
 REMEMBERED = re.compile(r"^- (?P<place>\d{4}-\d\d-\d\d(?: \(dream\))?): (?P<words>.+)$", re.MULTILINE)
 SAYS = {
@@ -58,32 +58,32 @@ SAYS = {
 
 @rule(Live)
 def live_by_structure(ask: Live, turns: Sequence[Message]) -> str | list[Call]:
-    """Stand in for M2: take up a task, answer and keep what was said."""
+    """Rule for M2: work on a task, answer, and remember the user's words."""
     return _next(_turn(ask), turns[ask.begins :])
 
 
 @rule(CarryOut)
 def quote_what_is_found(ask: CarryOut, turns: Sequence[Message]) -> str | list[Call]:
-    """Stand in for M1: search with whatever takes a query, and quote; `context` names a file to write that into."""
+    """Rule for M1: search with every tool that takes a query, and quote; `context` names a file to write."""
     return _next(_look_up(ask), turns)
 
 
 @rule(FoldTurns)
 def name_turns(ask: FoldTurns) -> str:
-    """Stand in: say how the first turn began, and the last; what was told in them is remembered already."""
+    """Rule: give the beginning of the first and of the last turn; their news is remembered already."""
     first, last = (text.split("\n", 2)[1] for text in (ask.turns[0], ask.turns[-1]))
     return f"{first} … {last}"
 
 
 @rule(IsWorthTurn)
 def follow_orders(ask: IsWorthTurn) -> dict[str, float]:  # noqa: ARG001
-    """Stand in: do what was ordered; who wants it done less often says so in the order."""
+    """Rule: follow every order."""
     return {"yes": 0.9, "no": 0.1}
 
 
 def _turn(ask: Live) -> Script:
     says, said = SAYS[ask.language], list[str]()
-    leave = any(line.startswith(LEAVE) for line in ask.news)  # what waits for it can go on
+    leave = any(line.startswith(LEAVE) for line in ask.news)  # tasks that wait for approval can continue
     ready = (task for task in ask.tasks if task.can_be_done(ask.now) or (leave and task.standing == "waiting"))
     if task := next(ready, None):
         ordered = {order.what for _, order in known_orders(ask.orders)}
@@ -101,7 +101,7 @@ def _wish(line: str) -> Call:
 
 
 def _show(ask: Live, task: Task) -> Script:
-    """Show a standing order's own words, and keep what is answered; what was not returned to fades in its sleep."""
+    """Show a standing order's own words, and remember the answer; memories that are not used fade in its sleep."""
     says = SAYS[ask.language]
     (answer,) = yield [_call("I", tip=says["due"].format(task.text), timeout=PATIENCE_S)]
     if answer in NOT_YET.values():
@@ -151,7 +151,7 @@ def _call(tool: str, **arguments: object) -> Call:
 
 
 def _next(script: Script, turns: Sequence[Message]) -> str | list[Call]:
-    """Return what comes next after these messages; where something else was called, the next turn looks anew."""
+    """Return the next calls or the end; if other calls were made, the next turn begins again."""
     results = {each.call_id: _unfenced(each.text) for each in turns if each.role == "tool"}
     try:
         wished = next(script)

@@ -38,6 +38,7 @@ from mindstream.life.prompts import NOT_YET
 from mindstream.log.events import Event, Heard, Logged, Observed, ToolCalled
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.redaction import MARK
+from mindstream.memory.store.store import read_log
 from mindstream.models.fence import cut, fenced
 from mindstream.models.model import Call, Message
 from mindstream.text.words import count_words
@@ -48,13 +49,13 @@ class Turn(BaseModel):
 
     number: int
     because: str = ""
-    messages: list[Message] = Field(default_factory=list)
+    messages: list[Message] = []
     tainted: bool = False
-    """Words of strangers stand in it."""
+    """Whether it contains third-party content."""
 
 
 class News(BaseModel):
-    """Something that others did: the row of the log where it stands, a line, and whether the user did it."""
+    """An event caused by others: its log row, a line about it, and whether the user caused it."""
 
     row: int
     line: str
@@ -62,22 +63,22 @@ class News(BaseModel):
 
 
 class Fold(BaseModel):
-    """What became of older turns."""
+    """A summary of older turns."""
 
     text: str
     tainted: bool = False
 
 
 class Opened(BaseModel):
-    """How it stood when the newest turn began, the same at each of its steps; and what was told of others in it."""
+    """The ledger when the newest turn began, for all of its steps; and the news told during the turn."""
 
     at: Moment = 0.0
-    tasks: list[Task] = Field(default_factory=list)
-    news: list[str] = Field(default_factory=list)
+    tasks: list[Task] = []
+    news: list[str] = []
 
 
 class LifeSpent(BaseModel):
-    """What a life has spent so far: all in all, and on the day of the last call."""
+    """What a life has spent: in total, and on the day of the last call."""
 
     calls: int = 0
     tokens: int = 0
@@ -86,7 +87,7 @@ class LifeSpent(BaseModel):
     usd_today: float = 0.0
     tokens_today: int = 0
     words_today: int = 0
-    """Words that it said unasked."""
+    """Number of unsolicited words."""
 
 
 KINDS = (
@@ -95,38 +96,36 @@ KINDS = (
     "observed", "heard",
 )  # fmt: skip
 FROM_OUTSIDE = ("heard", "answered", "leave_given", "noticed", "commanded", "task_changed", "life_began")
-"""What others write, at any time, for a life to take in."""
-A_PAGE = 1_000
+"""Events that others write at any time."""
 RESULT, WORDS, ARGUMENT, QUESTION = 4_000, 1_500, 600, 300
-"""How much of a call's result, of a reply's words, of an argument and of a question stays in M2's context, in
-characters."""
+"""Characters of a result, of a reply's words, of an argument and of a question that stay in M2's context."""
 SAID, ANSWERED = "The user said: ", "The user answered later what you asked, "
 LEAVE = "The call "
-"""How what the user says begins, where M2 is told of it; and what became of a call that waited for leave."""
+"""Beginnings of lines that give M2 the user's words, and the decision about a call that needed approval."""
 SESSION = "life"
-"""What is said in this session is said to the life itself, whatever it hears else."""
+"""The session whose utterances are addressed to the life itself, whatever it hears otherwise."""
 LATE = 5
-"""So many questions that nobody waits for any longer can be answered yet."""
+"""Number of expired questions that can still be answered."""
 SUMMARIES = 4
-"""So many folds stay in M2's prompt; older ones are found by R."""
+"""Number of folds in M2's prompt; older ones are found by R."""
 
 
 class LifeState(BaseModel):
-    """What a life is made of.
+    """The state of a life.
 
     Attributes:
         ordered: when its standing orders were given.
         turn: the number of the newest turn; `in_turn`: it has not ended.
-        turns: what stands in M2's context.
-        folds: the newest folds, the oldest first.
-        asked, replies, called, results: the steps of the turn that goes on, by id.
-        unread: what others did and the model has not been told.
-        seen: the row of the log up to which that was read.
+        turns: the turns in M2's context.
+        folds: the newest summaries, the oldest first.
+        asked, replies, called, results: the steps of the present turn, by id.
+        unread: news that no prompt had yet.
+        seen: the last log row that news were read from.
         beats: when each standing order was last due.
         looked: when M2 last looked for work of its own; `idle`: why it found none, and nothing was done since;
-            `idle_until`: until when it then wished to rest.
-        questions: what the user is asked now; `late`: what nobody waits for any longer, the newest first.
-        halted: why nothing is done until somebody acts; "" where it lives.
+            `idle_until`: when it wants to look again.
+        questions: open questions to the user; `late`: expired ones, the newest first.
+        halted: why it does nothing until a person acts; "": it runs.
     """
 
     goal: str = ""
@@ -138,35 +137,35 @@ class LifeState(BaseModel):
     turn: int = 0
     in_turn: bool = False
     opened: Opened = Field(default_factory=Opened)
-    turns: list[Turn] = Field(default_factory=list)
-    folds: list[Fold] = Field(default_factory=list)
-    asked: dict[str, Asked] = Field(default_factory=dict)
-    replies: dict[str, Replied] = Field(default_factory=dict)
-    called: dict[str, int] = Field(default_factory=dict)
-    results: dict[str, Observed] = Field(default_factory=dict)
-    unread: list[News] = Field(default_factory=list)
+    turns: list[Turn] = []
+    folds: list[Fold] = []
+    asked: dict[str, Asked] = {}
+    replies: dict[str, Replied] = {}
+    called: dict[str, int] = {}
+    results: dict[str, Observed] = {}
+    unread: list[News] = []
     seen: int = 0
-    beats: dict[int, Moment] = Field(default_factory=dict)
+    beats: dict[int, Moment] = {}
     looked: Moment = 0.0
     idle: str = ""
     idle_until: Moment | None = None
-    questions: dict[str, Questioned] = Field(default_factory=dict)
-    late: dict[str, Questioned] = Field(default_factory=dict)
-    answers: dict[str, str] = Field(default_factory=dict)
-    wishes: dict[str, PermissionAsked] = Field(default_factory=dict)
-    decided: dict[str, PermissionAsked] = Field(default_factory=dict)
-    leave: dict[str, bool] = Field(default_factory=dict)
+    questions: dict[str, Questioned] = {}
+    late: dict[str, Questioned] = {}
+    answers: dict[str, str] = {}
+    wishes: dict[str, PermissionAsked] = {}
+    decided: dict[str, PermissionAsked] = {}
+    leave: dict[str, bool] = {}
     spent: LifeSpent = Field(default_factory=LifeSpent)
     hears: bool = Field(default=True, exclude=True)
-    """What its user says in a talk is said to it; False: to somebody else of this mind, a coach."""
+    """Whether its user's utterances in conversations are addressed to it; False: a coach of this mind answers them."""
     quiet_turns: int = 0
-    """So many turns in a row have called nothing."""
+    """Number of turns in a row without a call."""
     failed: str = ""
-    """Why the newest turn failed: what woke it is still to be answered."""
+    """Why the newest turn failed: its reason still needs an answer."""
     halted: str = ""
 
     def times_running(self, id_: str) -> int:
-        """Return how often M2 made this call running, by what stands in its context; what woke it anew ends a run."""
+        """Return how often M2 made this call in a row, according to its context; a new reason for a turn ends a row."""
         calls: list[tuple[str, str, str]] = []
         for turn in self.turns:
             if turn.because != "task":
@@ -178,13 +177,18 @@ class LifeState(BaseModel):
         same = [call[:2] == calls[here][:2] for call in reversed(calls[: here + 1])]
         return same.index(False) if False in same else len(same)
 
+    def drop_step(self, id_: str) -> None:
+        """Remove a finished step that belongs to no turn."""
+        self.asked.pop(id_, None)
+        self.replies.pop(id_, None)
+
     @property
     def tainted(self) -> bool:
-        """Words of strangers stand in M2's context."""
+        """Whether M2's context contains third-party content."""
         return any(turn.tainted for turn in self.turns) or any(fold.tainted for fold in self.folds)
 
     def apply(self, event: Event, at: Moment, seq: int = 0) -> None:
-        """Take in one row; `seq`: where it stands in the log, where that is known."""
+        """Apply a log row; `seq`: its number, if it is known."""
         match event:
             case LifeBegan():
                 self.goal, self.language = event.goal, event.language
@@ -228,10 +232,7 @@ class LifeState(BaseModel):
 
     def _ask(self, event: Asked, at: Moment) -> None:
         if event.id not in self.asked:
-            self.spent.calls += 1
-            self.spent.tokens += event.tokens
-            self._turn_day(at)
-            self.spent.tokens_today += event.tokens
+            self._spend(at, 1, event.tokens)
         self.asked[event.id] = event
         self.seen = max(self.seen, event.seen)
         if event.news and is_of_m2(event.id):
@@ -241,12 +242,8 @@ class LifeState(BaseModel):
     def _reply(self, event: Replied, at: Moment) -> None:
         self.replies[event.id] = event
         asked = self.asked.get(event.id)
-        self.spent.calls += event.requests - 1
-        self.spent.tokens += event.tokens - (asked.tokens if asked else 0)
-        self._turn_day(at)
-        self.spent.tokens_today += event.tokens - (asked.tokens if asked else 0)
-        self.spent.usd += event.cost_usd or 0.0
-        self.spent.usd_today += event.cost_usd or 0.0
+        tokens = event.tokens - (asked.tokens if asked else 0)
+        self._spend(at, event.requests - 1, tokens, event.cost_usd or 0.0)
         if is_of_m2(event.id):
             calls = tuple(
                 Call(wish.tool, shown_arguments(wish.arguments), f"{event.id}.{n}")
@@ -268,7 +265,7 @@ class LifeState(BaseModel):
 
     def _end_turn(self, event: TurnEnded) -> None:
         self.in_turn, self.failed = False, event.error
-        is_at_work = self.results or self.turns[-1].because != "task"  # a user is answered in words
+        is_at_work = self.results or self.turns[-1].because != "task"  # users are answered in words
         self.quiet_turns = 0 if is_at_work else self.quiet_turns + 1
         for steps in (self.asked, self.replies, self.called, self.results):
             steps.clear()
@@ -278,7 +275,7 @@ class LifeState(BaseModel):
         self.unread = [news for news in self.unread if news.row > upto]
 
     def _take_in(self, event: Event, at: Moment, seq: int) -> None:
-        """Take in what a person or the world did."""
+        """Apply an event caused by a person or the world."""
         match event:
             case Heard() if (self.hears or event.session == SESSION) and event.text != MARK:
                 self._tell(seq, f"{SAID}{event.text}")
@@ -311,19 +308,31 @@ class LifeState(BaseModel):
     def _tell(self, seq: int, line: str, *, by_user: bool = True) -> None:
         self.unread.append(News(row=seq, line=cut(line, WORDS), by_user=by_user))
 
+    def _spend(self, at: Moment, calls: int, tokens: int, usd: float = 0.0) -> None:
+        self._turn_day(at)
+        spent = self.spent
+        spent.calls, spent.tokens, spent.usd = spent.calls + calls, spent.tokens + tokens, spent.usd + usd
+        spent.tokens_today, spent.usd_today = spent.tokens_today + tokens, spent.usd_today + usd
+
     def _turn_day(self, at: Moment) -> None:
-        day = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d")
-        if day != self.spent.day:
-            self.spent.day, self.spent.usd_today, self.spent.words_today, self.spent.tokens_today = day, 0.0, 0, 0
+        if (day := day_of(at)) != self.spent.day:
+            self.spent = self.spent.model_copy(
+                update={"day": day, "usd_today": 0.0, "words_today": 0, "tokens_today": 0}
+            )
+
+
+def day_of(moment: Moment) -> str:
+    """Return the day of a moment (UTC), as 2026-11-29."""
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d")
 
 
 def is_of_m2(id_: str) -> bool:
-    """Tell whether a step is one of M2's own, by its id."""
+    """Return whether a step is one of M2's own, by its id."""
     return id_.count(".") == 1
 
 
 def shown_arguments(arguments: str) -> str:
-    """Return a call's arguments as they stay in the context: JSON still, with long texts cut."""
+    """Return a call's arguments for the context: still JSON, with long texts cut."""
     if len(arguments) <= ARGUMENT:
         return arguments
     try:
@@ -340,50 +349,46 @@ def shown_arguments(arguments: str) -> str:
 
 
 async def read_state_at(stream: Memory, seq: int) -> LifeState:
-    """Read the life of a mind as it stood after a row of the log."""
-    state, after = LifeState(), 0
-    while rows := await stream.store.events(stream.key, after, KINDS, A_PAGE):
-        after = rows[-1].seq
-        _apply_rows(state, [row for row in rows if row.seq <= seq])
-        if after >= seq:
+    """Read the state of a life after a log row."""
+    state = LifeState()
+    async for row in read_log(stream.store, stream.key, kinds=KINDS):
+        if row.seq > seq:
             break
+        _apply_row(state, row)
     return state
 
 
 async def read_state(stream: Memory, *, hears: bool = True) -> LifeState:
-    """Read the life of a mind from its log; one without a goal where it has none. `hears`: see LifeState."""
+    """Read the state of a life from its log; without a goal if it has none. `hears`: see LifeState."""
     last = await stream.store.last(stream.key, "folded")
     state, after = LifeState(hears=hears), 0
     if last is not None and isinstance(last.event, Folded) and last.event.state:
         state, after = LifeState.model_validate_json(last.event.state), last.seq
         state.hears = hears
-        unread = state.seen
-        while rows := await stream.store.events(stream.key, unread, FROM_OUTSIDE, A_PAGE):
-            unread = rows[-1].seq
-            _apply_rows(state, [row for row in rows if row.seq < after and not row.system])
-            if unread >= after:
+        async for row in read_log(stream.store, stream.key, state.seen, FROM_OUTSIDE):
+            if row.seq >= after:
                 break
-    while rows := await stream.store.events(stream.key, after, KINDS, A_PAGE):
-        after = rows[-1].seq
-        _apply_rows(state, rows)
+            if not row.system:
+                _apply_row(state, row)
+    async for row in read_log(stream.store, stream.key, after, KINDS):
+        _apply_row(state, row)
     return state
 
 
-def _apply_rows(state: LifeState, rows: list[Logged]) -> None:
-    for row in rows:
-        state.apply(row.event, row.at, row.seq)
-        if row.event.kind in FROM_OUTSIDE and not row.system:
-            state.seen = max(state.seen, row.seq)
+def _apply_row(state: LifeState, row: Logged) -> None:
+    state.apply(row.event, row.at, row.seq)
+    if row.event.kind in FROM_OUTSIDE and not row.system:
+        state.seen = max(state.seen, row.seq)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LifeBudget:
-    """Limits over the whole life, exceeded by one call at most; None: no limit.
+    """Limits of a life, exceeded by at most one call; None: no limit.
 
     Attributes:
-        calls, tokens, usd: of models; a call whose price is not known adds nothing to the money.
+        calls, tokens, usd: of models; a call without a known price adds nothing to the money.
         usd_per_day, tokens_per_day: on one day (UTC).
-        words_per_day: words that it may say unasked on one day (the tool I).
+        words_per_day: unsolicited words on one day (the tool I).
     """
 
     calls: int | None = None
@@ -394,17 +399,17 @@ class LifeBudget:
     words_per_day: int | None = None
 
     def check(self, spent: LifeSpent, now: Moment) -> None:
-        """Raise BudgetSpent where nothing is left for a call of a model."""
+        """Raise BudgetSpent if no further model call is allowed."""
         for what, allowed, so_far in (*self._of_life(spent), *self._of_day(spent, now)):
             if allowed is not None and so_far >= allowed:
                 raise BudgetSpent(f"{so_far:g} of the {allowed:g} {what} that were allowed are spent")
 
     def is_over(self, spent: LifeSpent) -> bool:
-        """Tell whether no day will give it more: a limit of the whole life is reached."""
+        """Return whether a limit of the whole life is reached, so that no further day will help."""
         return any(allowed is not None and so_far >= allowed for _, allowed, so_far in self._of_life(spent))
 
     def room_today(self, spent: LifeSpent, now: Moment) -> str:
-        """Say what is left for today, in words; "" where no limit of the day is set."""
+        """Return the rest of today's budget, in words; "" if there is no daily limit."""
         left = ((what, allowed, so_far) for what, allowed, so_far in self._of_day(spent, now) if allowed is not None)
         return ", ".join(f"{allowed - so_far:g} {what.removesuffix(' a day')}" for what, allowed, so_far in left)
 
@@ -416,12 +421,10 @@ class LifeBudget:
         )
 
     def _of_day(self, spent: LifeSpent, now: Moment) -> tuple[tuple[str, float | None, float], ...]:
-        is_today = spent.day == datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d")
-        usd, tokens = (spent.usd_today, spent.tokens_today) if is_today else (0.0, 0)
+        usd, tokens = (spent.usd_today, spent.tokens_today) if spent.day == day_of(now) else (0.0, 0)
         return ("US dollars a day", self.usd_per_day, usd), ("tokens a day", self.tokens_per_day, tokens)
 
     def may_speak(self, spent: LifeSpent, words: int, now: Moment) -> bool:
-        """Tell whether so many words may be said unasked now."""
-        day = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d")
-        said = spent.words_today if spent.day == day else 0
+        """Return whether the day's limit allows this many unsolicited words."""
+        said = spent.words_today if spent.day == day_of(now) else 0
         return self.words_per_day is None or said + words <= self.words_per_day

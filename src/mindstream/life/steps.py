@@ -1,15 +1,18 @@
-"""Steps that are done once: what a model replied and what a call gave stands in the log, and is read from there.
+"""Steps that are done once: a model's reply or a call's result is read from the log if it is there.
 
-A turn that was broken off is gone through again from its beginning; each step that has an end in the log gives it
-back, and the first that has none is done. A row is written before the next thing happens outside, together with what
-came before it, so that a step costs one commit.
+An interrupted turn is replayed from its beginning: finished steps are read from the log, and the first unfinished one
+is
+done. A row is written before anything else happens outside, together with the rows before it, so that a step costs one
+commit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
+from mindstream import chance
 from mindstream.errors import BudgetSpent, ModelError
 from mindstream.foreign_code import describe
 from mindstream.life.events import SLOT, Asked, Replied, WishedCall
@@ -22,28 +25,28 @@ from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Entry, Fence, Revision
 from mindstream.models.ask import gather_reply
 from mindstream.models.cause import Cause, calls_for
-from mindstream.models.model import Call, Model, Request, Usage
+from mindstream.models.model import Call, Model, Part, Request, Usage
 from mindstream.models.shorten import estimate_tokens, request_tokens
 from mindstream.models.wrappers.meter import Metered
 from mindstream.tools.call import Observation
 
 Effect = Callable[[int], Awaitable["Done"]]
-"""Makes a call; it is given the row of the log where the call stands, from which on it may have been begun before."""
+"""Makes a call; it gets the call's log row, after which it may have begun before."""
 
 
-class Halted(Exception):  # noqa: N818 (no error: a person's order)
-    """A life was paused or stopped between two steps, or words were erased; its turn can be gone on with."""
+class Halted(Exception):  # noqa: N818 (no error, but a person's order)
+    """A life was paused or stopped between two steps, or words were erased; its turn can be resumed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a call gave, and what is written together with that.
+    """The result of a call, with everything to commit at the same time.
 
     Attributes:
-        records: what is remembered.
-        events: what else happened by it.
-        touch: what recall returned and passed over.
-        revisions: what holds no more by it.
+        records: records to remember.
+        events: further events.
+        touch: what recall returned and found without returning.
+        revisions: records that end.
     """
 
     found: Observation
@@ -58,7 +61,7 @@ class Steps:
     """Does each step once.
 
     Args:
-        fence: the work that must still be this process's for what it writes to be taken.
+        fence: the lease that this process must still hold for its writes to be accepted.
     """
 
     memory: Memory
@@ -74,20 +77,20 @@ class Steps:
         self.inbox.pending = lambda: [entry.event for entry in self._pending]
 
     def note(self, event: Event, records: Sequence[Record] = ()) -> None:
-        """Take down what happens; it is written before the next thing happens outside."""
+        """Add an event; it is written before anything else happens outside."""
         self._pending.append(Entry(event, SLOT, tuple(records), system=True))
         self.state.apply(event, self.memory.clock.now())
 
     def note_applied(self, event: Event, records: Sequence[Record] = ()) -> None:
-        """Take down what the state has taken in already."""
+        """Add an event that the state already contains."""
         self._pending.append(Entry(event, SLOT, tuple(records), system=True))
 
     async def flush(self) -> list[Logged]:
-        """Write what was taken down.
+        """Write the added events.
 
         Raises:
-            LeaseLost: another process lives this life now.
-            StorageError: it cannot be written; this life must be opened again.
+            LeaseLost: another process has taken over this life.
+            StorageError: they cannot be written; this life must be opened again.
         """
         if not self._pending:
             return []
@@ -101,17 +104,17 @@ class Steps:
     async def reply(
         self, id_: str, role: str, model: Model, request: Request, news: str = "", seen: int = 0
     ) -> Replied:
-        """Return what a model replies; a failure is a reply with an `error`.
+        """Return a model's reply; a failure is a reply with an `error`.
 
         Raises:
-            BudgetSpent: nothing is left for it.
+            BudgetSpent: the budget allows no call.
             Halted: a person paused or stopped this life.
         """
         if known := self.state.replies.get(id_):
             return known
         await self.inbox.read()
         if self.state.halted or self.inbox.reread:
-            raise Halted(self.state.halted or "what was erased is not told to a model again: the turn is read anew")
+            raise Halted(self.state.halted or "words were erased: the turn is read again without them")
         if id_ not in self.state.asked:
             self.budget.check(self.state.spent, self.memory.clock.now())
             self.note(Asked(id=id_, role=role, news=news, seen=seen, tokens=request_tokens(request)))
@@ -124,7 +127,7 @@ class Steps:
         except BudgetSpent:
             raise
         except ModelError as error:
-            used = _sum(asked) or Usage(0, 0)  # what failed was paid for, too
+            used = _sum(asked) or Usage(0, 0)  # failures are paid for, too
             tokens = used.input_tokens + used.output_tokens
             replied = Replied(
                 id=id_,
@@ -140,7 +143,7 @@ class Steps:
         return replied
 
     async def call(self, id_: str, call: Call, effect: Effect) -> Observation:
-        """Return what a call gives; what it raises is for who made it."""
+        """Return the result of a call; its exceptions are the caller's to handle."""
         if known := self.state.results.get(id_):
             return Observation(known.text, known.failed, known.foreign)
         if id_ not in self.state.called:
@@ -162,7 +165,7 @@ class Steps:
 
 
 def _sum(asked: Sequence[Metered]) -> Usage | None:
-    """Return what several requests took together; None where nothing is known of them."""
+    """Return the usage of several requests together; None if nothing is known."""
     known = [call.usage for call in asked if call.usage is not None]
     if not known:
         return None
@@ -183,3 +186,35 @@ def _replied(
     else:
         tokens, cost = request_tokens(request) + estimate_tokens(text + "".join(c.arguments for c in calls)), None
     return Replied(id=id_, role=role, model=model, text=text, calls=wished, tokens=tokens, cost_usd=cost)
+
+
+class BilledModel:
+    """A model whose calls count against the life's budget; they are no steps of a turn.
+
+    Attributes:
+        steps: of the life that pays; None until it is open.
+    """
+
+    def __init__(self, model: Model, steps: Steps | None = None) -> None:
+        self.name = model.name
+        self.steps = steps
+        self._model = model
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        """Raise BudgetSpent if the budget allows no call."""
+        steps, usage = self.steps, Usage(0, 0)
+        if steps is None:
+            raise RuntimeError("a billed model was asked before its life was open")
+        id_, role = f"tool-{chance.token()}", request.role
+        estimated = request_tokens(request)
+        steps.budget.check(steps.state.spent, steps.memory.clock.now())
+        steps.note(Asked(id=id_, role=role, tokens=estimated))
+        await steps.flush()
+        try:
+            async with aclosing(self._model.reply(request)) as parts:
+                async for part in parts:
+                    usage = part if isinstance(part, Usage) else usage
+                    yield part
+        finally:
+            tokens = usage.input_tokens + usage.output_tokens or estimated
+            steps.note(Replied(id=id_, role=role, model=self.name, text="", tokens=tokens, cost_usd=usage.cost_usd))

@@ -1,7 +1,7 @@
-"""The audit: who erased, exported, imported or kept no longer what, by which door, and how much; never what it said.
+"""The audit: who erased, exported or imported which data, changed its retention, by which interface, and how much.
 
-Rows are added, and neither changed nor deleted: the database refuses it. Whose it was stands there as a keyed digest
-(log/erasures), so that a row outlives the person's erasure and whoever knows the name finds it.
+It contains no words of users. Rows are added, and neither changed nor deleted: the database refuses it. The stream is
+stored as a keyed digest (log/erasures), so that a row outlives the user's erasure and can be found by the name.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ Did: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """Something that was done to people's data.
+    """An operation on users' data.
 
     Attributes:
-        door: by which it came: command, rest, mcp, upkeep.
+        door: the interface: command, rest, mcp, upkeep.
         who: the token's id, or the name of the machine's user.
-        about: the key of the stream that it was done to; "": of no single one.
-        tenant: whose wall it was behind; "": this machine's own people.
-        counts: how much of what; no words.
+        about: the key of the stream; "": no single one.
+        tenant: the tenant; "": users of this machine.
+        counts: numbers of records and the like; no words.
     """
 
     did: Did
@@ -54,7 +54,7 @@ class Deed:
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """A row of the audit, as it is read; `tenant` and `about` are digests, "" where there is none."""
+    """A row of the audit; `tenant` and `about` are digests, "" if there is none."""
 
     number: int
     at: Moment
@@ -67,10 +67,10 @@ class AuditRow:
 
 
 def machine_user() -> str:
-    """Return who the operating system says is at it."""
+    """Return the operating system's user."""
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # nobody of that number has a name
+    except (KeyError, OSError):  # the user has no name
         return str(os.getuid()) if hasattr(os, "getuid") else "unknown"
 
 
@@ -85,7 +85,7 @@ def write(connection: Sql, at: Moment, deed: Deed) -> None:
 
 
 def read(connection: Sql, about: str = "", tenant: str = "", limit: int = 1000) -> list[AuditRow]:
-    """Return the newest rows, oldest first; of a person, or behind a tenant's wall, where they are named."""
+    """Return the newest rows, oldest first; of a stream or of a tenant, if named."""
     where, values, salt = ["number > 0"], list[object](), erasures.salt_of(connection)
     for column, name in (("about", about), ("tenant", tenant)):
         if name:

@@ -1,10 +1,9 @@
-"""One SQLite file, many processes: group commit, migrations, errors in plain words.
+"""One SQLite file, many processes: group commit, migrations, errors that say what to do.
 
-All writing goes through one thread that gathers what is waiting into one transaction: ten writers at once pay for one
-fsync. A write is a function of the connection; it succeeds or fails alone (a savepoint each) and is on disk when the
-await returns. A read is a function of a connection, too. It begins on the event loop's thread, where a short one costs
-a tenth of a hop to a thread and back; one that takes more than STEPS steps of SQLite's machine is broken off there and
-runs in a thread (log/reader_threads), so that no event loop waits for a long read.
+One thread writes (log/threads): it gathers waiting writes into one transaction. A write is a function of the
+connection; it succeeds or fails alone (each in a savepoint) and is on disk when the await returns. A read is a function
+of a connection, too. It begins on the event loop's thread, where a short one costs a tenth of a hop to a thread and
+back. A read of more than STEPS steps of SQLite's virtual machine is interrupted there and runs in a thread instead.
 """
 
 from __future__ import annotations
@@ -12,12 +11,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import queue
 import sqlite3
 import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,7 +26,7 @@ from mindstream.clock import SystemClock
 from mindstream.errors import StorageError
 from mindstream.log import free_space
 from mindstream.log.files import BUSY_S, MEND, explain_errors, is_busy, private_database, private_folder
-from mindstream.log.reader_threads import Pending, Readers, Snapshot, of_one_moment, readable_text
+from mindstream.log.threads import GroupWriter, Pending, Readers, Settled, Snapshot, of_one_moment, readable_text
 
 T = TypeVar("T")
 Migration = Callable[[sqlite3.Connection], None]
@@ -34,16 +34,15 @@ Migration = Callable[[sqlite3.Connection], None]
 FILE = "mindstream.db"
 APPLICATION_ID = 0x6D696E64  # "mind"
 ATTEMPT_S = 0.5
-"""How long another program's lock is waited for at once while opening."""
-GATHER = 256
+"""Maximum wait, in seconds, for another program's lock in one attempt to open the file."""
 STEPS, STEPS_AT_ONCE = 5_000, 500
-"""Steps of SQLite's virtual machine after which a read goes on in a thread (about a millisecond, or 200 rows of the
-log), and between two looks at their number."""
+"""Steps of SQLite's virtual machine after which a read moves to a thread (about a millisecond, or 200 rows of the log),
+and between two checks of their number."""
 YIELDS_AFTER = 32
-"""Reads on the event loop's thread between two in which other tasks of the loop have their turn."""
+"""Reads on the event loop's thread after which other tasks of the loop run."""
 SLOW_S, SPARED_S = 0.05, 1.0
-"""Seconds after which a read on the event loop's thread shows that the file is slow, and for which all reads run in
-threads then."""
+"""Duration, in seconds, of a read on the event loop's thread that shows that the file is slow, and for which all reads
+then run in threads."""
 
 
 class Database:
@@ -62,20 +61,19 @@ class Database:
         self._use = free_space.use(self.path)
         self._readers = Readers(self.path, first, lambda: connect(self.path))
         self._watch = connect(self.path, 0)
-        self._watch.text_factory = str  # a text that is damaged is read by a reader (log/reader_threads)
+        self._watch.text_factory = str  # a reader reads damaged texts (log/threads)
         self._steps, self._reads_here, self._slow_until, self._clock = 0, 0, 0.0, SystemClock()
         self._watch.set_progress_handler(self._is_long, STEPS_AT_ONCE)
         self._watched = threading.Lock()
-        self._waiting: queue.SimpleQueue[Pending[Any] | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._write_all, name=f"writer of {self.path}", daemon=True)
+        self._writing: sqlite3.Connection | None = None
+        self._writer = GroupWriter(f"writer of {self.path}", self._transact, self._end_writing)
         self._closed = False
         self._process = os.getpid()
-        self._thread.start()
 
     def _require_open(self) -> None:
         if self._closed:
             raise StorageError(f"{self.path} is closed")
-        if self._process != os.getpid():  # its threads are the parent's: what they are asked is never answered
+        if self._process != os.getpid():  # its threads belong to the parent process and never answer here
             raise StorageError(
                 f"{self.path} was opened before this process was forked: open the memory again in this process"
             )
@@ -83,14 +81,15 @@ class Database:
     async def write(self, change: Callable[[sqlite3.Connection], T], about: Sequence[str] = ()) -> T:  # noqa: ARG002
         """Run `change` in a transaction and return its result once it is on disk."""
         self._require_open()
-        pending = Pending(change)
-        self._waiting.put(pending)
-        return await pending.future
+        return await self._writer.write(change)
 
     async def read(self, look: Callable[[sqlite3.Connection], T], *, once: bool = False) -> T:
-        """Run `look` on what is committed, all of it as of one moment, and return its result.
+        """Run `look` on the committed data as of one moment and return its result.
 
-        It may be run twice: where it meets a text that is damaged.
+        It may run twice: after an interruption, or after a damaged text.
+
+        Args:
+            once: `look` executes a single statement.
         """
         self._require_open()
         self._reads_here += 1
@@ -100,19 +99,19 @@ class Database:
         return result if is_read else await self._readers.read(look)  # type: ignore[return-value]
 
     def _is_long(self) -> bool:
-        """Tell SQLite, each STEPS_AT_ONCE steps, whether to break off what is read on the event loop's thread."""
+        """Return whether SQLite must interrupt a read on the event loop's thread; called each STEPS_AT_ONCE steps."""
         self._steps -= STEPS_AT_ONCE
         return self._steps < 0
 
     def _read_here(self, look: Callable[[sqlite3.Connection], T], together: bool, steps: int) -> tuple[bool, T | None]:
-        """Read on this thread; return whether that was possible within so many steps, and what was found."""
+        """Read on this thread within this number of steps; return whether that was possible, and the result."""
         begun = self._clock.elapsed()
         if begun < self._slow_until or self._process != os.getpid() or not self._watched.acquire(blocking=False):
             return False, None
         try:
             self._steps = steps
             return True, of_one_moment(self._watch, look) if together else look(self._watch)
-        except (sqlite3.Error, sqlite3.Warning):  # it waits for no lock, reads no damaged text, and not for long
+        except (sqlite3.Error, sqlite3.Warning):  # a lock, a damaged text, or too many steps
             return False, None
         finally:
             self._watched.release()
@@ -120,37 +119,45 @@ class Database:
                 self._slow_until = ended + SPARED_S
 
     async def glance(self, look: Callable[[sqlite3.Connection], T], *, together: bool = False) -> T:
-        """Read a few rows that an index finds, on the event loop: a hop to a thread and back takes ten times as long.
+        """Read a few rows by an index on the event loop's thread: a hop to a thread and back takes ten times as long.
 
-        Each statement of `look` reads what is committed then; `together`: all of them read as of one moment. `look`
-        fetches all rows of a statement before it reads them.
+        `look` must fetch all rows of a statement before it uses them.
+
+        Args:
+            together: all statements of `look` read as of one moment; otherwise each reads the data committed then.
         """
         self._require_open()
         is_read, result = self._read_here(look, together, sys.maxsize)
         return result if is_read else await self._readers.read(look)  # type: ignore[return-value]
 
     def moment(self) -> int | None:
-        """Return a number that is another one after each commit of anybody; None where it cannot be told at once.
+        """Return a number that changes with each commit of any process; None if it is not available immediately.
 
-        It takes 4 us, a read in a thread some 100: who has read since the last commit need not read again.
+        It takes 4 us, a read in a thread some 100: skip a read if the number has not changed since the last one.
         """
         try:
             return int(self._watch.execute("PRAGMA data_version").fetchone()[0])
-        except sqlite3.Error:  # it waits for no lock; closed; or used by another thread at this moment
+        except sqlite3.Error:  # locked, closed, or in use by another thread
             return None
 
     @contextlib.asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Snapshot]:
-        """Read on a connection of one's own, on which the file stands still until the block ends."""
+        """Open a connection on which the file does not change until the block ends."""
         self._require_open()
-        snapshot = Snapshot(self.path, lambda: connect(self.path))
+
+        def begin(held: ExitStack) -> sqlite3.Connection:
+            connection = held.enter_context(contextlib.closing(connect(self.path)))
+            connection.execute("BEGIN")
+            return connection
+
+        snapshot = Snapshot(begin, partial(explain_errors, self.path))
         try:
             yield snapshot
         finally:
             await asyncio.shield(asyncio.to_thread(snapshot.close))
 
     async def compact(self) -> None:
-        """Bring the write-ahead log home and, where a quarter of the file is free, give the room back."""
+        """Checkpoint the write-ahead log and, if a quarter of the file is free, shrink the file."""
         await asyncio.to_thread(self._compact)
 
     def _compact(self) -> None:
@@ -163,48 +170,34 @@ class Database:
         release_heap()
 
     async def close(self) -> None:
-        """Finish what is waiting and let the file go."""
+        """Finish waiting reads and writes and close the file."""
         if self._closed or self._process != os.getpid():
             return
         self._closed = True
-        self._waiting.put(None)
-        await asyncio.to_thread(self._thread.join)
+        await asyncio.to_thread(self._writer.close)
         await asyncio.to_thread(self._readers.close)
-        self._watch.set_progress_handler(None, 0)  # which refers to this database
+        self._watch.set_progress_handler(None, 0)  # the handler refers to this database
         self._watch.close()
         free_space.leave(self._use)
 
-    def _write_all(self) -> None:
-        connection: sqlite3.Connection | None = None
-        last = False
-        while not last:
-            gathered: list[Pending[Any]] = []
-            item = self._waiting.get()
-            while True:
-                if item is None:
-                    last = True
-                    break
-                gathered.append(item)
-                if len(gathered) == GATHER or self._waiting.empty():
-                    break
-                item = self._waiting.get()
-            try:
-                with explain_errors(self.path):
-                    connection = connection or connect(self.path)
-                    settled = _transact(connection, gathered, self.path)
-            except StorageError as error:
-                if connection is not None:
-                    with contextlib.suppress(sqlite3.Error):
-                        connection.rollback()
-                settled = [(pending, None, error) for pending in gathered]
-            for pending, result, failure in settled:
-                pending.settle(result, failure)
-        if connection is not None:
-            connection.close()
+    def _transact(self, gathered: list[Pending[Any]]) -> Settled:
+        try:
+            with explain_errors(self.path):
+                self._writing = self._writing or connect(self.path)
+                return _transact(self._writing, gathered, self.path)
+        except StorageError as error:
+            if self._writing is not None:
+                with contextlib.suppress(sqlite3.Error):
+                    self._writing.rollback()
+            return [(pending, None, error) for pending in gathered]
+
+    def _end_writing(self) -> None:
+        if self._writing is not None:
+            self._writing.close()
 
 
 def release_heap() -> None:
-    """Give free pages of the heap back to the operating system, where the C library can (glibc).
+    """Return free pages of the heap to the operating system, if the C library can (glibc).
 
     Reading and writing in threads leaves each of their arenas half empty: 20 MB after 10,000 turns of a life.
     """
@@ -215,16 +208,16 @@ def release_heap() -> None:
 
 
 SECURED = "secured"
-"""The counter of a file of which every deletion since it was made, or written anew, has overwritten what it deleted."""
+"""Counter of a file in which every deletion since its creation, or its last VACUUM, overwrote the deleted bytes."""
 
 
 def overwrite_deleted(connection: sqlite3.Connection, path: Path) -> None:
-    """Leave no byte of deleted rows in a file: neither in its unused space nor in the write-ahead log.
+    """Remove all bytes of deleted rows from a file: from its unused space and from the write-ahead log.
 
-    A file that an earlier version has written is written anew, once. Others are overwritten where they are unused.
+    A file of an earlier version gets a VACUUM, once. In others, unused bytes are overwritten.
 
     Raises:
-        StorageError: another program reads on, or writes all the time.
+        StorageError: another program keeps reading or writing.
     """
     connection.execute("PRAGMA secure_delete = ON")
     if connection.execute("SELECT 1 FROM counters WHERE name = ?", (SECURED,)).fetchone() is None:
@@ -234,44 +227,30 @@ def overwrite_deleted(connection: sqlite3.Connection, path: Path) -> None:
     clock = SystemClock()
     until = clock.elapsed() + BUSY_S
     while clock.elapsed() < until:
-        _bring_home(connection, path)
+        busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            raise StorageError(
+                f"the rows are deleted from {path}, but another program was reading it for over {BUSY_S:.0f}"
+                f" seconds: old words stay in {path.name}-wal; close that program and try again"
+            )
         connection.execute("BEGIN IMMEDIATE")
         try:
-            if _is_empty(path.with_name(f"{path.name}-wal")):  # else somebody has written in between
+            log = path.with_name(f"{path.name}-wal")
+            if not log.exists() or not log.stat().st_size:  # otherwise another process wrote in between
                 free_space.overwrite(path, page_size)
-                # A commit, so that all connections let go of pages that they hold as they were before.
+                # A commit, so that all connections discard their cached pages.
                 connection.execute("INSERT OR REPLACE INTO counters (name, value) VALUES (?, 1)", (SECURED,))
                 connection.execute("COMMIT")
                 return
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-    raise StorageError(
-        f"others write to {path} all the time: what was deleted is gone, but old words stay in its bytes"
-    )
+    raise StorageError(f"other programs keep writing to {path}: the rows are deleted, but old words stay in its bytes")
 
 
-def _bring_home(connection: sqlite3.Connection, path: Path) -> None:
-    busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    if busy:
-        raise StorageError(
-            f"what was deleted is gone from {path}, but another program was reading it for over {BUSY_S:.0f} seconds:"
-            f" old words stay in {path.name}-wal; close that program and do it again"
-        )
-
-
-def _is_empty(wal: Path) -> bool:
-    return not wal.exists() or not wal.stat().st_size
-
-
-Settled = tuple[Pending[Any], Any, BaseException | None]
-
-
-def _transact(connection: sqlite3.Connection, gathered: list[Pending[Any]], path: Path) -> list[Settled]:
-    """Run all writes in one transaction, each in a savepoint of its own where there are several."""
-    if not gathered:
-        return []
-    settled: list[Settled] = []
+def _transact(connection: sqlite3.Connection, gathered: list[Pending[Any]], path: Path) -> Settled:
+    """Run all writes in one transaction; several writes get a savepoint each."""
+    settled: Settled = []
     is_alone = len(gathered) == 1
     connection.execute("BEGIN IMMEDIATE")
     for pending in gathered:
@@ -280,8 +259,8 @@ def _transact(connection: sqlite3.Connection, gathered: list[Pending[Any]], path
         try:
             with explain_errors(path):
                 settled.append((pending, pending.work(connection), None))
-        except Exception as error:  # whatever a write raises belongs to whoever asked for it
-            if not connection.in_transaction:  # SQLite rolled everything back by itself (disk full, I/O error)
+        except Exception as error:  # the caller of the write gets it
+            if not connection.in_transaction:  # SQLite has rolled back everything (disk full, I/O error)
                 raise StorageError(str(error)) from error
             settled.append((pending, None, error))
             if is_alone:
@@ -295,7 +274,7 @@ def _transact(connection: sqlite3.Connection, gathered: list[Pending[Any]], path
 
 
 def connect(path: Path, wait_s: float = BUSY_S) -> sqlite3.Connection:
-    """Connect to a database that was opened before (see `opened`)."""
+    """Connect to a database that `open_database` has opened before."""
     connection = sqlite3.connect(path, timeout=wait_s, isolation_level=None, check_same_thread=False)
     connection.text_factory = readable_text
     connection.execute("PRAGMA synchronous = FULL")
@@ -305,10 +284,10 @@ def connect(path: Path, wait_s: float = BUSY_S) -> sqlite3.Connection:
 
 
 def open_database(path: Path, migrations: Sequence[Migration]) -> sqlite3.Connection:
-    """Open a database of ours, brought up to date, however many processes do that at this moment.
+    """Open a database and migrate it, also while other processes do the same.
 
-    SQLite does not wait for every lock (changing the journal, recovering a log of a process that was killed): whoever
-    comes at the wrong moment begins anew, up to BUSY_S.
+    SQLite does not wait for every lock (changing the journal, recovering the log of a killed process): then the whole
+    is tried again, for up to BUSY_S seconds.
     """
     clock = SystemClock()
     until = clock.elapsed() + BUSY_S
@@ -329,8 +308,8 @@ def open_database(path: Path, migrations: Sequence[Migration]) -> sqlite3.Connec
 
 
 def _bring_up_to_date(connection: sqlite3.Connection, migrations: Sequence[Migration], path: Path) -> None:
-    """Make or migrate the tables under one lock: `migrations` is append-only, the file counts how many it has seen."""
-    connection.execute("BEGIN")  # what is read here belongs together
+    """Create or migrate the tables under one lock: `migrations` is append-only, the file counts those it has seen."""
+    connection.execute("BEGIN")
     seen = _seen(connection, len(migrations), path)
     connection.execute("COMMIT")
     if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
@@ -339,7 +318,7 @@ def _bring_up_to_date(connection: sqlite3.Connection, migrations: Sequence[Migra
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
-        for migration in migrations[_seen(connection, len(migrations), path) :]:  # another may have been first
+        for migration in migrations[_seen(connection, len(migrations), path) :]:  # another process may have been first
             migration(connection)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {len(migrations)}")
@@ -354,7 +333,7 @@ def _seen(connection: sqlite3.Connection, known: int, path: Path) -> int:
     """Return how many migrations a file has seen.
 
     Raises:
-        StorageError: it is not ours, or newer than we are.
+        StorageError: it belongs to another program, or to a newer mindstream.
     """
     tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
     application = int(connection.execute("PRAGMA application_id").fetchone()[0])

@@ -1,11 +1,11 @@
-"""Which fields of an event hold people's words, as its class declares them; by this, words are erased.
+"""Declarations of which fields of an event contain users' words; by these, words are erased.
 
     class Thought(Event):
         slot: NoWords[str]
         text: Quotes[str]
 
-Numbers, truth values, `Literal`s and nested models need no declaration: of a model, its own fields are asked. A field
-that holds texts and says nothing of them is searched as if it quoted; a test names it (tests/log/test_declared.py).
+Numbers, booleans, `Literal`s and nested models need no declaration: a model's own fields are checked. A text field
+without a declaration is searched as if it quoted; a test names it (tests/log/test_declared.py).
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ T = TypeVar("T")
 
 
 class Holds(Enum):
-    """What the texts of a field are."""
+    """The content of a text field."""
 
-    OWN = "the words of the record that the row wrote: they go with it, and else they stay whole"
-    QUOTES = "words that may be somebody's: those of an erased record are taken out of them; JSON in a text is read"
+    OWN = "the words of the record that the row wrote: they are erased with it, and otherwise unchanged"
+    QUOTES = "words that may be of any user: those of an erased record are removed from them; JSON in a text is parsed"
     NO_WORDS = "none: ids, names of models and tools, kinds, digests"
-    PERSON = "whose something is: a name, alone or after other words"
-    RECORD = "the id of a record, of whose words the row tells: with it, the row loses all of them"
+    PERSON = "the name of a person, alone or after other words"
+    RECORD = "the id of the record that the row is about: with it, the row loses all words"
 
 
 Own = Annotated[T, Holds.OWN]
@@ -41,14 +41,14 @@ RecordId = Annotated[T, Holds.RECORD]
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What a field holds; `model`: the class of what is in it, whose own fields say so."""
+    """The declaration of a field; `model`: the class of its content, which has its own declarations."""
 
     holds: frozenset[Holds] = frozenset()
     model: type[BaseModel] | None = None
 
     @property
     def is_searched(self) -> bool:
-        """It quotes; so does a field of which nothing is known."""
+        """Whether it is searched for erased words: it quotes, or has no declaration."""
         return Holds.QUOTES in self.holds or (not self.holds and self.model is None)
 
 
@@ -57,12 +57,12 @@ UNKNOWN = Declared()
 
 @cache
 def declared(shape: type[BaseModel]) -> Mapping[str, Declared]:
-    """Return what the fields of a class hold; numbers and the like are `NO_WORDS`."""
+    """Return the declarations of a class; numbers and the like are `NO_WORDS`."""
     return {name: _declared(each.annotation, each.metadata) for name, each in shape.model_fields.items()}
 
 
 def undeclared(shape: type[BaseModel]) -> Iterator[str]:
-    """Name the fields that hold texts and do not say whose."""
+    """Yield the names of text fields without a declaration."""
     for name, each in declared(shape).items():
         if each.model is not None:
             yield from (f"{name}.{inner}" for inner in undeclared(each.model))
@@ -81,7 +81,7 @@ def _declared(annotation: Any, metadata: list[Any]) -> Declared:
 
 
 def _parts(annotation: Any) -> Iterator[Any]:
-    """Yield the types in an annotation that may hold texts, models among them."""
+    """Yield the types in an annotation that may contain texts, including models."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Literal or annotation in (int, float, bool, None, type(None), ...):
         return

@@ -1,8 +1,8 @@
-"""An erasure that was begun is finished, even if the process dies in the middle of it.
+"""Finishes erasures of users, even if the process dies in the middle of one; deletes the files next to the database.
 
-Before the first deletion a small file says whose erasure it is, and up to which row of the log; it goes away when all
-is done and proven. While somebody is at it, that process holds a lock on the file, which ends with the process. So
-whoever opens the folder next sees what was broken off, and finishes it.
+Before the first deletion a small file records the user and the last row of the log; it is deleted when everything is
+done. A process holds a lock on it while it erases, and the lock ends with the process. So the next process that opens
+the folder sees an interrupted erasure, and finishes it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if sys.platform != "win32":
 INTENTS = "erasing-*.json"
 LONGEST = 10_000
 LOOK_MS = 500
-"""So long whoever opens a folder waits for a look at what is left to do; then the next one looks."""
+"""Maximum wait, in milliseconds, of a process that opens a folder; otherwise the next one finishes the erasure."""
 ROWS = {
     "records": ("stream", "seq"),
     "log": ("mind", "seq"),
@@ -56,19 +56,19 @@ ROWS = {
     "streams": ("key", ""),
     "kept": ("stream", ""),
 }
-"""Where a user's rows are, which column names the user, and which the row of the log that they came from, if any."""
+"""The tables with rows of a user, with the columns of the user and of the row of the log, if any."""
 
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """Whose rows are to be erased, and the last row of the log then: what came later is somebody's new beginning."""
+    """A user to be erased, and the last row of the log then: later rows are the user's new beginning."""
 
     user: StreamKey
     upto: int
 
 
 def pending(folder: Path, user: StreamKey) -> bool:
-    """Tell whether this user's erasure was begun and not finished."""
+    """Return whether this user's erasure was begun and not finished."""
     try:
         return _parse(read_text(_place(folder, user), LONGEST)) is not None
     except InputError:
@@ -77,7 +77,8 @@ def pending(folder: Path, user: StreamKey) -> bool:
 
 @contextlib.contextmanager
 def declare_intent(folder: Path, user: StreamKey) -> Iterator[Intent]:
-    """Write down that a user is to be erased, before anything is deleted; forget it if the block ends well.
+    """Record that a user is to be erased, before anything is deleted; remove the note if the block ends without an
+    error.
 
     Raises:
         StorageError: another program is erasing that user, or it cannot be written.
@@ -96,11 +97,11 @@ def declare_intent(folder: Path, user: StreamKey) -> Iterator[Intent]:
 
 
 def finish_all(folder: Path, user: StreamKey) -> None:
-    """Finish what was broken off in this folder, whosever it is: users' erasures, and the rewriting of the file.
+    """Finish all interrupted erasures in this folder, and the overwriting of deleted bytes.
 
     Raises:
-        StorageError: that of `user` cannot be finished, or another program is at it. (What is somebody else's is tried
-            again when the folder is opened next.)
+        StorageError: that of `user` cannot be finished, or another program is doing it. Those of others are tried again
+            when the folder is opened next.
     """
     for place in sorted(folder.glob(INTENTS)):
         try:
@@ -116,9 +117,9 @@ def finish_all(folder: Path, user: StreamKey) -> None:
 
 
 def _finish_rewriting(folder: Path) -> None:
-    """Write the file anew where that was due: rows were erased, and the process died before their bytes were gone.
+    """Overwrite the bytes of erased rows if a process died before it did so.
 
-    Where another program is in the way, or the file is damaged, whoever opens the folder next tries again.
+    If another program blocks this, or the file is damaged, the next process that opens the folder tries again.
     """
     if not (folder / FILE).exists():
         return
@@ -136,13 +137,13 @@ def overwrite_where_due(
     look_ms: float = BUSY_S * 1000,
     outdated: Callable[[sqlite3.Connection], list[Path]] | None = None,
 ) -> bool:
-    """Overwrite the bytes of erased rows where they are not gone yet; return whether that was so.
+    """Overwrite the bytes of erased rows if that is due; return whether it was.
 
     Args:
-        outdated: returns the kept columns that hold something of them; None: all may.
+        outdated: returns the kept columns that contain something erased; None: delete all.
 
     Raises:
-        StorageError: another program reads on, or is in the way.
+        StorageError: another program keeps reading, or blocks it.
     """
     with connect_beside(folder) as connection:
         connection.execute(f"PRAGMA busy_timeout = {look_ms:.0f}")
@@ -150,17 +151,17 @@ def overwrite_where_due(
         if row is not None:
             connection.execute(f"PRAGMA busy_timeout = {BUSY_S * 1000:.0f}")
             overwrite_deleted(connection, folder / FILE)
-            # A process that erased something may have died before these were gone.
+            # A process may have died after an erasure, before it deleted these.
             delete(_all_kept(folder) if outdated is None else outdated(connection))
             connection.execute("UPDATE counters SET value = 0 WHERE name = 'erased' AND value = ?", row)
         return row is not None
 
 
 def finish(folder: Path, intent: Intent) -> None:
-    """Delete what is left of a user's rows and files, and write the database anew without a trace of them.
+    """Delete a user's remaining rows and files, and all their bytes in the database.
 
     Raises:
-        StorageError: something cannot be deleted, or another program reads on.
+        StorageError: something cannot be deleted, or another program keeps reading.
     """
     delete(files_of(folder, intent.user))
     with connect_beside(folder) as connection:
@@ -170,7 +171,7 @@ def finish(folder: Path, intent: Intent) -> None:
         for table, (owner, row) in ROWS.items():
             if row and table in there:  # a file of an older version has fewer
                 connection.execute(f"DELETE FROM {table} WHERE {owner} = ? AND {row} <= ?", (intent.user, intent.upto))
-        for table in {"erased", "kept"} & there:  # they name the user
+        for table in {"erased", "kept"} & there:  # they contain the name of the user
             connection.execute(f"DELETE FROM {table} WHERE stream = ?", (intent.user,))
         if "streams" in there:
             anew = "SELECT 1 FROM log WHERE mind = streams.key"
@@ -182,9 +183,9 @@ def finish(folder: Path, intent: Intent) -> None:
 
 
 def files_of(folder: Path, user: StreamKey) -> list[Path]:
-    """Name the files beside the database that hold something of a user.
+    """Return the files next to the database that contain something of a user.
 
-    Typed history; what gates learned from all, columns of all, and copies of all from before the folder was mended.
+    Typed history; and, of all users: what gates learned, columns, and copies from before a repair.
     """
     patterns = (GATES, UNFINISHED_GATES, f"{COPIES}/*", f"{KEPT_COLUMNS}/*")
     found = [history(folder, user), *(path for pattern in patterns for path in sorted(folder.glob(pattern)))]
@@ -192,7 +193,7 @@ def files_of(folder: Path, user: StreamKey) -> list[Path]:
 
 
 def delete_copies(folder: Path) -> None:
-    """Delete the copies from before the folder was mended: they hold words of all users.
+    """Delete the copies from before a repair: they contain words of all users.
 
     Raises:
         StorageError: one of them cannot be deleted.
@@ -217,13 +218,13 @@ def delete(paths: list[Path]) -> None:
 
 @contextlib.contextmanager
 def connect_beside(folder: Path) -> Iterator[sqlite3.Connection]:
-    """Open the database beside whoever else has it open."""
+    """Open the database while other connections may be open."""
     with (
         explain_errors(folder / FILE),
         free_space.in_use(folder / FILE),
         contextlib.closing(sqlite3.connect(folder / FILE, timeout=BUSY_S, isolation_level=None)) as connection,
     ):
-        connection.execute("PRAGMA temp_store = MEMORY")  # what VACUUM puts aside must not touch the disk
+        connection.execute("PRAGMA temp_store = MEMORY")  # temporary data of VACUUM must not touch the disk
         yield connection
 
 
@@ -233,7 +234,7 @@ def _place(folder: Path, user: StreamKey) -> Path:
 
 @contextlib.contextmanager
 def _held(place: Path) -> Iterator[int]:
-    """Hold the file of an intent, made if need be."""
+    """Open and lock the file of an intent, created if necessary."""
     while True:
         try:
             descriptor = os.open(
@@ -245,7 +246,7 @@ def _held(place: Path) -> Iterator[int]:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise StorageError(f"{place} is no file; move it away")
             _lock(descriptor)
-            if os.fstat(descriptor).st_nlink:  # else whoever held it was done with it
+            if os.fstat(descriptor).st_nlink:  # otherwise its holder has just deleted it
                 yield descriptor
                 return
         finally:
@@ -257,7 +258,7 @@ def _lock(descriptor: int) -> None:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise StorageError("another program is erasing that user just now; wait until it is done") from None
+            raise StorageError("another program is erasing that user; wait until it is done") from None
 
 
 def _read(descriptor: int) -> Intent | None:
@@ -265,7 +266,7 @@ def _read(descriptor: int) -> Intent | None:
 
 
 def _parse(content: bytes | str) -> Intent | None:
-    """Return an intent; None where it was not written to its end: then nothing had been deleted yet."""
+    """Return an intent; None: it was not written completely, so nothing had been deleted."""
     try:
         found = json.loads(content)
         user, upto = found["user"], found["upto"]
@@ -286,7 +287,7 @@ def _write(place: Path, descriptor: int, intent: Intent) -> None:
 
 
 def _settle(folder: Path) -> None:
-    """Make sure that what files a folder has is on the disk."""
+    """Make the list of a folder's files durable."""
     if sys.platform != "win32":
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -295,18 +296,18 @@ def _settle(folder: Path) -> None:
             os.close(descriptor)
 
 
-# What a user typed in a terminal: a file beside the database, from which entries can be taken for good.
+# Typed history of the terminal: a file next to the database, from which entries can be removed.
 
 
 ENTRY = re.compile(r"^(?=# )", re.MULTILINE)
-"""An entry begins with the line that says when it was typed; the lines of its text begin with +."""
+"""An entry begins with the line of its time; the lines of its text begin with +."""
 
 
 def erase_typed(folder: Path, user: StreamKey, is_meant: Callable[[str], bool], before: Moment | None = None) -> int:
-    """Take the entries that are meant, or were typed before a moment, out of a user's typed history; return how many.
+    """Remove entries from a user's typed history that are meant, or were typed before a moment; return how many.
 
     Raises:
-        StorageError: the file cannot be written anew.
+        StorageError: the file cannot be rewritten.
     """
     path = history(folder, user)
     if path.is_symlink() or not path.exists() or not stat.S_ISREG(path.lstat().st_mode):
@@ -328,11 +329,11 @@ def erase_typed(folder: Path, user: StreamKey, is_meant: Callable[[str], bool], 
     except OSError as error:
         with contextlib.suppress(OSError):
             beside.unlink(missing_ok=True)
-        raise StorageError(f"{path} cannot be written anew: {error.strerror}; do that, then forget again") from None
+        raise StorageError(f"{path} cannot be rewritten: {error.strerror}; do that, then forget again") from None
 
 
 def _typed_at(entry: str) -> float:
-    """Return when an entry was typed; what does not say so was typed just now."""
+    """Return when an entry was typed; without a time, infinity."""
     try:
         return datetime.fromisoformat(entry.partition("\n")[0].removeprefix("# ").strip()).astimezone().timestamp()
     except (ValueError, OverflowError):

@@ -1,7 +1,7 @@
-"""What tells all processes that something was erased: a row for each erasure, with a keyed digest of whose it was.
+"""Erasures: a row for each, with a keyed digest of the stream's name, by which all processes learn of it.
 
-The name goes with the erasure; the digest stays. Whoever knows a name can ask for it; whoever reads the rows cannot
-read names off them. (Who has the database and a list of names can try them: it is a pseudonym, and nothing is secret.)
+The name is erased; the digest stays. A process that knows the name can look it up; the rows do not reveal names. (With
+the database and a list of names they can be tried: the digest is a pseudonym, not a secret.)
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from mindstream.log.names import MARK, StreamKey
 from mindstream.log.sql import Sql
 
 ERASURES = StreamKey(f"{MARK}erasures")
-"""Under this name whoever listens is told that something was erased, whosever it was: no stream is called so."""
+"""Stands for a stream in notifications of any erasure; no stream has this name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """A row: something of a stream was erased, or (`whole`) all of it."""
+    """A row: a part of a stream was erased, or (`whole`) all of it."""
 
     number: int
     digest: str
@@ -33,18 +33,18 @@ class Erased:
 
 
 def salt_of(connection: Sql) -> str:
-    """Return what this database's digests are made with; "" where there is none yet."""
+    """Return the salt of this database's digests; "": there is none yet."""
     row = connection.execute("SELECT value FROM salts").fetchone()
     return str(row[0]) if row else ""
 
 
 def digest_for(connection: Sql, name: str) -> str:
-    """Return the digest by which a name is written down; in a transaction that writes."""
+    """Return the digest of a name; in a transaction that writes."""
     return digest_of(made_salt(connection), name)
 
 
 def made_salt(connection: Sql) -> str:
-    """Return what this database's digests are made with, made if need be; in a transaction that writes."""
+    """Return the salt of this database's digests, created if necessary; in a transaction that writes."""
     if not salt_of(connection):
         new = "INSERT INTO salts (one, value, turns) VALUES (1, ?, 0) ON CONFLICT DO NOTHING"
         connection.execute(new, (secrets.token_hex(32),))
@@ -52,14 +52,14 @@ def made_salt(connection: Sql) -> str:
 
 
 def digest_of(salt: str, name: str) -> str:
-    """Return the digest of a name, of a stream or of a tenant."""
+    """Return the digest of the name of a stream or a tenant."""
     return hmac.new(salt.encode(), name.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[:32]
 
 
 def tell(connection: Sql, stream: str, *, whole: bool) -> None:
-    """Write down that something of a stream was erased, in the transaction that does it.
+    """Record an erasure of a stream, in the transaction that does it.
 
-    Whoever tells waits for its turn: who asks "after" a number misses none that comes late with a smaller one.
+    The update serialises concurrent erasures: a reader that asks for those after a number misses no smaller one.
     """
     digest = digest_for(connection, stream)
     connection.execute("UPDATE salts SET turns = turns + 1")
@@ -67,12 +67,12 @@ def tell(connection: Sql, stream: str, *, whole: bool) -> None:
 
 
 def last(connection: Sql) -> int:
-    """Return the number of the last erasure; 0 before there was one."""
+    """Return the number of the last erasure; 0: there was none."""
     return int(connection.execute("SELECT coalesce(max(number), 0) FROM erasures").fetchone()[0])
 
 
 def after(connection: Sql, number: int) -> tuple[str, list[Erased]]:
-    """Return the salt, and what was erased since."""
+    """Return the salt, and the erasures after a number."""
     rows = connection.execute(
         "SELECT number, digest, whole FROM erasures WHERE number > ? ORDER BY number", (number,)
     ).fetchall()
@@ -81,24 +81,23 @@ def after(connection: Sql, number: int) -> tuple[str, list[Erased]]:
 
 @dataclass(slots=True)
 class Reading:
-    """A task that reads a user's words and writes what it makes of them.
+    """A task that reads a user's words and writes data derived from them.
 
     Attributes:
-        upto: the number of the last erasure when it began to read, or of the erasure that it made itself.
+        upto: the number of the last erasure when it began to read, or of its own erasure.
     """
 
     upto: int
 
 
 READING: ContextVar[Reading | None] = ContextVar("reading", default=None)
-"""What the current task reads since when; None: that is not tracked.
+"""The reading of the current task; None: not tracked.
 
-What the task commits is refused where words of the stream were erased by somebody else since.
-"""
+Its commits are refused if another task has erased words of the stream since."""
 
 
 class TellsLast(Protocol):
-    """What is asked of a store."""
+    """The method of a store that `reading` uses."""
 
     async def last_erasure(self) -> int:
         """Return the number of the last erasure."""
@@ -106,9 +105,10 @@ class TellsLast(Protocol):
 
 @contextlib.asynccontextmanager
 async def reading(store: TellsLast) -> AsyncIterator[Reading]:
-    """Have the current task write nothing back that was erased after it read it, until the block ends.
+    """Refuse the current task's commits, until the block ends, if words of their stream were erased after it began to
+    read.
 
-    What it commits then raises ErasedMeanwhile. Within another such block of the task, that one holds.
+    They then raise ErasedMeanwhile. Inside of another such block of the task, the outer one counts.
     """
     if (outer := READING.get()) is not None:
         yield outer
@@ -121,9 +121,9 @@ async def reading(store: TellsLast) -> AsyncIterator[Reading]:
 
 
 def lost_since(connection: Sql, stream: str, since: int) -> bool | None:
-    """Tell whether all of a stream was erased after that erasure (True), or a part of it (False); None: nothing.
+    """Return whether a whole stream (True) or a part of it (False) was erased after an erasure; None: neither.
 
-    Where nothing at all was erased since, which is nearly always, this costs one look at the end of an index.
+    If nothing at all was erased since, which is nearly always so, this reads the end of an index.
     """
     if last(connection) <= since:
         return None
@@ -135,11 +135,12 @@ def lost_since(connection: Sql, stream: str, since: int) -> bool | None:
 def check(connection: Sql, stream: str, opened: int | None, words_read: int | None = None) -> int | None:
     """Refuse to write words that were read before an erasure of their stream.
 
-    Return the number of the last erasure; None where nothing is asked.
+    Returns:
+        The number of the last erasure; None: there was nothing to check.
 
     Args:
-        opened: refuse where all of the stream was erased after that erasure. None: not asked.
-        words_read: refuse where any part of the stream was erased after that erasure. None: not asked.
+        opened: refuse if the whole stream was erased after that erasure. None: no check.
+        words_read: refuse if any part of the stream was erased after that erasure. None: no check.
 
     Raises:
         ErasedMeanwhile: it was.
@@ -150,7 +151,7 @@ def check(connection: Sql, stream: str, opened: int | None, words_read: int | No
     if (upto := last(connection)) <= min(known) or (lost := lost_since(connection, stream, min(known))) is None:
         return upto
     if lost:
-        raise ErasedMeanwhile("all that was kept of this mind was erased meanwhile: open it anew")
+        raise ErasedMeanwhile("all data of this mind was erased: open it again")
     if words_read is not None and lost_since(connection, stream, words_read) is not None:
-        raise ErasedMeanwhile("words of this mind were forgotten after they were read here: read it again", whole=False)
+        raise ErasedMeanwhile("words of this mind were erased after they were read here: read it again", whole=False)
     return upto

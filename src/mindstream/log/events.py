@@ -1,10 +1,9 @@
-"""What can happen, typed. A row of the log is an event with its number, its mind, its time and who did it.
+"""The events of the log. A row of the log is an event with its number, its mind, its time and its author.
 
-Rows outlive the code that wrote them. A class may gain a field that has a default, lose a field, widen a type: old
-rows are read as before. Whoever renames a kind or a field appends a step to `MIGRATIONS` (memory/store/tables.py)
-that rewrites rows: it runs once, in one transaction, so that a process that dies in it leaves the file as it was. A
-kind that is no more needs nothing: its rows are read as `Unknown`, and kept. tests/folders holds what earlier
-versions wrote.
+Rows outlive the code that wrote them. A class may gain a field with a default, lose a field, or widen a type: old rows
+are read as before. To rename a kind or a field, append a step to `MIGRATIONS` (memory/store/tables.py) that rewrites
+rows: it runs once, in one transaction. A removed kind needs nothing: its rows are read as `Unknown`, and kept.
+tests/folders contains what earlier versions wrote.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from mindstream.log.names import StreamKey
 
 
 class Event(BaseModel):
-    """Something that happened to a mind; of each text its class declares whether it holds people's words."""
+    """Something that happened to a mind; its class declares which texts contain users' words."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -31,14 +30,14 @@ class Event(BaseModel):
     kept: ClassVar[bool] = True
     """False: shown as it happens, not written to the log."""
     of_all: ClassVar[bool] = False
-    """A copy of what rows of all streams say, made to be quick: searched whosever words are erased; may be deleted."""
+    """A copy of rows of all streams, for speed: it is searched when any user's words are erased, and may be deleted."""
     long: ClassVar[frozenset[str]] = frozenset()
-    """Fields that are left out where rows are listed or told as they come: they are asked for one by one."""
+    """Fields that are left out of lists and streams of rows: they are requested one by one."""
 
     __str__ = BaseModel.__repr__
 
     def entry(self) -> tuple[str, str]:
-        """Return its kind and its payload as the log keeps them."""
+        """Return its kind and its payload, as the log stores them."""
         return self.kind, self.model_dump_json()
 
 
@@ -48,19 +47,19 @@ class Opened(Event):
     kind = "opened"
     session: NoWords[str]
     pack: NoWords[str] = ""
-    """Who speaks for the mind; a coach is called like its pack."""
+    """The responder of the mind; a coach has the name of its pack."""
     models: NoWords[dict[str, str]]
-    """Who answers for each role."""
+    """The model of each role."""
 
 
 class Heard(Event):
-    """The user said something; once this stands in the log it is never lost."""
+    """The user said something; once it is in the log it is never lost."""
 
     kind = "heard"
     text: Own[str]
     session: NoWords[str]
     record: NoWords[str]
-    """The id of the memory record that holds the words."""
+    """The id of the memory record with the words."""
 
 
 class Waiting(Event):
@@ -68,16 +67,16 @@ class Waiting(Event):
 
     kind = "waiting"
     text: Quotes[str]
-    """The filler: states nothing."""
+    """The filler: it states nothing."""
     slots: NoWords[tuple[str, ...]]
     """Which reasoners it waits for."""
     answers: int
-    """The seq of what was heard."""
+    """The seq of the utterance."""
     belief_version: int
 
 
 class Piece(Event):
-    """A piece of what is being said."""
+    """A part of an answer that is being given."""
 
     kind = "piece"
     kept = False
@@ -86,7 +85,7 @@ class Piece(Event):
 
 
 class Redacted(Event):
-    """Something was taken out of what was heard before it was kept: of which kinds, and not what."""
+    """Personal data was removed from a message before it was stored: of which kinds, not its content."""
 
     kind = "redacted"
     kinds: NoWords[dict[str, int]]
@@ -94,14 +93,14 @@ class Redacted(Event):
 
 
 class MindErased(Event):
-    """All that was kept of a mind was erased: whoever shows something of it lets go of that."""
+    """All data of a mind was erased: clients that show any of it must drop it."""
 
     kind = "mind_erased"
     kept = False
 
 
 class Reading(Event):
-    """The Talker's model has been asked and has not said a word yet: where it is slow, it reads for a minute."""
+    """The Talker's model was called and has not returned a word yet: a slow one reads for a minute."""
 
     kind = "reading"
     kept = False
@@ -116,47 +115,47 @@ class Said(Event):
     text: Own[str]
     answers: int
     belief_version: int
-    """The version of the belief that it spoke from."""
+    """The version of the belief that it used."""
     model: NoWords[str]
-    """Who found the words; `rules` where no model did."""
+    """The model; `rules` if no model was called."""
     waited: bool = False
     late: bool = False
-    """It waited, and spoke before the Reasoner had finished."""
+    """It waited, and answered before the Reasoner had finished."""
     record: NoWords[str] = ""
     alone: bool = False
-    """Nothing could follow it where it was said."""
+    """No follow-up is possible on its channel."""
 
 
 class Thought(Event):
-    """A Reasoner has finished thinking about what was heard."""
+    """A Reasoner has finished its reasoning about utterances."""
 
     kind = "thought"
     slot: NoWords[str]
     about: tuple[int, ...]
-    """The seqs of the utterances that it thought about: each stands in exactly one Thought of a slot."""
+    """The seqs of the utterances; each is in exactly one Thought of a slot."""
     text: Quotes[str]
     model: NoWords[str]
     stands: Quotes[str] = ""
     ask: Quotes[str] = ""
     offer: Quotes[str] = ""
     care: Quotes[str] = ""
-    """The briefing for the Talker: how it stands, what to find out next, what to say, what not to."""
+    """The briefing for the Talker: the situation, what to find out next, what to say, what not to say."""
 
 
 class SetAside(Event):
-    """Utterances that a Reasoner could not think about, though it tried again; later ones are thought about."""
+    """Utterances that a Reasoner failed at repeatedly; later ones are processed."""
 
     kind = "set_aside"
     slot: NoWords[str]
     about: tuple[int, ...]
-    """The seqs of the utterances: what stands here stands in no Thought of the slot."""
+    """The seqs of the utterances; they are in no Thought of the slot."""
     reason: Quotes[str]
     attempts: int
-    """How often it was tried."""
+    """Number of attempts."""
 
 
 class ModelCalled(Event):
-    """A model was asked."""
+    """A model was called."""
 
     kind = "model_called"
     role: NoWords[str]
@@ -165,36 +164,36 @@ class ModelCalled(Event):
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
-    """How many of the input tokens the endpoint had kept from an earlier prompt."""
+    """Number of the input tokens that the endpoint had cached."""
     first_part_s: float | None = None
     seconds: float = 0.0
     cost_usd: float | None = None
     cut: NoWords[str] = ""
-    """What was left out of the prompt so that it fits the model's window."""
+    """The parts of the prompt that were left out to fit the model's window."""
     error: Quotes[str] = ""
     mended: bool = False
-    """The reply was no JSON, and was read by a library: as JSON5."""
+    """The reply was not valid JSON, and was parsed as JSON5."""
     about: tuple[int, ...] = Field((), exclude_if=not_)
-    """The seqs of the rows that it answers, or thinks about."""
+    """The seqs of the rows that it answers or reasons about."""
     resident: NoWords[str] = Field("", exclude_if=not_)
-    """Who in a town asked."""
+    """The resident of a town who called it."""
     step: int | None = Field(None, exclude_if=lambda step: step is None)
-    """At which step of the town."""
+    """The step of the town."""
     called_at: Moment | None = Field(None, exclude_if=lambda at: at is None)
-    """When it was asked in real time, where the row has a town's time; None: at the row's time."""
+    """The real time of the call, if the row has a town's time; None: the row's time."""
     asked: Quotes[str] = Field("", exclude_if=not_)
-    """Where it is kept: the messages, as JSON: pairs of a role and a text."""
+    """If it is stored: the messages, as JSON: pairs of a role and a text."""
     answered: Quotes[str] = Field("", exclude_if=not_)
-    """Where it is kept: the reply, word by word."""
+    """If it is stored: the reply."""
 
     long = frozenset({"asked", "answered"})
 
     def time(self, row_at: Moment) -> Moment:
-        """Return when it was asked, in real time; `row_at`: the time of its row."""
+        """Return the real time of the call; `row_at`: the time of its row."""
         return row_at if self.called_at is None else self.called_at
 
     def messages(self) -> list[tuple[str, str]]:
-        """Return what was asked, as pairs of role and text; words that were erased may have left no JSON behind."""
+        """Return the messages, as pairs of role and text; erased words may have left invalid JSON."""
         try:
             found = json.loads(self.asked) if self.asked else []
         except ValueError:
@@ -210,22 +209,22 @@ class ToolCalled(Event):
     tool: NoWords[str]
     arguments: Quotes[str]
     id: NoWords[str] = ""
-    """The same in what it gave (`observed`)."""
+    """The id of the call, also in its result (`Observed`)."""
 
 
 class Observed(Event):
-    """What a tool gave back."""
+    """The result of a tool."""
 
     kind = "observed"
     slot: NoWords[str]
     tool: NoWords[str]
     text: Quotes[str]
-    """All of it that was taken (see tools/call)."""
+    """The used part of the result (see tools/call)."""
     failed: bool = False
     foreign: bool = False
-    """Strangers wrote it."""
+    """It is untrusted text."""
     id: NoWords[str] = ""
-    """The call's."""
+    """The id of the call."""
 
 
 class BeliefChanged(Event):
@@ -245,11 +244,11 @@ class PlanChanged(Event):
     text: Own[str]
     """The plan in the Reasoner's words."""
     changed: Own[str] = ""
-    """What is different from the plan before, and why."""
+    """The changes to the plan before, and the reason."""
 
 
 class FollowUp(Event):
-    """The mind says more, unasked, once: the Reasoner came after the Talker had spoken."""
+    """The mind sends an unsolicited follow-up, once: the Reasoner finished after the Talker had answered."""
 
     kind = "follow_up"
     text: Own[str]
@@ -258,7 +257,7 @@ class FollowUp(Event):
 
 
 class Remembered(Event):
-    """Records were written to the stream other than by talking."""
+    """Records were written to the stream, not by a conversation."""
 
     kind = "remembered"
     count: int
@@ -266,34 +265,34 @@ class Remembered(Event):
 
 
 class DocumentsRead(Event):
-    """Whoever did this has a folder's documents searched in this stream; it is erased with the last of them."""
+    """Its author has a folder's documents searched in this stream, which is erased with the last such user."""
 
     kind = "documents_read"
 
 
 class Corrected(Event):
-    """A record was corrected: whoever believed the older one may want to know (`Trigger(on=("corrected",))`)."""
+    """A record was corrected; reasoners that used the older one may react (`Trigger(on=("corrected",))`)."""
 
     kind = "corrected"
     old: NoWords[str]
-    """The id of the record that is history now."""
+    """The id of the record that was replaced."""
     new: NoWords[str]
-    """The id of the record that took its place; "": it was taken back, and none did."""
+    """The id of the new record; "": it was withdrawn without one."""
 
 
 class RecallMade(Event):
-    """A recall was made that counts: what it returned is held better by it, what it passed over fades."""
+    """A recall with an effect: the returned records get stronger, those passed over get weaker."""
 
     kind = "recalled"
     moment: Moment
     returned: NoWords[tuple[str, ...]]
     passed_over: NoWords[tuple[str, ...]] = ()
     forgotten: NoWords[tuple[str, ...]] = ()
-    """Of those that were passed over, what faded below level 0 by it: no recall finds it any more."""
+    """Records passed over that were archived by it: their level fell below 0."""
 
 
 class PolicySet(Event):
-    """Somebody set how this memory recalls and fades (see memory/policy); it takes the place of what was set before."""
+    """The policy of this memory was set (see memory/policy); it replaces the one before."""
 
     kind = "policy_set"
     policy: NoWords[dict[str, JsonValue]]
@@ -305,26 +304,26 @@ class Slept(Event):
     kind = "slept"
     step: Literal["fading", "dream", "importance", "duplicates", "expiry", "compaction", "undo"]
     cause: int = 0
-    """The row of the log that it follows from: of fading, what the sleep was begun for (0: none); else the fading."""
+    """The row of the log that caused it: of fading, the start of the sleep (0: none); of other steps, the fading."""
     looked_at: int = 0
     changed: int = 0
     records: NoWords[tuple[str, ...]] = ()
-    """What came of it: the forgotten, the dream, what replaces duplicates, the expired, what is held again."""
+    """Its results: archived records, the dream, replacements of duplicates, expired records, restored records."""
     weakened: NoWords[tuple[str, ...]] = ()
-    """What is held less well, and not forgotten."""
+    """Records that got weaker, but were not archived."""
     text: Own[Quotes[str]] = ""
     """The dream."""
     model: NoWords[str] = ""
     error: Quotes[str] = ""
-    """Why the step came to nothing."""
+    """Why the step failed."""
 
 
 class Reflected(Event):
-    """The mind has drawn thoughts from what it saw; the counter of importance begins anew (see reasoners/reflect)."""
+    """The mind derived thoughts from its observations; the sum of importance restarts (see reasoners/reflect)."""
 
     kind = "reflected"
     upto: NoWords[str]
-    """The id of the newest record that was reflected upon."""
+    """The id of the newest record of the reflection."""
     questions: Quotes[tuple[str, ...]]
     thoughts: NoWords[tuple[str, ...]]
     """The ids of the new thoughts."""
@@ -332,7 +331,7 @@ class Reflected(Event):
 
 
 class Failed(Event):
-    """Something did not work; the conversation goes on."""
+    """Something failed; the conversation continues."""
 
     kind = "error"
     text: Quotes[str]
@@ -340,7 +339,7 @@ class Failed(Event):
 
 
 class MessageRefused(Event):
-    """The content filter of a model's provider refuses prompts with a message; it is left out of them from here on."""
+    """A provider's content filter refuses prompts with this message; it is left out of prompts from now on."""
 
     kind = "message_refused"
     record: NoWords[str]
@@ -349,15 +348,15 @@ class MessageRefused(Event):
     """The seq of the message."""
     model: NoWords[str]
     reason: Quotes[str]
-    """What the provider said."""
+    """The provider's message."""
 
 
 class Unknown(Event):
-    """A row of the log that this mindstream cannot read: a newer one's, or damaged. Kept as it stands."""
+    """A row of the log that this version cannot read: of a newer version, or damaged. It is kept unchanged."""
 
     kind = "unknown"
     named: NoWords[str]
-    """The kind that the row names."""
+    """The kind in the row."""
     payload: Quotes[str]
 
     def entry(self) -> tuple[str, str]:
@@ -374,10 +373,10 @@ _read: set[str] = set()
 
 
 def every_kind() -> dict[str, type[Event]]:
-    """Return the kinds of events that can be read: those of the core and of all plugins.
+    """Return the kinds of events that can be read: those of the core and of all registered plugins.
 
     Raises:
-        ValueError: two events are of the same kind.
+        ValueError: two events have the same kind.
     """
     for plugin in plugins.registered():
         if plugin.name not in _read:
@@ -390,7 +389,7 @@ def every_kind() -> dict[str, type[Event]]:
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """A row of the log. `seq` is 0 for an event that is not kept; `system`: mindstream wrote it, whatever `by` says."""
+    """A row of the log. `seq`: 0 for an event that is not stored; `system`: mindstream wrote it, whatever `by` says."""
 
     seq: int
     mind: StreamKey
@@ -400,13 +399,13 @@ class Logged:
     system: bool = False
 
     def row(self) -> dict[str, Any]:
-        """Return the event as plain data: `event` (its kind), `seq`, `at`, `by`, then its own fields but long ones."""
+        """Return the event as plain data: `event` (its kind), `seq`, `at`, `by`, then its fields except long ones."""
         head: dict[str, Any] = {"event": self.event.kind, "seq": self.seq or None, "at": self.at, "by": self.by}
         return head | self.event.model_dump(mode="json", exclude=set(self.event.long) or None)
 
 
 def read_event(kind: object, payload: object) -> Event:
-    """Read an event from a row of the log; what does not fit is `Unknown`."""
+    """Return the event of a row of the log; an unreadable one is `Unknown`."""
     shape = _kinds.get(kind) or every_kind().get(kind) if isinstance(kind, str) else None
     if shape is not None and isinstance(payload, str):
         try:
@@ -417,6 +416,6 @@ def read_event(kind: object, payload: object) -> Event:
 
 
 def printable(value: object) -> str:
-    """Write whatever stands in a row as text that can be printed and written again."""
+    """Return any value of a row as text that can be printed and stored."""
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else "" if value is None else str(value)
     return text.encode("utf-8", "replace").decode()

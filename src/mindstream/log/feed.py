@@ -1,4 +1,4 @@
-"""Who wants to see events as they happen gets them here."""
+"""The feed: listeners receive events as they happen."""
 
 from __future__ import annotations
 
@@ -9,30 +9,31 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from mindstream.log.events import Logged
 
 ROOM = 900
-"""So many events wait for a listener that does not come; beyond, the oldest are dropped."""
+"""Maximum number of events that wait for a listener; then the oldest are dropped."""
 
 
 class Feed:
-    """Hands every event of this process to whoever listens; what is kept can be read again from the store.
+    """Passes every event of this process to listeners; stored events can also be read from the store.
 
-    A listener that does not read holds up nobody and takes bounded memory: it loses the oldest events, and can tell by
-    the gap in their seqs.
+    A listener that does not read blocks no other one and uses bounded memory: it loses the oldest events, and can
+    detect it
+    by the gap in their seqs.
     """
 
     def __init__(self) -> None:
         self._listeners: set[asyncio.Queue[Logged | None]] = set()
-        self._heeding: list[Callable[[Logged], None]] = []
+        self._subscribers: list[Callable[[Logged], None]] = []
 
     def publish(self, logged: Logged) -> None:
-        """Hand an event to all listeners."""
-        for told in self._heeding:
+        """Pass an event to all listeners."""
+        for told in self._subscribers:
             told(logged)
         for listener in self._listeners:
             _put(listener, logged)
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[AsyncIterator[Logged]]:
-        """Give the events from here on; leaving the block ends it."""
+        """Return the events from now on, until the block ends."""
         listener: asyncio.Queue[Logged | None] = asyncio.Queue(ROOM)
         self._listeners.add(listener)
         try:
@@ -41,16 +42,16 @@ class Feed:
             self._listeners.discard(listener)
 
     @contextlib.contextmanager
-    def heeding(self, told: Callable[[Logged], None]) -> Iterator[None]:
-        """Call `told` with each event while the block lasts, where it happens: it must be quick, and not fail."""
-        self._heeding.append(told)
+    def subscribe(self, told: Callable[[Logged], None]) -> Iterator[None]:
+        """Call `told` with each event, synchronously, until the block ends: it must be fast, and not fail."""
+        self._subscribers.append(told)
         try:
             yield
         finally:
-            self._heeding.remove(told)
+            self._subscribers.remove(told)
 
     def close(self) -> None:
-        """Tell all listeners that nothing more will come."""
+        """End all listeners' iterations."""
         for listener in self._listeners:
             _put(listener, None)
 

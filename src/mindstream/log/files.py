@@ -1,4 +1,4 @@
-"""The files of a data folder: plain files that only their owner can read, or a clear no."""
+"""The files of a data folder: regular files that only their owner can read, or a clear error."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from mindstream.errors import MindstreamError, StorageError
 from mindstream.log.names import StreamKey
 
 BESIDE = ("", "-wal", "-shm", "-journal")
-"""What SQLite puts behind a database's name."""
+"""Suffixes of the files that SQLite creates for a database."""
 
 
 def private_folder(folder: Path) -> Path:
-    """Return a folder, made if need be so that only its owner can read it; one that is there stays as it is.
+    """Return a folder, created so that only its owner can read it; an existing one stays as it is.
 
     Raises:
-        StorageError: it cannot be made, or is no folder.
+        StorageError: it cannot be created, or is not a folder.
     """
     try:
         if not folder.exists():
@@ -37,25 +37,25 @@ def private_folder(folder: Path) -> Path:
 
 
 def private_database(path: Path) -> None:
-    """Make sure that a database can be opened without harm: it and what lies beside it are plain files of the owner's.
+    """Check that a database and SQLite's files for it are regular files, and make them readable by their owner only.
 
-    A file that is not there yet is made, as SQLite gives its own files the rights of the database.
+    A missing database is created: SQLite gives its other files the same permissions.
 
     Raises:
-        StorageError: a pipe, a device, a folder or a link in a circle stands there.
+        StorageError: one of them is a pipe, a device, a folder or a circular link.
     """
     check_plain(path)
-    with contextlib.suppress(OSError):  # it is there already, or SQLite will say why it cannot be made
-        os.mknod(path, 0o600)  # not `open`: closing it would free the locks that this process holds on it
+    with contextlib.suppress(OSError):  # it exists, or SQLite will say why it cannot be created
+        os.mknod(path, 0o600)  # not `open`: closing it would release this process's locks on it
     for each in BESIDE:
         private_file(path.with_name(path.name + each))
 
 
 def check_plain(path: Path) -> None:
-    """Look at a database and what lies beside it, without opening anything.
+    """Check that a database and SQLite's files for it are regular files, without opening them.
 
     Raises:
-        StorageError: something is no plain file; opening it could wait for ever.
+        StorageError: one is not; opening it could block for ever.
     """
     for each in (path.with_name(path.name + end) for end in BESIDE):
         try:
@@ -71,7 +71,7 @@ def check_plain(path: Path) -> None:
 
 
 def private_file(path: Path) -> None:
-    """Take everybody else's rights from a file of ours; one that is not there, or not ours, stays as it is."""
+    """Remove all permissions of other users from a file of ours; others stay as they are."""
     with contextlib.suppress(OSError):  # on a read-only disk it stays as it is
         there = path.stat()
         if there.st_uid == os.geteuid() and there.st_mode & 0o077:
@@ -90,18 +90,18 @@ def _named(mode: int) -> str:
 
 
 GATES = "gate-*.npz"
-"""Files in which a gate of older versions kept what it had learned of what users said."""
+"""Files in which gates of older versions stored data derived from users' words."""
 UNFINISHED_GATES = ".gate-*.tmp"
 COPIES = "mended-*"
-"""The folders that hold copies from before a mending; they hold users' words."""
+"""Folders with copies from before a repair; they contain users' words."""
 KEPT_COLUMNS = "columns"
-"""The folder of what is kept of long streams, so that recall need not read them whole."""
+"""The folder of kept columns of long streams."""
 
 
 def history(folder: Path, user: StreamKey) -> Path:
-    """Return the file in which a terminal keeps what a user typed.
+    """Return the file of a user's typed history in the terminal.
 
-    No two users have one, though names of files be the same in capitals; one of an older version is renamed.
+    Each user has a file of its own, even on file systems that ignore case; one of an older version is renamed.
     """
     plain = quote(user, safe="")
     path = folder / "history" / f"{re.sub('%..|[A-Z]', _spelt, plain)}.txt"
@@ -113,34 +113,34 @@ def history(folder: Path, user: StreamKey) -> Path:
 
 
 def _spelt(part: re.Match[str]) -> str:
-    """Write a capital as what it is encoded by, and leave alone what is encoded."""
+    """Encode a capital; leave an encoded character unchanged."""
     return part[0] if part[0].startswith("%") else f"%{ord(part[0]):02X}"
 
 
 BUSY_S = 10.0
-"""How long another program's lock is waited for."""
+"""Maximum wait, in seconds, for another program's lock."""
 MEND = "`mindstream doctor --mend` saves what can be read"
 
 
 def is_busy(error: sqlite3.Error) -> bool:
-    """Tell whether somebody else holds the file."""
+    """Return whether another program holds the file."""
     return (getattr(error, "sqlite_errorname", "") or "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
 
 
 @contextlib.contextmanager
 def explain_errors(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into ones that say what to do."""
+    """Turn SQLite's errors into StorageError with a message that says what to do."""
     try:
         yield
     except MindstreamError:
         raise
-    except OverflowError as error:  # what is counted here has reached the highest number that SQLite can hold
+    except OverflowError as error:  # a counter has reached the highest number of SQLite
         raise StorageError(f"{path}: a number in it is beyond all that can be counted; {MEND}") from error
     except UnicodeDecodeError as error:  # in SQLite's own words about the damage
         raise StorageError(f"{path}: the file is damaged; {MEND}, or put a copy back in its place") from error
     except sqlite3.Error as error:
         code = (error.sqlite_errorname if hasattr(error, "sqlite_errorname") else "") or ""
-        text = "".join(each if each.isprintable() else "?" for each in str(error))  # it may repeat what is damaged
+        text = "".join(each if each.isprintable() else "?" for each in str(error))  # it may quote damaged data
         if is_busy(error):
             advice = f"another program has held it for over {BUSY_S:.0f} seconds; close that program and try again"
         elif code.startswith("SQLITE_NOTADB"):

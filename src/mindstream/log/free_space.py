@@ -1,11 +1,12 @@
-"""Zero the unused bytes of a database's pages, so that no copy of a deleted row is left in them.
+"""Overwrites the unused bytes of a database's pages, which may contain copies of deleted rows.
 
-With `secure_delete` SQLite overwrites what it deletes. What it does not overwrite are the copies that stay between the
-cell pointers and the cells of a page when rows move to another page: bytes that SQLite never reads. They are
-overwritten here, directly in the file, while nobody can write and the write-ahead log is empty.
+With `secure_delete` SQLite overwrites deleted rows. But when rows move to another page, copies stay between the cell
+pointers and the cells of the old page: bytes that SQLite never reads. They are overwritten here, directly in the file,
+while no process can write and the write-ahead log is empty.
 
-A file that this process has open through SQLite must not be closed elsewhere in the process: that would end the locks
-that SQLite holds on it (POSIX). So its descriptor is kept until the last user in the process has closed the database.
+A file that this process has open through SQLite must not be closed by other code of the process: that would end
+SQLite's
+locks on it (POSIX). So its descriptor is kept until the last user in the process has closed the database.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ import numpy as np
 
 Key = tuple[int, int]
 CHUNK = 1 << 20
-"""Bytes that are read at once."""
+"""Number of bytes read at once."""
 INTERIOR, LEAVES = (2, 5), (10, 13)
-"""The first byte of a page of a tree: of index and table. All other pages are overwritten when they are freed."""
+"""First byte of the pages of a B-tree: of an index and of a table. All other pages are overwritten when they are
+freed."""
 
 _users: Counter[Key] = Counter()
 _descriptors: dict[Key, int] = {}
@@ -31,7 +33,7 @@ _changing = threading.Lock()
 
 
 def use(path: Path) -> Key:
-    """Note that a database is open in this process; `leave` ends it."""
+    """Register a user of a database in this process; `leave` ends it."""
     there = path.stat()
     with _changing:
         _users[there.st_dev, there.st_ino] += 1
@@ -39,7 +41,7 @@ def use(path: Path) -> Key:
 
 
 def leave(key: Key) -> None:
-    """Note that all connections of a user of a database are closed."""
+    """Note that a user has closed all its connections."""
     with _changing:
         _users[key] -= 1
         if _users[key] <= 0:
@@ -50,7 +52,7 @@ def leave(key: Key) -> None:
 
 @contextlib.contextmanager
 def in_use(path: Path) -> Iterator[None]:
-    """Note that a database is open in this process until the block ends."""
+    """Register a user of a database until the block ends."""
     key = use(path) if path.exists() else None
     try:
         yield
@@ -62,7 +64,7 @@ def in_use(path: Path) -> Iterator[None]:
 def overwrite(path: Path, page_size: int) -> int:
     """Overwrite the unused bytes of all pages; return how many pages had any.
 
-    The caller has the database in use, and keeps everybody from writing.
+    The caller has registered the database, and blocks all writers.
 
     Raises:
         OSError: the file cannot be read or written.
@@ -84,7 +86,7 @@ def overwrite(path: Path, page_size: int) -> int:
 
 
 def _used_gaps(chunk: bytes, page_size: int, *, is_first: bool) -> list[tuple[int, int]]:
-    """Return where the unused bytes of the pages in a chunk begin and end, of pages in which they are not all zero."""
+    """Return beginning and end of the unused bytes of pages in a chunk, if they are not all zero."""
     flat = np.frombuffer(chunk, np.uint8, len(chunk) // page_size * page_size)
     pages = flat.reshape(-1, page_size)
     header = pages[:, :8].astype(np.int64)

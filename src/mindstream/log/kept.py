@@ -1,7 +1,6 @@
-"""What programs keep beside the log of a stream, by name, in words of their own: it goes with its stream.
+"""Named values that programs keep for a stream outside of its log; they are deleted with the stream.
 
-Answers of a server to requests that may come again, what was spent, results of long operations: what several processes
-must agree on, and nothing that is remembered.
+Cached answers to repeated requests, spending, results of long operations: shared by several processes, and no memory.
 """
 
 from __future__ import annotations
@@ -17,13 +16,18 @@ CREATE = (
     " PRIMARY KEY (stream, name)) WITHOUT ROWID"
 )
 RESULT = "result:"
-"""Begins the names of what came of operations: people's words may stand in it, and go where any are forgotten."""
+"""Prefix of the names of results of operations, which may contain users' words and are deleted by any erasure."""
+
+
+def between(prefix: str) -> tuple[str, str]:
+    """Return the bounds of the names that begin with a prefix, the second one excluded."""
+    return prefix, f"{prefix}\U0010ffff"
 
 
 def change(
     connection: Sql, stream: StreamKey, name: str, at: Moment, new: Callable[[str | None], str | None]
 ) -> str | None:
-    """Put what `new` makes of what stands there in its place (None: nothing); return what stood there before."""
+    """Replace a value by the result of `new` (None: delete it); return the value before."""
     row = connection.execute("SELECT value FROM kept WHERE stream = ? AND name = ?", (stream, name)).fetchone()
     before = None if row is None else str(row[0])
     if (value := new(before)) is None:
@@ -38,12 +42,12 @@ def change(
 
 
 def drop(connection: Sql, stream: StreamKey, prefix: str, before: Moment) -> None:
-    """Delete what was kept before a moment."""
+    """Delete values written before a moment."""
     sql = "DELETE FROM kept WHERE stream = ? AND name >= ? AND name < ? AND at < ?"
-    connection.execute(sql, (stream, prefix, f"{prefix}\U0010ffff", before))
+    connection.execute(sql, (stream, *between(prefix), before))
 
 
 def forget(connection: Sql, stream: StreamKey, *, results: bool) -> None:
-    """Delete what is kept of a stream; `results`: what came of operations alone."""
+    """Delete a stream's values; `results`: only results of operations."""
     sql = "DELETE FROM kept WHERE stream = ?" + (" AND name >= ? AND name < ?" if results else "")
-    connection.execute(sql, (stream, RESULT, f"{RESULT}\U0010ffff") if results else (stream,))
+    connection.execute(sql, (stream, *between(RESULT)) if results else (stream,))

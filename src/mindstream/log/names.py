@@ -1,6 +1,6 @@
-"""What a stream is called: a kind, a name within it, whose it is; and the one key by which a store keeps it.
+"""Names of streams: a kind, a name within it, its tenant; and the key by which a store keeps it.
 
-A name that somebody types names one thing of one kind: a kind is never read out of a name.
+A name that a user types names one stream of one kind: the kind is never read from the name.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from mindstream.location import OWN
 
 StreamKind: TypeAlias = Literal["user", "pool", "resident", "town", "documents"]
 StreamKey = NewType("StreamKey", str)
-"""A stream's name as it stands in a store's rows; made by `StreamName.key` alone."""
+"""A stream's key in a store's rows; only `StreamName.key` makes it."""
 MARK = "#"
-"""Stands between the parts of a key, and in no name."""
+"""Separates the parts of a key; no name contains it."""
 TENANT = re.compile(r"\w[\w.-]{0,63}")
 ALIKE = str.maketrans(
     "аеорсухіјѕԁһԛԝӏѵүгАВЕНІЈКМОРЅСТХҮԚԜӀѴԌЗ"
@@ -42,11 +42,11 @@ class StreamName:
     """The name of a stream.
 
     Attributes:
-        id: as it was typed; two are the same where their normal forms are.
+        id: as it was typed; two are the same if their normal forms are.
         tenant: "": that of the store in which it is opened.
 
     Raises:
-        InputError: nothing can be called so.
+        InputError: the name is invalid.
     """
 
     kind: StreamKind
@@ -66,26 +66,26 @@ class StreamName:
 
     @property
     def looks(self) -> str:
-        """What is the same for names that look the same."""
+        """The form that is equal for names that look the same."""
         return " ".join(INVISIBLE.sub("", self.normal.translate(ALIKE)).split())
 
     @property
     def key(self) -> StreamKey:
-        """How a store keeps it, unless it keeps it from before names had a normal form (see `Store.key`)."""
+        """Its key, unless the store has it from before names had a normal form (see `Store.key`)."""
         return self.key_of(self.normal)
 
     @property
     def typed_key(self) -> StreamKey:
-        """How a store keeps it that has it from before names had a normal form."""
+        """Its key in a store from before names had a normal form."""
         return self.key_of(self.id)
 
     def key_of(self, id_: str) -> StreamKey:
-        # users' rows had their name alone before there were kinds, and no name holds a MARK
+        # before there were kinds the key of a user was the name, and no name contains a MARK
         return StreamKey(id_ if self.kind == "user" and not self.tenant else MARK.join((self.tenant, self.kind, id_)))
 
 
 class OwnTenant(str):
-    """A tenant that mindstream makes for itself in a database. No name that a caller gives can be one."""
+    """A tenant that mindstream creates for itself in a database. No name that a caller gives can be one."""
 
     __slots__ = ()
 
@@ -94,7 +94,8 @@ def checked_tenant(tenant: str) -> str:
     """Return the normal form of a tenant's name (see `normal_name`) as a caller gave it, or "" for none.
 
     Raises:
-        InputError: it is too long, holds other than letters, digits, dots, dashes and underscores, or is reserved.
+        InputError: it is too long, contains other characters than letters, digits, dots, dashes and underscores, or is
+            reserved.
     """
     if isinstance(tenant, OwnTenant):
         return tenant
@@ -113,10 +114,10 @@ def _checked_form(tenant: str) -> str:
 
 
 def name_of(key: str) -> StreamName:
-    """Return the name that a key stands for.
+    """Return the name of a key.
 
     Raises:
-        InputError: it is the key of nothing.
+        InputError: the key is invalid.
     """
     tenant, *kind, id_ = key.split(MARK) if MARK in key else ("", "user", key)
     name = StreamName(kind[0], id_, tenant) if len(kind) == 1 else None  # type: ignore[arg-type]
@@ -126,16 +127,16 @@ def name_of(key: str) -> StreamName:
 
 
 def shown_name(key: str) -> str:
-    """Return what people call whatever a key stands for, even where it is damaged."""
+    """Return the name that people use for a key, even a damaged one."""
     return key.rpartition(MARK)[2]
 
 
 def id_of(key: str, kind: StreamKind) -> str:
-    """Return what a stream of that kind is called; "" where it is of another."""
+    """Return the name of a key's stream; "" if it is of another kind."""
     parts = key.split(MARK) if MARK in key else ["", "user", key]
     return parts[2] if len(parts) == 3 and parts[1] == kind else ""
 
 
 def tenant_of(key: str) -> str:
-    """Return whose a stream is; "": no tenant's."""
+    """Return the tenant of a key; "": none."""
     return key.partition(MARK)[0] if MARK in key else ""

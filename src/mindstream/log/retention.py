@@ -1,4 +1,4 @@
-"""How long a tenant's words are kept: a rule a tenant, and the lease by which one process at a time applies it."""
+"""Retention: how long a tenant's words are kept, and the lease by which one process at a time applies the rule."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from mindstream.log.sql import Sql
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What is older than `after_s` is erased.
+    """Data older than `after_s` is erased.
 
     Attributes:
-        kinds: of records; (): of all kinds, with the rows of the log that are as old.
-        applied: when it last was; 0: never yet.
+        kinds: of records; (): of all kinds, with the rows of the log of the same age.
+        applied: the last time it was applied; 0: never.
     """
 
     tenant: str
@@ -24,7 +24,7 @@ class Rule:
 
 
 def put(connection: Sql, rule: Rule) -> None:
-    """Make a rule a tenant's, in place of the one that it had."""
+    """Set a tenant's rule."""
     drop(connection, rule.tenant)
     connection.execute(
         "INSERT INTO retention (tenant, kinds, after_s, owner, lease, applied) VALUES (?, ?, ?, '', 0, 0)",
@@ -33,12 +33,12 @@ def put(connection: Sql, rule: Rule) -> None:
 
 
 def drop(connection: Sql, tenant: str) -> None:
-    """Let a tenant have no rule."""
+    """Remove a tenant's rule."""
     connection.execute("DELETE FROM retention WHERE tenant = ?", (tenant,))
 
 
 def read(connection: Sql, tenant: str | None) -> list[Rule]:
-    """Return a tenant's rule, if it has one; None: those of all that are to be seen."""
+    """Return a tenant's rule, if it has one; None: those of all visible tenants."""
     where, values = ("WHERE tenant = ?", (tenant,)) if tenant is not None else ("", ())
     rows = connection.execute(
         f"SELECT tenant, after_s, kinds, applied FROM retention {where} ORDER BY tenant", values
@@ -47,23 +47,23 @@ def read(connection: Sql, tenant: str | None) -> list[Rule]:
 
 
 def claim(connection: Sql, tenant: str, owner: str, now: Moment, lease: Moment, every_s: float) -> bool:
-    """Take the applying of a rule upon oneself until `lease`; False: another process is at it, or it is not due."""
+    """Claim the application of a rule until `lease`; False: another process has claimed it, or it is not due."""
     sql = "UPDATE retention SET owner = ?, lease = ? WHERE tenant = ? AND lease <= ? AND applied <= ?"
     return bool(connection.execute(sql, (owner, lease, tenant, now, now - every_s)).rowcount)
 
 
 def renew(connection: Sql, tenant: str, owner: str, lease: Moment) -> None:
-    """Hold on to it until `lease`, where it is not another one's by now."""
+    """Extend the lease, unless another process has it now."""
     sql = "UPDATE retention SET lease = ? WHERE tenant = ? AND owner = ?"
     connection.execute(sql, (lease, tenant, owner))
 
 
 def done(connection: Sql, tenant: str, owner: str, now: Moment) -> None:
-    """Note that it was applied, and let go."""
+    """Record that it was applied, and release it."""
     sql = "UPDATE retention SET owner = '', lease = 0, applied = ? WHERE tenant = ? AND owner = ?"
     connection.execute(sql, (now, tenant, owner))
 
 
 def let_go(connection: Sql, tenant: str, owner: str) -> None:
-    """Let go of it without having applied it."""
+    """Release it without having applied it."""
     connection.execute("UPDATE retention SET owner = '', lease = 0 WHERE tenant = ? AND owner = ?", (tenant, owner))

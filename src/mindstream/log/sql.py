@@ -1,4 +1,4 @@
-"""A connection to a database of SQL, as far as SQLite's and PostgreSQL's are alike."""
+"""The interface of a database connection that SQLite and PostgreSQL share."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any, Protocol
 
 
 class Sql(Protocol):
-    """Runs statements in which a ? stands for each value, in the transaction of whoever handed it over."""
+    """Runs statements, with a ? for each value, in the caller's transaction."""
 
     def execute(self, sql: str, values: Any = ..., /) -> Any:
-        """Run a statement; return a cursor with what it finds."""
+        """Run a statement; return a cursor over its rows."""
 
     def executemany(self, sql: str, rows: Iterable[Any], /) -> Any:
-        """Run a statement once for each row of values; return a cursor that counts the rows it touched."""
+        """Run a statement once for each row of values; return a cursor with the number of changed rows."""

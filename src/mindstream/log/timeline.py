@@ -1,4 +1,4 @@
-"""A stretch of a log, to be looked at in a notebook."""
+"""A part of a log, to be shown in a notebook."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Timeline(list[Logged]):
 
     @classmethod
     async def of(cls, rows: AsyncIterable[Logged], last: int = LAST) -> Self:
-        """Take the last rows: `await Timeline.of(memory.log())`."""
+        """Return the last rows: `await Timeline.of(memory.log())`."""
         kept = deque[Logged](maxlen=last)
         async for row in rows:
             kept.append(row)

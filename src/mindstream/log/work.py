@@ -1,12 +1,13 @@
-"""Background work: a row for each reasoner that an utterance wakes, claimed by lease.
+"""Background work: a row for each reasoner that an utterance wakes, claimed by a lease.
 
-The row is written in the transaction of the utterance that caused it, already leased to the process that heard it.
-Whoever runs a slot claims all of the mind's unfinished rows that are its own or whose lease has run out: what piled up
-is thought about at once (coalesced), at most one run per slot goes on at a time, and a run that lost its lease cannot
-commit. So nothing is lost and nothing is done twice, with many processes on one folder.
+The row is written in the transaction of the utterance that caused it, already leased to the process that heard it. A
+process that runs a slot claims all of the mind's unfinished rows that are its own or whose lease has expired: pending
+utterances are processed together, at most one run per slot is active, and a run that lost its lease cannot commit.
+So no
+work is lost or done twice, with many processes on one folder.
 
-What silence or an hour calls for no row of the log has caused. Its row is named by that occasion, so that of all
-processes that come to it one does it.
+Silence or an hour of the day is an occasion without a row of the log. Its work is named by the occasion, so that only
+one process does it.
 """
 
 from __future__ import annotations
@@ -21,34 +22,34 @@ from mindstream.errors import LeaseLost
 from mindstream.log.sql import Sql
 
 ANSWER = "answer "
-"""How the slot of whoever answers an utterance begins; its session follows. While it is leased nobody else answers."""
+"""Prefix of the slot of an answer; its session follows. While it is leased no other process answers."""
 LONGEST_LEASE_S = 120.0
-"""Nobody leases work for longer; a lease that ends later was given by a clock that ran ahead, and does not count."""
+"""Maximum lease, in seconds; one that ends later was given by a wrong clock and does not count."""
 
 STOPPED = "stop"
-"""Stands as the error of an answer that somebody has broken off from another process: whoever gives it, ends."""
+"""Error of an answer that was stopped by another process: the process that gives it ends it."""
 HOURS = 2**50
-"""Occasions below this, negative, are hours; those above it silences."""
+"""Occasions (negative causes) below -HOURS are hours; those above it are silences."""
 
 
 def silence_after(seq: int) -> int:
-    """Return what the silence after a row of the log is called, as a cause of work."""
+    """Return the occasion of the silence after a row of the log."""
     return -seq
 
 
 def hour(at: Moment) -> int:
-    """Return what a moment is called, as a cause of work."""
+    """Return the occasion of an hour."""
     return -HOURS - round(at * 1000)
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One utterance for one reasoner to think about.
+    """One utterance for one reasoner to process.
 
     Attributes:
-        cause: the seq of what was heard; below 0: an occasion that nobody has said anything on.
-        attempts: how often a run took it up, this one included; runs that were ended in good order aside.
-        failures: how many of these came to an error.
+        cause: the seq of the utterance; below 0: an occasion without one.
+        attempts: number of runs that claimed it, including this one, without those that ended in good order.
+        failures: number of these that failed.
         error: why the last run failed, or "".
     """
 
@@ -64,7 +65,7 @@ class Work:
     failures: int
 
     def is_open_to(self, owner: str, now: Moment) -> bool:
-        """Tell whether this process may take it up: it is its own, or whoever held it has let it go or died."""
+        """Return whether this process may claim it: it owns it, or the lease has expired."""
         return self.owner == owner or not now < self.lease <= now + LONGEST_LEASE_S
 
 
@@ -73,7 +74,6 @@ COLUMNS = "id, mind, slot, cause, owner, lease, running, attempts, error, failur
 
 
 def create(connection: Sql) -> None:
-    """Make the table."""
     connection.execute(
         "CREATE TABLE work (id INTEGER PRIMARY KEY, mind TEXT NOT NULL, slot TEXT NOT NULL, cause INTEGER NOT NULL,"
         " owner TEXT NOT NULL, lease REAL NOT NULL, running INTEGER NOT NULL DEFAULT 0,"
@@ -84,7 +84,7 @@ def create(connection: Sql) -> None:
 
 
 def add(connection: Sql, mind: str, slots: Sequence[str], cause: int, owner: str, lease: Moment) -> None:
-    """Wake the slots for what was heard, leased to `owner`."""
+    """Add work for an utterance, leased to `owner`."""
     connection.executemany(
         "INSERT INTO work (mind, slot, cause, owner, lease) VALUES (?, ?, ?, ?, ?)",
         [(mind, slot, cause, owner, lease) for slot in slots],
@@ -92,7 +92,7 @@ def add(connection: Sql, mind: str, slots: Sequence[str], cause: int, owner: str
 
 
 def add_occasion(connection: Sql, mind: str, slots: Sequence[str], occasion: int, owner: str, lease: Moment) -> None:
-    """Wake the slots on an occasion, unless that was done before; what was done on older ones is let go of."""
+    """Add work for an occasion, unless that was done before; delete finished work of older ones."""
     oldest = 0 if occasion > -HOURS else -HOURS
     for slot in slots:
         connection.execute(
@@ -114,7 +114,7 @@ def claim(
     lease: Moment,
     before: int | None = None,
 ) -> list[Work]:
-    """Take up what is open for this slot, unless another process is at it; return it, oldest first."""
+    """Claim a slot's open work and return it, oldest first; [] if another process runs the slot."""
     rows = connection.execute(
         f"SELECT {COLUMNS} FROM work WHERE mind = ? AND slot = ? AND done IS NULL ORDER BY id", (mind, slot)
     ).fetchall()
@@ -131,7 +131,7 @@ def claim(
 
 
 def renew(connection: Sql, ids: Sequence[int], owner: str, lease: Moment, among: str = "TRUE") -> None:
-    """Hold on to work that is still going on; `among`: the condition that it has to meet (SQL)."""
+    """Extend the lease of running work; `among`: an additional condition (SQL)."""
     connection.executemany(
         f"UPDATE work SET lease = ? WHERE id = ? AND owner = ? AND done IS NULL AND {among}",
         [(lease, id_, owner) for id_ in ids],
@@ -139,7 +139,7 @@ def renew(connection: Sql, ids: Sequence[int], owner: str, lease: Moment, among:
 
 
 def finish(connection: Sql, mind: str, ids: Sequence[int], owner: str, seq: int, *, begun: bool = True) -> None:
-    """Mark work as done by the event `seq`; work that has not begun, where `begun` is False.
+    """Mark work as done by the event `seq`; `begun` False: work that has not begun.
 
     Raises:
         LeaseLost: another process has taken some of it over.
@@ -155,7 +155,7 @@ def finish(connection: Sql, mind: str, ids: Sequence[int], owner: str, seq: int,
 
 
 def check_held(connection: Sql, mind: str, ids: Sequence[int], owner: str) -> None:
-    """Check that work is still going on, by this owner.
+    """Check that work is running and this owner's.
 
     Raises:
         LeaseLost: another process has taken some of it over, or it has ended.
@@ -170,7 +170,7 @@ def check_held(connection: Sql, mind: str, ids: Sequence[int], owner: str) -> No
 
 
 def release(connection: Sql, mind: str, ids: Sequence[int], owner: str, error: str, *, counts: bool = True) -> None:
-    """Put work back after a run that failed; it is taken up again, a bounded number of times where that `counts`."""
+    """Give work back after a failed run; it is tried again, a bounded number of times if that `counts`."""
     counted = "failures = failures + 1" if counts else "attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END"
     connection.executemany(
         f"UPDATE work SET running = 0, error = ?, {counted} WHERE id = ? AND mind = ? AND owner = ? AND done IS NULL",
@@ -179,7 +179,7 @@ def release(connection: Sql, mind: str, ids: Sequence[int], owner: str, error: s
 
 
 def give_up(connection: Sql, owner: str, among: str = "TRUE") -> None:
-    """Let go of everything that `owner` holds, so that the next process need not wait for the lease."""
+    """Release everything that `owner` holds, so that no process need wait for the lease."""
     connection.execute(
         "UPDATE work SET attempts = CASE WHEN attempts > running THEN attempts - running ELSE 0 END, running = 0,"
         f" lease = 0 WHERE owner = ? AND done IS NULL AND {among}",
@@ -187,8 +187,8 @@ def give_up(connection: Sql, owner: str, among: str = "TRUE") -> None:
     )
 
 
-def let_go(connection: Sql, mind: str, cause: int, owner: str, ended: Sequence[str] = ()) -> None:
-    """Let go of what `owner` holds of an utterance's thoughts and has not begun; of some slots it is ended."""
+def release_work(connection: Sql, mind: str, cause: int, owner: str, ended: Sequence[str] = ()) -> None:
+    """Release the work of an utterance that `owner` holds and has not begun; finish that of some slots."""
     held = "mind = ? AND cause = ? AND owner = ? AND done IS NULL AND running = 0"
     for slot in ended:
         connection.execute(f"UPDATE work SET done = ? WHERE {held} AND slot = ?", (cause, mind, cause, owner, slot))
@@ -197,7 +197,7 @@ def let_go(connection: Sql, mind: str, cause: int, owner: str, ended: Sequence[s
 
 
 class Taken(NamedTuple):
-    """What was taken up for a mind: its slots, the newest row that any of it comes of, and the name that holds it."""
+    """Work claimed for a mind: its slots, the newest row that caused any of it, and the name that holds it."""
 
     mind: Any
     ids: tuple[int, ...]
@@ -207,19 +207,19 @@ class Taken(NamedTuple):
 
 
 OPEN_NOW = "NOT ({0}.lease > ? AND {0}.lease <= ?)"
-"""SQL of Work.is_open_to, for whoever holds nothing yet."""
+"""SQL of Work.is_open_to, for a process that holds nothing."""
 
 
 def find_open(
     connection: Sql, now: Moment, *, answers: bool, among: str, most: int = MOST_LOOKED_AT, lock: str = ""
 ) -> list[Work]:
-    """Return what is open to anybody, and no run is at: answers that nobody gives any more, or thoughts.
+    """Return work that any process may claim and no run is active on: answers that were abandoned, or thoughts.
 
-    It is about what was heard, or done on an occasion.
+    Its cause is an utterance or an occasion.
 
     Args:
-        among: the condition that it has to meet (SQL).
-        lock: how what is found is held until the transaction ends (SQL); "": all are behind one lock anyway.
+        among: an additional condition (SQL).
+        lock: how the rows are locked until the transaction ends (SQL); "": the database has one lock.
     """
     which = f"substr(slot, 1, {len(ANSWER)}) {'=' if answers else '<>'} ?"
     heard = (
@@ -240,9 +240,9 @@ def find_open(
 def take(
     connection: Sql, owner: str, now: Moment, lease: Moment, most: int, *, answers: bool, among: str, lock: str = ""
 ) -> list[Taken]:
-    """Lease what `find_open` finds of up to so many minds; each mind's under a name of its own, the same each time."""
+    """Lease what `find_open` finds, of at most `most` minds, each mind's under its own, always equal name."""
     taken: dict[str, list[Work]] = {}
-    looked_at = 2 * most if lock else MOST_LOOKED_AT  # what is locked nobody else finds
+    looked_at = 2 * most if lock else MOST_LOOKED_AT  # other processes skip locked rows
     for each in find_open(connection, now, answers=answers, among=among, most=looked_at, lock=lock):
         if each.mind in taken or len(taken) < most:
             taken.setdefault(each.mind, []).append(each)
@@ -261,6 +261,6 @@ def take(
 
 
 def read(row: Sequence[Any]) -> Work:
-    """Read a row of COLUMNS."""
+    """Return the work of a row of COLUMNS."""
     id_, mind, slot, cause, owner, lease, running, attempts, error, failures = row
     return Work(id_, mind, slot, cause, owner, lease, bool(running), attempts, error, failures)

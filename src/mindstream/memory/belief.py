@@ -1,4 +1,4 @@
-"""Beliefs: typed objects in named slots, kept as versions; writers never lose each other's fields."""
+"""Beliefs: typed objects in named slots, stored as versions. Concurrent writers never lose each other's fields."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 Shape = TypeVar("Shape", bound=BaseModel)
 MOST, LONGEST = 40, 500
-"""So many items of a list are believed, the newest, and so many characters of each, or of a text. What had to go is
-history: it stands in the older versions, which are records and can be recalled as of then."""
+"""Maximum number of list items (the newest are kept), and of characters of an item or text. Items that are dropped
+remain in the older versions, which are records and can be recalled as of then."""
 Patch: TypeAlias = Mapping[str, JsonValue]
-"""What changes: a value replaces, a list adds, null clears, {"add": […], "remove": […]} does both to a list."""
+"""A change: a value replaces, a list adds, null clears, {"add": […], "remove": […]} does both to a list."""
 
 
 @dataclass(frozen=True, slots=True)
 class Belief(Generic[Shape]):
-    """A version of what is believed.
+    """A version of a belief.
 
     Attributes:
-        version: 0 before anything was believed.
-        evidence: ids of the records that this version was drawn from.
+        version: 0 before the first version.
+        evidence: ids of the records that this version was derived from.
     """
 
     slot: str
@@ -55,9 +55,9 @@ def _in_words(held: object) -> str:
 
 
 def read_belief(slot: str, record: Record | None, shape: type[Shape]) -> Belief[Shape]:
-    """Read a belief from the record of its latest version; the empty belief where there is none.
+    """Read a belief from the record of its latest version; an empty belief if there is none.
 
-    Fields that the shape no longer has are left out, so that a pack may change under a user's memory.
+    Fields that the shape no longer has, or that no longer fit it, are left out, so that a pack may change.
     """
     if record is None:
         return Belief(slot, 0, shape())
@@ -74,12 +74,12 @@ def read_belief(slot: str, record: Record | None, shape: type[Shape]) -> Belief[
 
 
 def render_belief(slot: str, value: BaseModel) -> str:
-    """Write a belief as words, so that it can be found and read."""
+    """Return a belief as text, so that it can be found and read."""
     return render_fields(slot, value.model_dump(mode="json"))
 
 
 def render_fields(slot: str, fields: Mapping[str, JsonValue]) -> str:
-    """Write a belief's fields as words."""
+    """Return the fields of a belief as text."""
     lines = []
     for name, held in fields.items():
         if held not in (None, [], ""):
@@ -88,7 +88,7 @@ def render_fields(slot: str, fields: Mapping[str, JsonValue]) -> str:
 
 
 def merged(belief: Belief[Shape], patch: Patch) -> tuple[Shape, dict[str, JsonValue]]:
-    """Apply a patch; return the new value, lists and texts kept to their limits, and what really changed.
+    """Apply a patch; return the new value, with lists and texts cut to their limits, and the actual changes.
 
     Raises:
         InputError: a field is unknown or its value does not fit; nothing is changed.
@@ -137,14 +137,15 @@ def _folded(item: object) -> str:
     return str(item).strip().casefold()
 
 
-# Revising a belief: a patch is merged into what is believed now, and written as the next version.
+# Revisions.
 
 
 @traced(genai.UPSERT_MEMORY, "slot", tell_believed)
 async def believe(
     stream: Stream, slot: str, patch: Patch, shape: type[Shape], *, evidence: Sequence[str] = (), by: str = "reasoner"
 ) -> Belief[Shape]:
-    """Merge a patch into a belief and write the new version, whoever else writes it; an empty change writes nothing."""
+    """Merge a patch into a belief and write the new version, retrying after concurrent writes. Without a change nothing
+    is written."""
     while True:
         entry = await revision(stream, slot, patch, shape, evidence=evidence, by=by)
         if entry is None:
@@ -154,7 +155,7 @@ async def believe(
         except LeaseLost:
             raise
         except Conflict:
-            await asyncio.sleep(0)  # somebody was first: merge into what they wrote
+            await asyncio.sleep(0)  # another writer was first: merge into its version
             continue
         return await stream.belief(slot, shape)
 
@@ -162,14 +163,14 @@ async def believe(
 async def revision(
     stream: Stream, slot: str, patch: Patch, shape: type[Shape], *, evidence: Sequence[str] = (), by: str = "reasoner"
 ) -> Entry | None:
-    """Make the entry that writes a belief's next version; None where the patch changes nothing."""
+    """Build the entry that writes a belief's next version; None if the patch changes nothing."""
     belief = await stream.belief(slot, shape)
     value, changed = merged(belief, patch)
     if not changed:
         return None
     event = BeliefChanged(slot=slot, version=belief.version + 1, patch=changed)
     before = stream.last_version(slot)
-    taint = {TAINTED: True} if before and is_tainted(before) else {}  # what it said goes on standing in this one
+    taint = {TAINTED: True} if before and is_tainted(before) else {}  # its content continues in this version
     new = RecordDraft(
         text=render_belief(slot, value),
         kind="belief",

@@ -1,15 +1,14 @@
-"""How a memory lasts or fades by itself: the laws. (What somebody wants forgotten: memory/curation/forgetting.)
+"""The rules by which a memory strengthens and decays by itself. (Forgetting on request: memory/curation/forgetting.)
 
-It strengthens when it is returned, and fades when it is passed over or while the mind sleeps.
+A record strengthens when it is returned, and decays when it is found but not returned, or during sleep. The rules
+are pure functions of a record's strength and a moment; any clock will do (docs/papers.md).
 
-The laws are pure functions of how a record is held and of a moment: any clock will do (docs/papers.md).
-
-    returned      at level 0, or later than T(level) after it was last returned: one level up; then time = now
+    returned      at level 0, or later than T(level) after its last return: one level up; then time = now
     passed over   found but not returned, and last returned longer than `passed_over_s` ago: one level down
     slept on      drawn by a sleep, and last returned longer than `asleep_s` ago: one level down
 
-T(level) = first_s * base ** level, up to cap_s. At the cap a record is lasting: its level never changes again. Below
-level 0 it is forgotten. Only the kinds in `FADING` follow these laws.
+T(level) = first_s * base ** level, at most cap_s. At the cap a record is long-term: its level never changes again.
+Below level 0 it is archived. Only the kinds in `FADING` follow these rules.
 """
 
 from __future__ import annotations
@@ -24,22 +23,23 @@ from mindstream.errors import InputError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strength:
-    """The settings of the laws.
+    """The constants of the rules.
 
-    The defaults. T is 1, 2, 4, 8, 16 hours, and its cap a day, so that what is of use day after day lasts within a
-    week, and what is returned ten times in an hour has risen once: a return before T has passed does not count, and
-    begins the wait anew, so with a longer cap a memory in daily use would never last. What is not returned for a
-    fortnight may fade in sleep, one level each time that it is drawn; what is not returned for a month, though it came
-    up and others were better, fades in recall. Forgetting is slow on purpose: forgotten is out of reach until asked for
-    in the archive, and a fact that is told once may be needed a week later.
+    Defaults: T is 1, 2, 4, 8, 16 hours, with a cap of one day, so that a record in daily use becomes long-term
+    within a week, while ten returns in an hour raise it once: a return before T has passed does not count and
+    restarts the wait, so with a longer cap a record in daily use would never become long-term. A record that was not
+    returned for a fortnight may lose one level each time a sleep draws it; one that was not returned for a month
+    loses a level when recall finds it and returns others. Decay is slow on purpose: an archived record is out of
+    reach until the user looks into the archive, and a fact that was mentioned once may be needed a week later.
 
     Attributes:
         first_s: T(0), in seconds.
-        base: how much longer T is with each level; above 1.
-        cap_s: where T ends and a record becomes lasting.
-        passed_over_s: how long since it was last returned before being passed over costs a level (theta of recall).
+        base: growth of T per level; above 1.
+        cap_s: maximum of T, at which a record becomes long-term.
+        passed_over_s: time since the last return after which being found but not returned costs a level (theta of
+            recall).
         asleep_s: the same for being drawn in sleep (theta of sleep).
-        keeps_all: records strengthen, and never lose a level: nothing is archived (the policy `keep`).
+        keeps_all: records strengthen and never lose a level: nothing is archived (the policy `keep`).
     """
 
     first_s: float = HOUR_S
@@ -57,11 +57,11 @@ class Strength:
 
     @property
     def lasting_level(self) -> int:
-        """The level at which T has reached its cap."""
+        """The level at which T reaches its cap."""
         return max(1, math.ceil(math.log(self.cap_s / self.first_s, self.base) - 1e-9))
 
     def interval_s(self, level: int) -> float:
-        """Return T(level): how long after its last return a further one counts."""
+        """Return T(level): the time since the last return after which a further one counts."""
         return self.cap_s if level >= self.lasting_level else self.first_s * self.base**level
 
 
@@ -70,7 +70,8 @@ DECAY, KEEP = Strength(), Strength(keeps_all=True)
 
 
 class StrengthState(NamedTuple):
-    """How a record is held: its level, whether it lasts, and when it was last returned (at first: written)."""
+    """The strength of a record: its level, whether it is long-term, and when it was last returned (at first:
+    written)."""
 
     level: int
     lasting: bool
@@ -78,12 +79,12 @@ class StrengthState(NamedTuple):
 
     @property
     def faded(self) -> bool:
-        """Below level 0: out of reach, in the archive. Nothing is deleted by that."""
+        """Below level 0: archived. Nothing is deleted."""
         return self.level < 0
 
 
 def after_return(held: StrengthState, now: Moment, laws: Strength) -> StrengthState:
-    """Return how a record is held after a recall has returned it."""
+    """Return the strength of a record after a recall has returned it."""
     if held.faded:
         return held
     level = held.level
@@ -93,12 +94,12 @@ def after_return(held: StrengthState, now: Moment, laws: Strength) -> StrengthSt
 
 
 def after_passing_over(held: StrengthState, now: Moment, laws: Strength) -> StrengthState:
-    """Return how a record is held after a recall has found it and returned others."""
+    """Return the strength of a record after a recall has found it and returned others."""
     return _weaker(held, now, math.inf if laws.keeps_all else laws.passed_over_s)
 
 
 def after_sleep(held: StrengthState, now: Moment, laws: Strength) -> StrengthState:
-    """Return how a record is held after a sleep has drawn it."""
+    """Return the strength of a record after a sleep has drawn it."""
     return _weaker(held, now, math.inf if laws.keeps_all else laws.asleep_s)
 
 
@@ -108,11 +109,11 @@ def _weaker(held: StrengthState, now: Moment, after_s: float) -> StrengthState:
     return held._replace(level=held.level - 1)
 
 
-# What the laws predict.
+# Predictions.
 
 
 class Point(NamedTuple):
-    """The share of records that is still held so many days after it was last returned."""
+    """The share of records that are not archived this many days after their last return."""
 
     day: float
     kept: float
@@ -127,10 +128,10 @@ def curve(
     drawn: float = 0.1,
     passed_over_per_day: float = 0.0,
 ) -> list[Point]:
-    """Predict forgetting, day by day, of records that are held at `level` and not returned any more.
+    """Predict decay, day by day, of records at `level` that are not returned any more.
 
     Args:
-        drawn: the chance that one sleep draws a record: n / (records that a sleep can draw).
+        drawn: the probability that one sleep draws a record: n / (records that a sleep can draw).
         passed_over_per_day: how often a day it is found while others are returned.
     """
     if laws.keeps_all or level >= laws.lasting_level:
@@ -150,10 +151,10 @@ def curve(
 
 
 def chance_held(level: int, *, sleeps: float, drawn: float, passed_over: float = 0.0) -> float:
-    """Return the chance to be held still: that a record at `level` has lost at most `level` levels.
+    """Return the probability that a record at `level` is not archived: that it has lost at most `level` levels.
 
-    `sleeps` and `passed_over`: how many sleeps, and how many times found and not returned, after the record has become
-    old enough for them to count. Draws are binomial, being passed over is taken as Poisson.
+    `sleeps` and `passed_over`: number of sleeps, and of times found and not returned, since the record is old enough
+    for them to count. Draws are binomial; being found and not returned is modelled as Poisson.
     """
     whole = int(sleeps)
     by_sleep = [math.comb(whole, k) * drawn**k * (1 - drawn) ** (whole - k) for k in range(min(level, whole) + 1)]
@@ -163,7 +164,7 @@ def chance_held(level: int, *, sleeps: float, drawn: float, passed_over: float =
 
 
 def rehearsals(laws: Strength) -> list[float]:
-    """Return the earliest times, in seconds after writing, of the returns that make a record lasting."""
+    """Return the earliest times, in seconds after writing, of the returns that make a record long-term."""
     times = [0.0]
     for level in range(1, laws.lasting_level):
         times.append(times[-1] + laws.interval_s(level))

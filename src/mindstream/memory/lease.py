@@ -1,7 +1,7 @@
-"""Work of a stream that one process is at: held by a lease, which is renewed; what it writes is fenced by that.
+"""Exclusive work of a stream: one process holds it by a lease, which it renews, and the lease fences its writes.
 
-A process that died renews nothing: when its lease has run out, another one goes on. A reasoner's run, a run of a plan,
-a life and a town are all held so.
+A process that died renews nothing: when its lease has expired, another one continues. Runs of reasoners and plans,
+lives and towns are held this way.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from mindstream.log.work import Work
 from mindstream.memory.store.store import Fence, NewWork, WorkStore
 from mindstream.memory.stream import Stream
 
-LEASE_S, LEAST_S = 10.0, 0.5
-"""How long work stays with a process that does not renew it; so often it is renewed at most."""
+LEASE_S, MIN_RENEWAL_S = 10.0, 0.5
+"""Lease duration, and minimum renewal interval, in seconds."""
 LOOK_S, WATCH_S = 0.1, 1.0
 
 
 def for_anybody(slot: str) -> NewWork:
-    """Return work for whoever takes it up first."""
+    """Return work that any process may claim."""
     return NewWork((slot,), "nobody", 0.0)
 
 
 async def is_open(stream: Stream, slot: str) -> bool:
-    """Tell whether there is work of a slot that has not ended, whoever is at it."""
+    """Return whether a slot has unfinished work, claimed or not."""
     return any(work.slot == slot for work in await stream.store.open_work(stream.key))
 
 
 async def find_lease(stream: Stream, slot: str) -> Moment | None:
-    """Return until when a process holds this work, if it does not renew that; None: nobody does."""
+    """Return when the current lease of this work expires; None: no process holds it."""
     holder = await _find_holder(stream, slot)
     return holder.lease if holder else None
 
@@ -43,26 +43,26 @@ async def find_lease(stream: Stream, slot: str) -> Moment | None:
 def renewing(
     store: WorkStore, clock: Clock, work: Callable[[], Sequence[int]], owner: str, lease_s: float
 ) -> Iterator[None]:
-    """Hold on to work while the block runs; whether it is lost, the next commit says."""
+    """Renew the lease of work while the block runs. If it is lost, the next commit fails."""
     with renewing_by(lambda until: store.renew(work(), owner, until), clock, lease_s):
         yield
 
 
 @contextlib.contextmanager
 def renewing_by(renew: Callable[[Moment], Awaitable[object]], clock: Clock, lease_s: float) -> Iterator[None]:
-    """Renew a lease while the block runs: until when it is held is what `renew` takes."""
+    """Renew a lease while the block runs; `renew` gets the new expiry."""
 
     async def renew_it() -> None:
         with contextlib.suppress(Exception):
             await renew(clock.now() + lease_s)
 
-    with _repeating(renew_it, max(lease_s / 3, min(LEAST_S, lease_s / 2))):
+    with _repeating(renew_it, max(lease_s / 3, min(MIN_RENEWAL_S, lease_s / 2))):
         yield
 
 
 @contextlib.contextmanager
 def looking(stream: Stream, at: Callable[[Sequence[Work]], None]) -> Iterator[None]:
-    """Hand over each second what is open of a stream, while the block runs: what is held may be asked back."""
+    """Pass the open work of a stream to `at` every second while the block runs, to see requests to release it."""
 
     async def look() -> None:
         with contextlib.suppress(StorageError):
@@ -74,7 +74,8 @@ def looking(stream: Stream, at: Callable[[Sequence[Work]], None]) -> Iterator[No
 
 @contextlib.contextmanager
 def _repeating(do: Callable[[], Awaitable[object]], every_s: float) -> Iterator[None]:
-    """Do something at intervals while the block runs. A block that is over before the first one needs no task."""
+    """Repeat something at intervals while the block runs. A block that ends before the first interval creates no
+    task."""
     task: asyncio.Task[None] | None = None
 
     async def go_on() -> None:
@@ -97,10 +98,10 @@ def _repeating(do: Callable[[], Awaitable[object]], every_s: float) -> Iterator[
 
 @contextlib.asynccontextmanager
 async def hold(stream: Stream, slot: str, what: str, lease_s: float = LEASE_S) -> AsyncIterator[Fence]:
-    """Hold work while the block runs; a process that dies holds it for `lease_s` yet.
+    """Hold work while the block runs. If the process dies, the lease expires after `lease_s`.
 
     Args:
-        what: is said where another process holds it: "living this life".
+        what: describes the work in the error message: "living this life".
 
     Raises:
         HeldElsewhere: another process holds it.
@@ -114,15 +115,15 @@ async def hold(stream: Stream, slot: str, what: str, lease_s: float = LEASE_S) -
         with renewing(stream.store, stream.clock, lambda: ids, owner, lease_s):
             yield Fence(ids, owner)
     finally:
-        with contextlib.suppress(Exception):  # else the lease runs out by itself
+        with contextlib.suppress(Exception):  # otherwise the lease expires by itself
             await asyncio.shield(stream.store.give_up(owner))
 
 
 async def outlast(stream: Stream, slot: str, what: str) -> None:
-    """Return when nobody holds this work: at once, or when the lease of a process that died has run out.
+    """Return when no process holds this work: at once, or when the lease of a process that died has expired.
 
     Raises:
-        HeldElsewhere: who holds it lives: the lease was renewed.
+        HeldElsewhere: the process that holds it is alive: it renewed the lease.
     """
     first = await _find_holder(stream, slot)
     while (holder := await _find_holder(stream, slot)) is not None:

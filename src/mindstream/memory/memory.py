@@ -1,4 +1,4 @@
-"""A memory: a stream that is kept. It sleeps, is corrected, and forgets what somebody wants forgotten."""
+"""A memory: a stream with sleep, corrections and forgetting."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ __all__ = ["Memory"]
 class Memory(Stream):
     """All that is remembered under one name: `retain`, `recall`, `get`, `correct`, `forget`, `history`, and sleep.
 
-    No mind is needed, and no model: `async with Memory.open("data", "ann") as memory: …`
+    It needs neither a mind nor a language model: `async with Memory.open("data", "ann") as memory: …`
 
-    Raises (from every method): StorageError; InputError for what cannot be kept, asked or changed.
+    Raises (from every method): StorageError; InputError for invalid arguments.
     """
 
     async def retain_messages(self, messages: Sequence[Mapping[str, str]], session: str = "") -> list[Record]:
-        """Write a talk down, a record a message, in one transaction; no model is called.
+        """Write the messages of a conversation, one record each, in one transaction. No language model is called.
 
         Args:
-            messages: `role` (`user`, or whoever answered) and `content`, as in chat APIs; oldest first.
-            session: which talk it is part of.
+            messages: `role` (`user`, or the name of another speaker) and `content`, as in chat APIs; oldest first.
+            session: the session that they are part of.
         """
         for message in messages:
             if not (isinstance(message.get("role"), str) and isinstance(message.get("content"), str)):
@@ -57,11 +57,11 @@ class Memory(Stream):
         )
 
     async def get(self, id_: str) -> Record | None:
-        """Return a record by its id, whatever has become of it; None where it was erased or never was."""
+        """Return a record by its id, archived and superseded ones too; None if it was erased or never existed."""
         return next(iter(await self.store.records(self.key, [id_])), None)
 
     async def history(self, id_: str) -> list[Record]:
-        """Return the wordings of a record, from the first to the one that holds, whichever of them is named.
+        """Return all wordings of a record, from the first to the current one; `id_` may be any of them.
 
         Raises:
             InputError: there is no such record.
@@ -77,10 +77,10 @@ class Memory(Stream):
         until: Time | None = None,
         kinds: Sequence[Kind] = (),
     ) -> Forgotten:
-        """Delete records for good, by id or by all else that is named, with what is derived from them alone.
+        """Permanently delete records, by id or by the other criteria, with all records derived only from these.
 
-        What is only similar to the subject `about` is kept and returned as `similar`: forget it by its ids. To look
-        first: `remove(await find_removal(…))`.
+        Records that are only similar to the subject `about` are kept and returned as `similar`; they can be
+        forgotten by id. To look first: `remove(await find_removal(…))`.
         """
         return await self.remove(
             await self.find_removal(*ids, about=about, session=session, since=since, until=until, kinds=kinds)
@@ -95,9 +95,10 @@ class Memory(Stream):
         until: Time | None = None,
         kinds: Sequence[Kind] = (),
     ) -> Removal:
-        """Return what would be deleted if this were forgotten; nothing is changed.
+        """Return what `forget` would delete; nothing is changed.
 
-        `about` deletes only what mentions the subject (memory/curation/mentions). `kinds`: only such records.
+        `about` selects only records that mention the subject (memory/curation/mentions). `kinds`: only records of
+        these kinds.
         """
         first, last = moment_or_none(since, "since"), moment_or_none(until, "until", whole_day=True)
         request = ForgetRequest(ids=ids, about=about, session=session, since=first, until=last, kinds=tuple(kinds))
@@ -113,16 +114,17 @@ class Memory(Stream):
         fence: Fence | None = None,
         compose: sleeping.Compose | None = None,
     ) -> str:
-        """Tidy memory, stay efficient: let n random records fade, dream of what is forgotten (lifecycle/sleep).
+        """Consolidate memory: let n random records decay, and make a dream of those that are archived
+        (lifecycle/sleep).
 
         Returns the dream, or "". `model` (M1) makes it, `rater` rates importance; None: rules, or the same model.
-        `cause`: a row of the log; a sleep that was begun for it and broken off is taken up where it was. `compose`: who
-        makes the dream in the place of `model`.
+        `cause`: a row of the log; an interrupted sleep that was started for that row is continued. `compose`: makes the
+        dream in place of `model`.
         """
         await self.settle()
         return await sleeping.sleep(self, model, n, rater, cause=cause, fence=fence, compose=compose)
 
-    # What stands in a module of its own; the memory is the first argument.
+    # Defined in their own modules; the memory is the first argument.
     propose_sleep, accept, undo_sleep = proposal.propose, proposal.accept, undoing.undo_sleep
     supersede, replace, correct = curation.supersede, curation.replace, curation.correct
     evidence_of = curation.evidence_of

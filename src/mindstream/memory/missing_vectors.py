@@ -1,4 +1,5 @@
-"""Vectors that come later: a task behind a stream asks an embedder that was silent, until it has answered."""
+"""Vectors that are added later: a background task retries an unavailable embedder for records written without a
+vector."""
 
 from __future__ import annotations
 
@@ -18,17 +19,17 @@ if TYPE_CHECKING:
     from mindstream.memory.store.columns import Columns
     from mindstream.memory.stream import Stream
 
-MOST = 10_000
-"""So many records wait at most; `reembed` finds the others."""
-AT_ONCE = 64
-REST_S, LONGEST_REST_S = 0.5, 60.0
-"""How long to rest after a failure; twice as long each time."""
-LONGEST_WHY = 200
-"""Characters of an embedder's reason that are logged."""
+MAX_WAITING = 10_000
+"""Maximum number of waiting records; `reembed` finds any others."""
+BATCH = 64
+REST_S, MAX_REST_S = 0.5, 60.0
+"""Pause after a failure, doubled each time up to the maximum, in seconds."""
+MAX_REASON = 200
+"""Maximum number of characters of an embedder's reason that are logged."""
 
 
 class MissingVectors:
-    """The records of a stream that were written without a vector, and the task that gives them one."""
+    """The records of a stream that were written without a vector, and the task that adds one."""
 
     def __init__(self, stream: Stream, embedding: Embedding) -> None:
         self._stream, self._embedding = stream, embedding
@@ -38,11 +39,11 @@ class MissingVectors:
         self._said_silent = self._looked_for_foreign = False
 
     def owe(self, ids: Iterable[str]) -> None:
-        """Take note of records that could not be embedded; they count once they are written."""
+        """Note records that could not be embedded; they count once they are written."""
         _add(self._owed, ids)
 
     def watch(self, written: Iterable[str]) -> None:
-        """Look after those of these records (ids) that are owed a vector."""
+        """Queue those of these written records that lack a vector."""
         if self._owed:
             ids = [id_ for id_ in written if id_ in self._owed]
             for id_ in ids:
@@ -52,14 +53,14 @@ class MissingVectors:
                 self.begin()
 
     def begin(self) -> None:
-        """Ask the embedder in the background, if nobody does already."""
+        """Start the background task, unless it is running."""
         if self._task is None or self._task.done():
             self._task = asyncio.ensure_future(self._run())
 
     async def tell(self, silent: str) -> str:
-        """Return why some records, or for the time being all (`silent`: why), are found by their words only.
+        """Return why some records, or for the time being all (`silent`: the reason), are found only by their words.
 
-        It is shown once to whoever listens to the stream.
+        The reason is published to the feed once.
         """
         if silent:
             self.begin()
@@ -77,7 +78,7 @@ class MissingVectors:
         return offer
 
     def _offer(self, columns: Columns) -> str:
-        """Say how many records the stream's embedder has made no vector of, and what to do; "" where there are none."""
+        """Return how many records have no vector of the stream's embedder, and what to do; "" if there are none."""
         if not columns.foreign:
             return ""
         return (
@@ -86,7 +87,7 @@ class MissingVectors:
         )
 
     async def close(self) -> None:
-        """Stop; what still waits is found by its words, and by `reembed`."""
+        """Stop. Records that still wait are found by their words, and by `reembed`."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -95,16 +96,16 @@ class MissingVectors:
         rest_s = REST_S
         while self._waiting or self._embedding.is_silent:
             answers = not self._embedding.is_silent or await self._embedding.patiently([PROBE]) is not None
-            with contextlib.suppress(Exception):  # whatever the store does, what waits goes on waiting
+            with contextlib.suppress(Exception):  # after any failure of the store the records keep waiting
                 if answers and await self._give():
                     rest_s = REST_S
                     continue
             await asyncio.sleep(rest_s)
-            rest_s = min(2 * rest_s, LONGEST_REST_S)
+            rest_s = min(2 * rest_s, MAX_REST_S)
 
     async def _give(self) -> bool:
         """Give some records their vectors; return whether there is reason to go on at once."""
-        stream, ids = self._stream, list(self._waiting)[:AT_ONCE]
+        stream, ids = self._stream, list(self._waiting)[:BATCH]
         records = await stream.store.records(stream.key, ids)
         try:
             rows = await embed_each(self._ask, [record.text for record in records])
@@ -124,7 +125,7 @@ class MissingVectors:
 
 
 async def give(stream: Stream, records: Sequence[Record], rows: Sequence[Vector | str]) -> int:
-    """Write the vectors of records that are there, and log which texts the embedder refused; return how many it took.
+    """Write vectors of stored records, and log which texts the embedder refused; return how many got a vector.
 
     Args:
         rows: for each record its vector, or why there is none.
@@ -133,7 +134,7 @@ async def give(stream: Stream, records: Sequence[Record], rows: Sequence[Vector 
     refused = [
         Failed(
             text=f"{name} refuses the text of record {record.id} ({len(record.text):,} characters), which is found by"
-            f" its words only: {shortened(row, LONGEST_WHY)}",
+            f" its words only: {shortened(row, MAX_REASON)}",
             where="embedding",
         )
         for record, row in pairs
@@ -146,5 +147,5 @@ async def give(stream: Stream, records: Sequence[Record], rows: Sequence[Vector 
 
 def _add(waiting: dict[str, None], ids: Iterable[str]) -> None:
     waiting.update(dict.fromkeys(ids))
-    while len(waiting) > MOST:
+    while len(waiting) > MAX_WAITING:
         del waiting[next(iter(waiting))]

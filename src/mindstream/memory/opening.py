@@ -1,4 +1,4 @@
-"""Which store a location means: a folder's SQLite file, or a PostgreSQL database."""
+"""Open the store that a location names: a folder's SQLite file, or a PostgreSQL database."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from mindstream.memory.store.postgres.look import DatabaseLook
 
 AnyStore: TypeAlias = AnyData | Store
-"""Data, or a store that is open already."""
+"""Data, or a store that is already open."""
 
 
 def open_store(data: AnyData, tenant: str = "") -> SqlStore:
-    """Open the store that a folder or a URL names.
+    """Open the store of a folder or a URL.
 
     Args:
-        tenant: whose streams are seen; "": the location's own part.
+        tenant: the tenant whose streams are visible; "": the location's own part.
 
     Raises:
-        InputError: the tenant's name is not allowed, or reserved.
-        StorageError: it cannot be used, or the driver for it is not installed.
+        InputError: the tenant's name is invalid or reserved.
+        StorageError: it cannot be used, or its driver is not installed.
     """
     where = Location.of(data)
     own = OwnTenant(where.tenant) if where.tenant.startswith(OWN) else where.tenant
@@ -42,7 +42,7 @@ def open_store(data: AnyData, tenant: str = "") -> SqlStore:
 
 
 def open_everyone(data: AnyData) -> SqlStore:
-    """Open the store of all tenants together: only to be read.
+    """Open the store of all tenants together, for reading only.
 
     Raises:
         StorageError: see `open_store`.
@@ -59,7 +59,7 @@ def _opened(where: Location, tenant: str) -> SqlStore:
 
 
 def clock_of(data: AnyStore) -> Clock:
-    """Return the time by which all go who use these data: this machine's, or that of the database's server."""
+    """Return the clock shared by all users of these data: this machine's, or that of the database server."""
     if not isinstance(data, AnyData):
         found: Clock | None = getattr(data, "clock", None)
         return found or SystemClock()
@@ -73,7 +73,8 @@ def clock_of(data: AnyStore) -> Clock:
 
 @contextlib.asynccontextmanager
 async def opened_store(data: AnyStore) -> AsyncIterator[Store]:
-    """Give a store; what is opened here is closed here, and told until then what other processes erase."""
+    """Yield a store. If it is opened here, it is closed here, and erasures by other processes are applied until
+    then."""
     if not isinstance(data, AnyData):
         yield data
         return
@@ -82,26 +83,27 @@ async def opened_store(data: AnyStore) -> AsyncIterator[Store]:
 
 
 def is_begun(data: AnyData) -> bool:
-    """Tell whether something can be looked for there: looking into a folder makes no file; a database is there."""
+    """Return whether there are data at a location, without creating any. A database always counts as begun."""
     where = Location.of(data)
     return where.folder is None or (where.folder / FILE).exists()
 
 
 def finish_erasures(data: AnyData, user: StreamKey) -> None:
-    """Finish what was broken off while somebody was erased; in a database nothing can be: it is one transaction.
+    """Finish an interrupted erasure of a user in a folder. In a database there is none, because erasing is one
+    transaction.
 
     Raises:
-        StorageError: that of `user` cannot be finished (see log/erasure).
+        StorageError: the erasure of `user` cannot be finished (see log/erasure).
     """
     if (folder := Location.of(data).folder) is not None:
         finish_all(folder, user)
 
 
 def look_at(where: Location) -> DatabaseLook:
-    """Look at a database before anything of it is opened (see postgres/look).
+    """Inspect a database before opening it (see postgres/look).
 
     Raises:
-        StorageError: it cannot be reached, or the driver is not installed.
+        StorageError: it cannot be reached, or its driver is not installed.
     """
     with _needs_driver():
         from mindstream.memory.store.postgres import look
@@ -109,10 +111,10 @@ def look_at(where: Location) -> DatabaseLook:
 
 
 def copy_data(source: str, target: str) -> list[Copied]:
-    """Copy all that a folder's file holds into a database, or back (see postgres/copying).
+    """Copy all data of a folder into a database, or back (see postgres/copying).
 
     Raises:
-        InputError: neither of them is a database, or both are; or something is in the target already.
+        InputError: neither is a database, or both are; or the target is not empty.
         StorageError: one of them cannot be used, or the driver is not installed; nothing was written.
     """
     with _needs_driver():

@@ -1,12 +1,12 @@
-"""The policy of a memory: how it recalls, and whether what is not used is archived.
+"""The policy of a memory: how it recalls, and whether unused records are archived.
 
-Layers, the later before the earlier: defaults, what is recorded for this memory (`mindstream memory policy base=3`,
-`Memory.open(policy="decay")`), the settings of the process that opens it.
+Layers, of which later ones take precedence: defaults; the values recorded for this memory (`mindstream memory policy
+base=3`, `Memory.open(policy="decay")`); the settings of the process that opens it.
 
-The retention policy is `keep` (default: records strengthen and rank, nothing is ever archived) or `decay` (the rules of
-memory/fading). A life records `decay` for its memory where none is recorded. A memory that an earlier version wrote
-keeps `decay`: the migration marks its stream, and the first process that opens it for use records the policy as an
-event, so that the log says so once.
+The retention policy is `keep` (default: records strengthen and rank, nothing is ever archived) or `decay` (the rules
+of memory/fading). A life records `decay` for its memory unless one is recorded. A memory that an earlier version
+wrote keeps `decay`: the migration marks its stream, and the first process that opens it for use records the policy
+as an event.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ LAWS = ("first_s", "base", "cap_s", "passed_over_s", "asleep_s")
 USUAL = DECAY
 Retention: TypeAlias = Literal["keep", "decay"]
 AnyPolicy: TypeAlias = Retention | Mapping[str, JsonValue]
-"""A retention policy by its name, or values of a `MemoryPolicy` by theirs."""
+"""A retention policy by its name, or values of a `MemoryPolicy` by name."""
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class MemoryPolicy(BaseModel):
-    """What can be set.
+    """The settings of a memory.
 
     Attributes:
-        retention: keep: nothing is archived unless the user asks; decay: what is not used is, by recall and sleep.
-        reranker: who ranks what the first stage found: none, model, or cross:NAME (memory/recall/rerank).
-        reranked: how many of those it is given.
-        returned: how many R returns, in a life.
-        drawn: how many records a sleep draws.
-        first_s, base, cap_s, passed_over_s, asleep_s: the constants of the rules (memory/fading); under `keep` the last
+        retention: keep: nothing is archived unless the user asks; decay: unused records are, by recall and sleep.
+        reranker: the second stage of recall: none, model, or cross:NAME (memory/recall/rerank).
+        reranked: number of records that the reranker gets.
+        returned: number of records that the tool R returns, in a life.
+        drawn: number of records that a sleep draws.
+        first_s, base, cap_s, passed_over_s, asleep_s: constants of the rules (memory/fading); under `keep` the last
             two have no effect.
     """
 
@@ -62,16 +62,16 @@ class MemoryPolicy(BaseModel):
 
     @property
     def laws(self) -> Strength:
-        """The rules with their constants."""
+        """The rules with these constants."""
         return Strength(**{name: getattr(self, name) for name in LAWS}, keeps_all=self.retention == "keep")
 
 
 def read_policy(*layers: Mapping[str, JsonValue]) -> MemoryPolicy:
-    """Return what these say together, the later before the earlier.
+    """Merge these layers; later ones take precedence.
 
     Raises:
-        InputError: a name or a value that cannot be.
-        SettingsError: no such reranker.
+        InputError: an unknown name or an invalid value.
+        SettingsError: there is no such reranker.
     """
     values: dict[str, JsonValue] = {}
     for layer in layers:
@@ -82,7 +82,7 @@ def read_policy(*layers: Mapping[str, JsonValue]) -> MemoryPolicy:
         known = ", ".join(MemoryPolicy.model_fields)
         raise InputError(f"the policy of a memory: {complaints(error)}; what can be set: {known}") from None
     check_reranker(policy.reranker)
-    policy.laws  # noqa: B018 (refuses what cannot be)
+    policy.laws  # noqa: B018 (raises InputError for invalid constants)
     return policy
 
 
@@ -92,12 +92,12 @@ async def open_policy(store: Store, stream: StreamKey, given: Mapping[str, JsonV
 
 
 async def adopt_policy(store: Store, stream: StreamKey, at: Moment, given: AnyPolicy) -> MemoryPolicy:
-    """Return the policy of a memory that is opened for use, and record what is not yet recorded of it.
+    """Return the policy of a memory that is opened for use, and record any part that is not recorded.
 
-    Recorded are a retention policy that is given by its name, and that of a memory which an earlier version wrote.
+    Recorded are a retention policy that is given by name, and the policy of a memory that an earlier version wrote.
 
     Raises:
-        InputError: `given` is no such policy, or has a name or a value that cannot be.
+        InputError: `given` is not a policy, or has an unknown name or an invalid value.
     """
     recorded, own = await _recorded(store, stream), await own_policy(store, stream)
     if isinstance(given, str):
@@ -110,7 +110,7 @@ async def adopt_policy(store: Store, stream: StreamKey, at: Moment, given: AnyPo
 
 
 async def own_policy(store: Store, stream: StreamKey) -> Mapping[str, JsonValue]:
-    """Return what is recorded for this memory; of one that an earlier version wrote, `decay` too."""
+    """Return the values recorded for this memory, and `decay` for a memory that an earlier version wrote."""
     recorded = await _recorded(store, stream)
     if "retention" not in recorded and await store.taken_by(stream, WRITTEN_UNDER_DECAY) is not None:
         return {**recorded, "retention": "decay"}
@@ -123,10 +123,10 @@ async def _recorded(store: Store, stream: StreamKey) -> Mapping[str, JsonValue]:
 
 
 def parse_settings(words: Sequence[str]) -> dict[str, JsonValue]:
-    """Read NAME=VALUE; a value is a number, or a name.
+    """Parse NAME=VALUE; a value is a number or a name.
 
     Raises:
-        InputError: one of them is not of this form.
+        InputError: a word has another form.
     """
     found: dict[str, JsonValue] = {}
     for word in words:

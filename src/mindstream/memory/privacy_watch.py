@@ -1,6 +1,6 @@
-"""Drops what another process has erased, within LOOK_S: columns in memory and on disk, texts, open minds.
+"""Apply erasures of other processes within LOOK_S: columns in memory and on disk, texts, open minds.
 
-A PostgreSQL store announces erasures at once (`heeding`); otherwise the store is polled.
+A PostgreSQL store announces erasures at once (`subscribe`); otherwise the store is polled.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mindstream import caches
 from mindstream.errors import StorageError
 from mindstream.log.erasures import ERASURES, Erased, digest_of
 from mindstream.log.names import StreamKey
-from mindstream.memory.store.kept.columns_file import delete_erased, kept_beside
+from mindstream.memory.store.kept_columns import delete_erased, kept_beside
 
 LOOK_S = 1.0
 """Maximum time, in seconds, until a process drops what another one erased, apart from a step that is running."""
@@ -31,7 +31,7 @@ class TellsErasures(Protocol):
     async def erased_since(self, number: int) -> tuple[str, list[Erased]]:
         """Return the salt of the digests, and the erasures after a number."""
 
-    def heeding(self, stream: StreamKey | None, told: Callable[[], None]) -> AbstractContextManager[None]:
+    def subscribe(self, stream: StreamKey | None, told: Callable[[], None]) -> AbstractContextManager[None]:
         """Call `told` after each erasure by any process."""
 
 
@@ -69,23 +69,23 @@ class ErasureWatch:
         for stream, number in found.items():
             caches.empty(stream, whole=number > 0, before=number)
         kept = kept or await asyncio.to_thread(kept_beside, self._folder)
-        await asyncio.to_thread(delete_erased, kept, salt, erased)  # where it fails it is tried again
+        await asyncio.to_thread(delete_erased, kept, salt, erased)  # a failure is retried at the next look
         self._upto = erased[-1].number
         return list(found)
 
 
 @contextlib.asynccontextmanager
 async def watching(store: TellsErasures) -> AsyncIterator[None]:
-    """Look whenever it is told of an erasure, and every LOOK_S, while the block runs."""
+    """Look at each announced erasure, and every LOOK_S seconds, while the block runs."""
     watch, told = ErasureWatch(store), asyncio.Event()
-    with contextlib.suppress(StorageError):  # it begins with the first look
+    with contextlib.suppress(StorageError):  # otherwise `look` begins
         await watch.begin()  # before anything is read here
 
     async def go_on() -> None:
-        with store.heeding(ERASURES, told.set):
+        with store.subscribe(ERASURES, told.set):
             while True:
                 told.clear()
-                with contextlib.suppress(StorageError, OSError):  # it is looked at again
+                with contextlib.suppress(StorageError, OSError):  # retried at the next look
                     await watch.look()
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(told.wait(), LOOK_S)

@@ -1,6 +1,6 @@
-"""A stream: the records and the log of one name, to write to, to recall from, to believe in (Park 2023, 4.1).
+"""A stream: the records and the log of one name, with writing, recall and beliefs (Park 2023, 4.1).
 
-`Memory` (memory/memory) is a stream with all that keeps it: sleep, corrections, forgetting.
+`Memory` (memory/memory) adds sleep, corrections and forgetting.
 """
 
 from __future__ import annotations
@@ -81,10 +81,11 @@ Shape = TypeVar("Shape", bound=BaseModel)
 
 @traced(genai.CREATE_MEMORY, "news", tell_written)
 async def retain_all(stream: Stream, news: Sequence[RecordDraft]) -> list[Record]:
-    """Write records in one transaction; those that say what is known already are left out, the known ones returned.
+    """Write records in one transaction. Records that repeat known ones are not written; the known ones are returned
+    instead.
 
     Raises:
-        InputError: a text is too long, or there is nothing in it.
+        InputError: a text is too long or empty.
     """
     for new in news:
         checked_text(new.text)
@@ -93,7 +94,7 @@ async def retain_all(stream: Stream, news: Sequence[RecordDraft]) -> list[Record
         known, timed = await _known(stream, records)
         fresh = [record for record in records if record.id not in known]
         if fresh:
-            # the same words may hold at several times: such a record need not be the only one that says them
+            # records with the same words may hold at different times: these need not be unique
             groups = [[each for each in fresh if (each.id in timed) is is_timed] for is_timed in (False, True)]
             entries = [
                 Entry(
@@ -108,15 +109,15 @@ async def retain_all(stream: Stream, news: Sequence[RecordDraft]) -> list[Record
             try:
                 await stream.commit(*entries)
             except Conflict:
-                if (await _known(stream, fresh))[0]:  # somebody else said it at the same moment
+                if (await _known(stream, fresh))[0]:  # another writer stored the same words first
                     continue
                 raise
         return [known.get(record.id, record) for record in records]
 
 
 async def _known(stream: Stream, records: Sequence[Record]) -> tuple[dict[str, Record], set[str]]:
-    """Find those that are known, or that say what one before them says, by their id; and those that are not, though
-    their words are, since they hold at another time."""
+    """Find the records whose words are known. Return, by id, the known record to use instead of each; and the ids of
+    records with known words that must be written all the same, because they hold at another time."""
     found: dict[str, Record] = {}
     timed: set[str] = set()
     for kind in {record.kind for record in records} & UNIQUE:
@@ -141,15 +142,15 @@ async def _known(stream: Stream, records: Sequence[Record]) -> tuple[dict[str, R
 
 
 async def build_records(stream: Stream, news: Sequence[RecordDraft]) -> list[Record]:
-    """Turn what is to be remembered into records, embedded, not yet written: the commit checks them.
+    """Build records from drafts, with vectors but not written; `commit` validates them.
 
-    A text that is too long is shortened: it is one that a mind has made, and must not stop it.
+    A text that is too long is shortened: it was made by a model, and must not stop its run.
     """
     stream.require_own_vectors()
     texts = [fitted_text((await intake.cleaned(new.text)).text if intake.is_on() else new.text) for new in news]
     vectors = await stream.embedding.at_once(texts)
     now = stream.clock.now()
-    drawn = await _drawn(stream, [new.evidence for new in news])
+    drawn = await _depths_and_taints(stream, [new.evidence for new in news])
     records = [
         _record(stream, new, text, vector, now, depth, tainted)
         for new, text, vector, (depth, tainted) in zip(news, texts, vectors, drawn, strict=True)
@@ -192,10 +193,11 @@ def _record(
     return legible_record(record)
 
 
-async def _drawn(stream: Stream, evidence: Sequence[Sequence[str]]) -> list[tuple[int, bool]]:
-    """Return of each record that is drawn from such evidence its depth (1 + the deepest, 0 without any), and its taint.
+async def _depths_and_taints(stream: Stream, evidence: Sequence[Sequence[str]]) -> list[tuple[int, bool]]:
+    """Return for each list of evidence the depth of the derived record (1 + the deepest evidence, 0 without any), and
+    its taint.
 
-    It is tainted where anything is that it is drawn from; it stays so when that is erased.
+    A record is tainted if any of its evidence is; the mark is stored with the record, so it outlives the evidence.
     """
     ids = list(dict.fromkeys(id_ for some in evidence for id_ in some if isinstance(id_, str)))
     known = {record.id: record for record in await stream.store.records(stream.key, ids)} if ids else {}
@@ -207,8 +209,8 @@ async def _drawn(stream: Stream, evidence: Sequence[Sequence[str]]) -> list[tupl
     return found
 
 
-class _LettingGo:
-    """Lets go of the versions that a stream has read, where something of it was erased."""
+class _SlotEviction:
+    """Drop the slot versions that a stream has read when something of the stream is erased."""
 
     def __init__(self, stream: str, held: dict[str, Record | None]) -> None:
         self._stream, self._held = stream, held
@@ -220,22 +222,23 @@ class _LettingGo:
 
 
 class Stream:
-    """What stands under one name in a store. The name is a wall: no other stream is ever read or written.
+    """The records and log of one name in a store. Names are isolated: no other stream is ever read or written.
 
     Attributes:
-        name: as people call it; `key`: as the store does.
+        name: the name as users write it; `key`: the same in the store.
 
-    Close it (or leave its `async with`) before the store: touches of the last second may wait to be written, and a task
-    may be asking for vectors.
+    Close it (or leave its `async with`) before the store: touches of the last second may not have been written yet,
+    and a task may be requesting vectors.
 
     Args:
-        name: a plain one is a user's.
-        strength: the rules by which its records last and decay; `KEEP`: they strengthen, and nothing is archived;
-            None: they never change.
-        second: the second stage of its recalls; None: the first alone ranks (memory/recall/rerank).
-        seed: decides the ids of its records, so that the same run gives the same journal; None: chance does.
+        name: a plain string is the name of a user.
+        strength: the rules by which its records strengthen and decay; `KEEP`: they strengthen, and nothing is
+            archived; None: they never change.
+        second: the reranker of its recalls; None: no second stage (memory/recall/rerank).
+        seed: makes the ids of its records reproducible, so that the same run gives the same journal; None: they are
+            random.
 
-    Raises (from every method): StorageError; InputError for what cannot be kept or asked.
+    Raises (from every method): StorageError; InputError for invalid arguments.
     """
 
     def __init__(
@@ -267,9 +270,9 @@ class Stream:
         self._lately = RecentTexts(self.key)
         self._held: dict[str, Record | None] = {}
         self.vectors_of = ""
-        """The embedder that made this stream's vectors, where it is not the stream's own; "": they fit."""
+        """The embedder of this stream's stored vectors if it is not `embedder`; "": they match."""
         self._since: int | None = None
-        self._letting_go = _LettingGo(self.key, self._held)
+        self._eviction = _SlotEviction(self.key, self._held)
         caches.note(self.key)
 
     @property
@@ -279,41 +282,43 @@ class Stream:
 
     @property
     def decays(self) -> bool:
-        """Whether the policy is `decay`: what is not used is archived."""
+        """Whether the policy is `decay`: records that are not used are archived."""
         return self.strength is not None and not self.strength.keeps_all
 
     def require_own_vectors(self) -> None:
         """Refuse to compare or mix vectors of two embedders.
 
         Raises:
-            InputError: the stream was opened with another embedder than the one that made its vectors.
+            InputError: the stream was opened with another embedder than the one of its vectors.
         """
         if self.vectors_of:
             raise InputError(other_embedder(self.name, self.vectors_of, self.embedder.name))
 
     def follow(self, strength: Strength) -> None:
-        """Let records last and decay by other rules from now on."""
+        """Use other rules of strengthening and decay from now on."""
         self.strength = self._touches.laws = strength
 
     async def begin(self) -> None:
-        """Note how far erasures are known: nothing that is read from now on is written back once all was erased.
+        """Record the number of the last erasure, once, so that erased data is never written back.
 
-        A mind does so before it reads anything; who has not, has read nothing before the first commit that would be
-        worth it.
+        Every commit carries this number, and the store refuses it (ErasedMeanwhile) if the whole stream was erased
+        later. `Mind` calls this before its first read. Otherwise the first commit does, and reads before it are not
+        covered.
         """
         if self._since is None:
             since = await self.store.last_erasure()
-            if self._since is None:  # else another one began it meanwhile
+            if self._since is None:  # otherwise another task has set it
                 self._since = since
                 caches.note(self.key, since)
 
     async def erasures_at(self, seq: int) -> int:
-        """Return the number of the last erasure when a row was written or later: what is read from now on is newer."""
+        """Return the number of the last erasure when a row was written, or later: anything read from now on is
+        newer."""
         at = getattr(self.store, "erasures_at", None)
         return await (self.store.last_erasure() if at is None else at(seq))
 
     def was_opened_before(self, erasure: int) -> bool:
-        """Tell whether it may hold something of what that erasure took."""
+        """Return whether this object may hold data that this erasure removed."""
         return self._since is None or self._since < erasure
 
     @classmethod
@@ -328,13 +333,13 @@ class Stream:
         seed: int | str | None = None,
         policy: AnyPolicy = MappingProxyType({}),
     ) -> AsyncIterator[Self]:
-        """Open a stream of a folder (made if need be), a database or a store; what was opened here is closed here.
+        """Open a stream of a folder (created if missing), a database or a store. What is opened here is closed here.
 
         Args:
-            embed: an embedder, or its name; None: the one that made the stream's vectors, wordllama in a new stream.
-                Where another one is named, recall and writing are refused until `reembed()` was called.
-            policy: `keep` (nothing is archived) or `decay` (what is not used is), recorded for this stream; or values
-                by name while it is open (memory/policy). Nothing: what is recorded, `keep` in a new stream.
+            embed: an embedder or its name; None: the one of the stream's vectors, wordllama for a new stream. With
+                any other, recall and writing are refused until `reembed()` was called.
+            policy: `keep` (nothing is archived) or `decay` (unused records are), recorded for this stream; or values
+                by name, valid while it is open (memory/policy). Empty: the recorded policy, `keep` for a new stream.
 
         Raises:
             InputError: there is no such policy.
@@ -355,31 +360,31 @@ class Stream:
         await self.close()
 
     async def close(self) -> None:
-        """Write the touches that wait, and end what is done behind for it alone. The store stays open."""
+        """Write pending touches and stop this stream's background tasks. The store stays open."""
         await self.missing.close()
         await self._touches.close()
         await self._recaller.shelf.leave(self.key, self)
 
     async def touched(self, touches: Sequence[Touch]) -> list[Revision]:
-        """Return what these recalls do to the records that they found, to be written with a commit of one's own."""
+        """Return the revisions that these recalls cause, to be written with a commit of the caller."""
         found = [id_ for touch in touches for id_ in (*touch.returned, *touch.passed_over)]
         return list_revisions(await self._columns_of(found), touches, self.strength)
 
     async def settle(self) -> None:
-        """Write the touches that wait, now."""
+        """Write pending touches now."""
         await self._touches.settle()
 
     async def columns(self) -> Columns:
-        """Return the stream's records as arrays, with all that anybody has written; others run while much is read."""
+        """Return the stream's records as arrays, up to date with all processes. Other tasks run while much is read."""
         return await self._recaller.shelf.columns(self.key)
 
     async def columns_at_hand(self) -> Columns | None:
-        """Return them if they are there at once, with all that anybody has written; else they are filled behind."""
+        """Return the columns if they are loaded and up to date; else None, and they are loaded in the background."""
         columns = await self._recaller.shelf.at_hand(self.key)
         return None if columns is None or columns.behind else columns
 
     def columns_held(self) -> Columns | None:
-        """Return them if this process holds them all, as they were a moment ago."""
+        """Return the columns if this process holds all of them, as of the last read."""
         return self._recaller.shelf.whole(self.key)
 
     async def _columns_of(self, ids: list[str]) -> Columns:
@@ -401,14 +406,14 @@ class Stream:
         valid_from: Time | None = None,
         valid_until: Time | None = None,
     ) -> Record:
-        """Write one record and return it once it is on disk; no model is called.
+        """Write one record and return it once it is on disk. No language model is called.
 
         Args:
             importance: 1 (mundane) to 10 (poignant); None: not rated.
-            evidence: ids of the records that it is drawn from.
-            data: fields of your own; `recall(where=…)` finds by them.
-            created: when it was said or seen; None: now.
-            valid_from, valid_until: from when (included) until when (not included) it holds; None: open.
+            evidence: ids of the records that it is derived from.
+            data: custom fields; `recall(where=…)` filters by them.
+            created: time of the statement or observation; None: now.
+            valid_from, valid_until: the time for which it holds, from (included) and until (excluded); None: open.
         """
         new = RecordDraft(
             text=text,
@@ -427,10 +432,10 @@ class Stream:
         return (await self.retain_all([new]))[0]
 
     async def find_same(self, kind: Kind, texts: Sequence[str]) -> dict[str, Record]:
-        """Return what says the same as these texts and keeps them from being news, by normalised text.
+        """Return the known records with the same words as these texts, by normalised text.
 
-        That is a record of this kind that holds, or any that recall returned lately: memory is not to feed on its own
-        echo. Only a note, thought or exemplar can be known: a second "yes" is real.
+        These are current records of this kind, and any that recall returned recently, so that memory does not store
+        its own echo. Only notes, thoughts and exemplars can be known: a second "yes" is a new message.
         """
         if kind not in UNIQUE:
             return {}
@@ -454,20 +459,21 @@ class Stream:
         floor: float = 0.0,
         rerank: bool = True,
     ) -> Recollection:
-        """Return the k records that answer best, with the parts of their score, and how sure it is that any answers.
+        """Return the k best records with the parts of their scores, and the certainty that at least one is relevant.
 
         Args:
-            since, until: when they were written, both included: seconds since 1970, a datetime, a date or ISO 8601
-                text, in UTC where no zone is named. A date alone is a whole day.
-            as_of: read the stream as it stood at that moment: what was written by then and held then. A look back
-                touches nothing. Without it, what will hold later is found too.
-            where: what `by`, `episode`, `slot` or entries of `data` must be.
-            touch: False: a pure read, for pages, searches, interviews and benchmarks. True: what is returned is held
-                better, what is passed over fades (see memory/fading); written within a second. To write it in
-                one commit with your own entries: read purely, then `commit(…, touch=found.touch)`.
-            asked_in: the id of the record in which the question itself was written down: it is not its own answer.
-            floor: with less certainty (0 to 1) nothing is returned; by default all is, and `low_confidence` says so.
-            rerank: the second stage ranks, where there is one.
+            since, until: time of writing, both included: seconds since 1970, a datetime, a date or ISO 8601 text, in
+                UTC unless it names a zone. A date alone is a whole day.
+            as_of: read the stream as of that moment: records written by then that held then. Such a recall touches
+                nothing. Without it, records that will hold only later are found too.
+            where: required values of `by`, `episode`, `slot` or entries of `data`.
+            touch: False: a pure read, for pages, searches, interviews and benchmarks. True: returned records
+                strengthen, and records found but not returned decay (memory/fading); written within a second. To
+                write this in one commit with your own entries: read purely, then `commit(…, touch=found.touch)`.
+            asked_in: id of the record that contains the question itself, which is excluded.
+            floor: below this certainty (0 to 1) nothing is returned; by default everything is, and `low_confidence`
+                says so.
+            rerank: use the second stage, if there is one.
         """
         self.require_own_vectors()
         if touch and as_of is None:
@@ -512,15 +518,15 @@ class Stream:
         unique: str = "",
         words_read: int | None = None,
     ) -> list[Logged]:
-        """Write events, records, revisions and work together, durably; hand the events to whoever listens.
+        """Write events, records, revisions and work in one durable transaction, then publish the events to the feed.
 
         Args:
-            fence: work that must still be its owner's, else LeaseLost; it goes on (`finish` ends it).
-            touch: of a recall that was a pure read (`Recollection.touch`): what it does is written with the rest, once.
-            checkpoint: what is derived from the stream, in its next version, else Conflict.
-            unique: what there can be one of in the stream, else Conflict.
-            words_read: the number of the last erasure when the words in it were read: ErasedMeanwhile where words of
-                the stream were erased since. None: as the current task says (log/erasures `reading`).
+            fence: work whose lease the owner must still hold, else LeaseLost. It stays open; `finish` ends it.
+            touch: of a recall that was a pure read (`Recollection.touch`); its effect is written with the rest, once.
+            checkpoint: the next version of data derived from the stream, else Conflict.
+            unique: a key that can be used once in the stream, else Conflict.
+            words_read: the number of the last erasure when the words in it were read: ErasedMeanwhile if words of
+                the stream were erased since. None: as the current task has recorded it (log/erasures `reading`).
         """
         await self.begin()
         if words_read is None and entries and (reading := erasures.READING.get()) is not None:
@@ -541,8 +547,10 @@ class Stream:
             words_read=words_read,
         )
         writing = asyncio.ensure_future(self._published(commit, touch))
-        writing.add_done_callback(lambda task: task.cancelled() or task.exception())  # nobody may be left to ask for it
-        return await asyncio.shield(writing)  # what is written is shown, whoever gave up waiting
+        writing.add_done_callback(
+            lambda task: task.cancelled() or task.exception()
+        )  # a failure is not reported as never retrieved
+        return await asyncio.shield(writing)  # committed events are published even if the caller was cancelled
 
     async def _published(self, commit: Commit, touch: Touch | None) -> list[Logged]:
         logged = await (self._touches.commit(commit, touch) if touch else self.store.commit(commit))
@@ -553,10 +561,10 @@ class Stream:
                     self._held[record.slot] = record
         for each in logged:
             self.feed.publish(each)
-        return logged[len(logged) - len(commit.entries) :]  # what the touch itself wrote stands before
+        return logged[len(logged) - len(commit.entries) :]  # rows of the touch come first
 
     def show(self, event: Event, by: str = "") -> Logged:
-        """Hand an event that is not kept to whoever listens."""
+        """Publish an event to the feed without storing it."""
         logged = Logged(0, self.key, self.clock.now(), by or self.name, event)
         self.feed.publish(logged)
         return logged
@@ -571,11 +579,11 @@ class Stream:
         where: Mapping[str, JsonValue] | None = None,
         over: bool = False,
     ) -> list[Record]:
-        """Return the records that hold and are what is named, newest first, at most n; nothing is asked or touched.
+        """Return current records that match the filters, newest first, at most n; no ranking, no touch.
 
         Args:
-            since, until, where: as `recall` has them.
-            over: with what holds no more or is forgotten, as long as it was not erased.
+            since, until, where: as in `recall`.
+            over: include records that no longer hold or are archived.
         """
         filters = Filters(
             kinds=kinds,
@@ -589,7 +597,7 @@ class Stream:
     async def latest(self, kind: Kind, n: int = 1, *, episode: str | None = None) -> list[Record]:
         """Return the newest records of a kind, oldest first.
 
-        Where this process holds the stream's columns, only what was written since they were read last is read.
+        If this process holds the stream's columns, only rows written since their last read are read.
         """
         now = self.clock.now()
         if (columns := await self._caught_up()) is None:
@@ -597,7 +605,8 @@ class Stream:
         return await self._recaller.records_at(columns, columns.newest(kind, n, now, episode))
 
     async def _caught_up(self) -> Columns | None:
-        """Return the stream's columns, with all that anybody has written, where this process holds them and few."""
+        """Return the stream's columns, up to date with all processes, if this process holds them and they are not too
+        long."""
         held = self.columns_held()
         if held is None or len(held) > LONG:
             return None
@@ -605,17 +614,17 @@ class Stream:
         return None if columns is None or columns.behind else columns
 
     def log(self, after: int = 0, kinds: Sequence[str] | None = None) -> AsyncIterator[Logged]:
-        """Yield the rows of its log after a seq, oldest first, of these kinds of events, or of all."""
+        """Yield rows of its log after a seq, oldest first, of these kinds of events, or of all."""
         return read_log(self.store, self.key, after, kinds)
 
     async def belief(self, slot: str, shape: type[Shape]) -> Belief[Shape]:
-        """Return the latest version of a belief; 0 before there is one."""
+        """Return the latest version of a belief; version 0 before there is one."""
         return read_belief(slot, await self.version(slot), shape)
 
     def last_version(self, slot: str) -> Record | None:
         """Return the record of a slot's latest version as it was last read or written through this stream.
 
-        What another process has written since is seen when `version` or `belief` is read next.
+        Versions that other processes have written since then are seen at the next `version` or `belief`.
         """
         return self._held.get(slot)
 
@@ -628,10 +637,10 @@ class Stream:
             found = next(iter(await self._recaller.records_at(columns, rows[-1:])), None)
         if rows is None or (rows and (found is None or found.valid_until is not None or not found.version)):
             found = next(iter(await self.store.latest(self.key, now=self.clock.now(), slot=slot)), None)
-        if self._held.get(slot) is held:  # else a newer one was written meanwhile
+        if self._held.get(slot) is held:  # otherwise a newer one has been written
             self._held[slot] = found
         return found
 
-    # What stands in a module of its own; the stream is the first argument.
+    # Defined in their own modules; the stream is the first argument.
     retain_all, build_records = retain_all, build_records
     believe, revision = beliefs.believe, beliefs.revision

@@ -1,4 +1,4 @@
-"""Spans for what is done to a memory, one an operation; where they are off nothing is made."""
+"""OpenTelemetry spans for operations of a memory; nothing is created while tracing is off."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from mindstream.tracing import genai
 P = ParamSpec("P")
 R = TypeVar("R")
 Asked: TypeAlias = Any
-"""The second argument of what is done: a question, an id, drafts, what is to be removed."""
+"""The second argument of an operation: a query, an id, drafts, a removal."""
 Tell: TypeAlias = Callable[[Asked, Any], Mapping[str, genai.Value]]
-"""From what was asked and what came of it to a span's attributes."""
+"""From the second argument and the result to the attributes of a span."""
 
 
 def traced(
     operation: str, argument: str, tell: Tell
 ) -> Callable[[Callable[P, Coroutine[Any, Any, R]]], Callable[P, Coroutine[Any, Any, R]]]:
-    """Do what a function of a stream does in a span of this operation.
+    """Run a function of a stream in a span of this operation.
 
     Args:
-        argument: what its second argument is called.
+        argument: the name of its second parameter.
     """
 
     def decorate(do: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
@@ -44,7 +44,7 @@ def traced(
 
 
 def tell_found(query: str, found: Sequence[Any]) -> dict[str, genai.Value]:
-    """Tell what a recall found."""
+    """Return the attributes of a recall."""
     told: dict[str, genai.Value] = {genai.RECORDS: len(found)}
     if tracing.with_content():
         contents = [(each.record.id, each.record.text, each.score) for each in found]
@@ -53,7 +53,7 @@ def tell_found(query: str, found: Sequence[Any]) -> dict[str, genai.Value]:
 
 
 def tell_written(_: Asked, records: Sequence[Any]) -> dict[str, genai.Value]:
-    """Tell which records were written."""
+    """Return the attributes of written records."""
     told: dict[str, genai.Value] = {genai.RECORDS: len(records)}
     if len(records) == 1:
         told[genai.RECORD] = records[0].id
@@ -63,7 +63,7 @@ def tell_written(_: Asked, records: Sequence[Any]) -> dict[str, genai.Value]:
 
 
 def tell_changed(old: str, record: Any) -> dict[str, genai.Value]:
-    """Tell which record another took the place of."""
+    """Return the attributes of a record that was superseded."""
     told: dict[str, genai.Value] = {genai.RECORD: old, genai.RECORDS: 1}
     if record is not None and tracing.with_content():
         told[genai.CONTENTS] = genai.write_records([(record.id, record.text, None)])
@@ -71,12 +71,12 @@ def tell_changed(old: str, record: Any) -> dict[str, genai.Value]:
 
 
 def tell_believed(slot: str, _: Any) -> dict[str, genai.Value]:
-    """Tell which belief was written to."""
+    """Return the attributes of a belief that was revised."""
     return {genai.RECORDS: 1, "mindstream.slot": slot}
 
 
 def tell_removed(removal: Any, gone: Any) -> dict[str, genai.Value]:
-    """Tell how many records went for good."""
+    """Return the attributes of a removal."""
     told: dict[str, genai.Value] = {genai.RECORDS: gone.records}
     if len(removal.asked) == 1:
         told[genai.RECORD] = removal.asked[0].id

@@ -1,11 +1,11 @@
-"""Every call of a model becomes a row of the log, off the hot path."""
+"""Logs every model call, in the background."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 
 from mindstream.clock import Clock, Moment
 from mindstream.log.events import ModelCalled
@@ -15,60 +15,62 @@ from mindstream.models.wrappers.meter import Metered
 
 
 class CallLog:
-    """Takes what the meters tell and writes it when there is time.
+    """Collects metered calls and writes them to a log.
 
     Args:
-        clock: the time of each call is read from it; None: it is that of the row, by the stream's clock.
+        clock: stamps each call when it ends; None: the log row's time is used.
     """
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock
-        self._calls: asyncio.Queue[tuple[Metered, Moment | None]] = asyncio.Queue()
+        self._calls: asyncio.Queue[Entry] = asyncio.Queue()
         self._under_way: asyncio.Future[None] | None = None
 
     def take(self, call: Metered) -> None:
-        """Note a call; returns at once."""
-        self._calls.put_nowait((call, self._clock.now() if self._clock else None))
+        """Queue a call; returns at once."""
+        event = build_event(call, self._clock.now() if self._clock else None)
+        self._calls.put_nowait(Entry(event, "mindstream", system=True))
 
-    async def run(self, stream: Memory) -> None:
+    async def run(self, memory: Memory) -> None:
         """Write calls as they come, until cancelled."""
         while True:
-            await self._write(stream, [await self._calls.get()])
+            await self._write(memory, [await self._calls.get()])
 
     @contextlib.asynccontextmanager
-    async def writing(self, stream: Memory) -> AsyncIterator[None]:
-        """Write calls as they come while the block lasts, and then what is left."""
-        running = asyncio.ensure_future(self.run(stream))
+    async def writing(self, memory: Memory) -> AsyncIterator[None]:
+        """Write calls as they come while the block runs, and the remaining ones at its end."""
+        running = asyncio.ensure_future(self.run(memory))
         try:
             yield
         finally:
             running.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await running
-            await self.flush(stream)
+            await self.flush(memory)
 
-    async def flush(self, stream: Memory) -> None:
-        """Write what is left, and wait for what was being written as `run` was cancelled."""
+    async def flush(self, memory: Memory) -> None:
+        """Write the queued calls; wait for the commit that was under way when `run` was cancelled."""
         if self._under_way is not None:
             await asyncio.wait([self._under_way])
-        await self._write(stream, [])
+        await self._write(memory, [])
 
-    async def _write(self, stream: Memory, calls: list[tuple[Metered, Moment | None]]) -> None:
+    async def _write(self, memory: Memory, entries: list[Entry]) -> None:
         while not self._calls.empty():
-            calls.append(self._calls.get_nowait())
-        if calls:
-            self._under_way = asyncio.ensure_future(_commit(stream, calls))
+            entries.append(self._calls.get_nowait())
+
+        async def commit() -> None:
+            with contextlib.suppress(Exception):  # a failing store must not end the conversation
+                await memory.commit(*entries)
+
+        if entries:
+            self._under_way = asyncio.ensure_future(commit())
             await asyncio.shield(self._under_way)
 
 
-async def _commit(stream: Memory, calls: Sequence[tuple[Metered, Moment | None]]) -> None:
-    with contextlib.suppress(Exception):  # whatever the store does, the talk goes on without its bill
-        await stream.commit(*(Entry(build_event(*each), "mindstream", system=True) for each in calls))
-
-
 def build_event(call: Metered, called_at: Moment | None = None) -> ModelCalled:
-    """Return the row of the log for a call; `called_at`: when it ended, where the row's own time is another."""
-    usage = call.usage
+    """Return the log event of a call; `called_at`: when it ended, if that is not the row's own time."""
+    usage, words = call.usage, call.words
+    asked = [[each.role, each.text] for each in words.asked] if words else None
     return ModelCalled(
         role=call.role,
         prompt=call.prompt,
@@ -86,12 +88,6 @@ def build_event(call: Metered, called_at: Moment | None = None) -> ModelCalled:
         resident=call.cause.resident,
         step=call.cause.step,
         called_at=called_at,
-        asked=_asked(call),
-        answered=call.words.answered if call.words else "",
+        asked=json.dumps(asked, ensure_ascii=False) if asked is not None else "",
+        answered=words.answered if words else "",
     )
-
-
-def _asked(call: Metered) -> str:
-    if call.words is None:
-        return ""
-    return json.dumps([[each.role, each.text] for each in call.words.asked], ensure_ascii=False)

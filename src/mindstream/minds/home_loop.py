@@ -1,7 +1,7 @@
-"""The event loop on which a mind lives: its tasks, locks and connections belong to the loop that opened it.
+"""The event loop of a mind: its tasks, locks and connections belong to the loop that opened it.
 
-Calls from another loop (a web request, a Celery task, Streamlit) are carried over to it. Where nothing runs that loop
-at the moment, a thread runs it until the call has ended.
+Calls from another loop (a web request, a Celery task, Streamlit) run on it. If the home loop is not running, a thread
+runs it until the call has ended.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from mindstream.errors import InputError
 P = ParamSpec("P")
 T = TypeVar("T")
 START_S = 5.0
-"""Maximum seconds that a thread may take to begin to run a loop."""
+"""Timeout for a thread to start running a loop, in seconds."""
 
 
 class HomeLoop:
-    """The loop of an object that is bound to it."""
+    """The event loop that an object is bound to."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -32,11 +32,11 @@ class HomeLoop:
         self._changing = threading.Lock()
 
     def is_here(self) -> bool:
-        """Tell whether the caller runs on this loop."""
+        """Return whether the caller runs on this loop."""
         return asyncio.get_running_loop() is self._loop
 
     async def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do work on this loop for a caller on another one; cancelling the caller cancels the work.
+        """Run a coroutine on this loop for a caller on another loop; cancelling the caller cancels it.
 
         Raises:
             InputError: the loop is closed.
@@ -45,10 +45,10 @@ class HomeLoop:
             with self._running():
                 return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
         finally:
-            work.close()  # where it was not begun
+            work.close()  # in case it was not started
 
     async def iterate(self, items: AsyncGenerator[T]) -> AsyncGenerator[T]:
-        """Give what a generator yields on this loop to a caller on another one; closing this closes it."""
+        """Yield the items of a generator that runs on this loop; closing this generator closes that one."""
         here = asyncio.get_running_loop()
         queue = asyncio.Queue[list[T]]()
 
@@ -70,7 +70,7 @@ class HomeLoop:
 
     @contextlib.contextmanager
     def _running(self) -> Iterator[None]:
-        """See to it that the loop runs while the block does."""
+        """Keep the loop running while the block does."""
         with self._changing:
             if self._loop.is_closed():
                 raise InputError(
@@ -110,7 +110,7 @@ S = TypeVar("S", bound=_AtHome)
 def at_home(
     method: Callable[Concatenate[S, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
-    """Have a coroutine method run on its object's home loop."""
+    """Make a coroutine method run on its object's home loop."""
 
     @wraps(method)
     async def carried(self: S, /, *args: P.args, **more: P.kwargs) -> T:
@@ -123,14 +123,14 @@ def at_home(
 def streamed_at_home(
     method: Callable[Concatenate[S, P], AsyncGenerator[T]],
 ) -> Callable[Concatenate[S, P], AsyncGenerator[T]]:
-    """Have a generator method run on its object's home loop."""
+    """Make a generator method run on its object's home loop."""
 
     @wraps(method)
     def carried(self: S, /, *args: P.args, **more: P.kwargs) -> AsyncGenerator[T]:
         items = method(self, *args, **more)
         try:
             return items if self.home.is_here() else self.home.iterate(items)
-        except RuntimeError:  # no loop runs yet: it is looked at when the first item is asked for
+        except RuntimeError:  # no loop runs yet: decide when the first item is requested
             return _later(self.home, items)
 
     return carried

@@ -1,4 +1,4 @@
-"""A mind: a memory, tools, models, a runner for its reasoners; who answers for it is handed to it (minds/responder)."""
+"""A mind: a memory, models, tools, a runner for reasoners, and a responder that answers (minds/responder)."""
 
 from __future__ import annotations
 
@@ -37,35 +37,35 @@ from mindstream.memory.recall.embedding import choose_embedder, other_embedder
 from mindstream.memory.recall.rerank import second_stage
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.registry import SAID_ONCE
-from mindstream.memory.store.store import Entry
+from mindstream.memory.store.store import Entry, NewWork
 from mindstream.memory.store.validation import MAX_UTTERANCE, checked_text
 from mindstream.minds.calls import CallLog
+from mindstream.minds.context import build_chat_record
 from mindstream.minds.home_loop import HomeLoop, at_home, streamed_at_home
-from mindstream.minds.left_open import answer_left_open
 from mindstream.minds.refused_messages import RefusedMessages
-from mindstream.minds.responder import Attention, Host, NullResponder, ResponderFactory, Timeouts, make_responder
+from mindstream.minds.responder import Handling, Host, NullResponder, ResponderFactory, Timeouts, make_responder
+from mindstream.minds.unanswered import answer_unanswered
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.roles import AnyModels, Models, open_models
-from mindstream.reasoners.background import Background
-from mindstream.reasoners.reasoner import Occurrence, Reasoner, RunContext, RunResult
-from mindstream.reasoners.runner import stop_elsewhere
+from mindstream.reasoners.background import Background, stop_elsewhere
+from mindstream.reasoners.reasoner import Occurrence, Reasoner
 from mindstream.tools.tool import Tool, checked_tools
 
 TalkEvent: TypeAlias = Heard | Waiting | Piece | Said | BeliefChanged | PlanChanged | FollowUp
-"""What comes of something that is said to a mind; to be matched by class."""
+"""Events of an answer, to be matched by class."""
 Part: TypeAlias = Literal["whole", "talks", "thinks"]
-"""What of a mind lives in a process."""
+"""Which part of a mind runs in this process."""
 
 
 class Mind:
     """A memory, models, tools and reasoners to talk with. Open one with `Mind.open`, then `send` or `stream`.
 
     Attributes:
-        memory: what its user ever said is in it, whatever the session.
-        session: the conversation that goes on.
-        tools: what its reasoners may call.
-        reasoners: the runner of those who think.
-        responder: who answers for it.
+        memory: the user's memory, across all sessions.
+        session: the present conversation.
+        tools: tools that its reasoners may call.
+        reasoners: the runner of its reasoners.
+        responder: answers utterances.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Mind:
         self.timeouts = (timeouts or Timeouts()).fill(models)
         self.reasoners = Background(
             memory,
-            speak_up=self._speak_up,
+            speak_up=lambda context, result, written: self.responder.speak_up(context, result, written),
             tools=self.tools,
             lease_s=self.timeouts.lease_s,
             retry_s=self.timeouts.retry_s,
@@ -100,7 +100,7 @@ class Mind:
         self.reasoners.add(*self.responder.reasoners, *reasoners)
         self._turn = Occurrence(0, "", "")
         self._taking_in = asyncio.Lock()
-        """What is said at once is attended to and written down in the order in which it was said."""
+        """Utterances that come at the same time are committed in the order of their calls."""
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -121,27 +121,27 @@ class Mind:
         part: Part = "whole",
         owner: str = "",
     ) -> AsyncIterator[Mind]:
-        """Open a user's mind and let its reasoners work until the block ends.
+        """Open a user's mind, and run its reasoners until the block ends.
 
-        What was heard and not answered, since a process died, is answered then, if anybody answers (minds/left_open).
+        If there is a responder, utterances that a dead process left unanswered are answered (minds/unanswered).
 
         Args:
-            data: the data folder (made if need be), the URL of a PostgreSQL database, or a store.
-            user: whose mind it is; a plain name is a user's.
-            session: the conversation to go on with; None begins a new one. Memory spans all of them.
+            data: the data folder (created if missing), the URL of a PostgreSQL database, or a store.
+            user: the mind's user.
+            session: the conversation to continue; None begins a new one. Memory spans all sessions.
             models: a name (`rules`, `openai:gpt-5`, …), a model, a table of these by role (talker, reasoner, default),
-                or `Models`. A role that is needed and stands nowhere is an error, unless there is a default.
-            tools: what its reasoners may call, beside their own.
-            reasoners: more of them, beside those of the responder; each writes its own slot.
-            embed: an embedder, or its name; None: the one that made the vectors of its memory, wordllama in a new one.
+                or `Models`. A required role that is missing is an error, unless there is a default.
+            tools: tools for its reasoners, in addition to their own.
+            reasoners: reasoners in addition to those of the responder; each writes its own slot.
+            embed: an embedder or its name; None: the one that made the memory's vectors (wordllama for a new memory).
             policy: `keep` or `decay`, recorded for its memory; or values by name while it is open (memory/policy).
-            responder: how whoever answers is made, as `Coach.using(pack="sleep")`; None: nobody answers.
-            part: what of it lives in this process: it `talks`, and another one thinks; or it `thinks`, and another one
-                talks. Each of them may be in any number of processes.
-            owner: the name under which it holds work that was taken up for it; "": one of its own.
+            responder: a factory such as `Coach.using(pack="sleep")`; None: nothing is answered.
+            part: `talks`: reasoners run in other processes; `thinks`: answers are given in other processes. Any number
+                of processes may run each part.
+            owner: the name of the holder of work that was claimed for this mind; "": a new one.
 
         Raises:
-            UserError: a name that cannot be used, two of the same name; another embedder than its memory's.
+            UserError: a name is invalid or used twice, or the embedder is not the memory's.
             StorageError: the data folder cannot be used.
         """
         name = StreamName("user", user) if isinstance(user, str) else user
@@ -177,7 +177,7 @@ class Mind:
                 opened = Opened(session=session, pack=mind.responder.name, models=mind.models.names)
                 await memory.commit(Entry(opened, "mindstream", system=True))
             working = [asyncio.ensure_future(mind.reasoners.run()), asyncio.ensure_future(calls.run(memory))]
-            answering = asyncio.ensure_future(mind._answer_left_open(part))
+            answering = asyncio.ensure_future(mind._answer_unanswered(part))
             try:
                 yield mind
             finally:
@@ -187,28 +187,28 @@ class Mind:
     async def _close(
         self, answering: asyncio.Future[None], working: Sequence[asyncio.Future[None]], calls: CallLog
     ) -> None:
-        answering.cancel()  # first: what it breaks off stays open
+        answering.cancel()  # first: the answers that it cancels stay open
         await asyncio.gather(answering, return_exceptions=True)
         await self.responder.close()
         for task in working:
             task.cancel()
         await asyncio.gather(*working, return_exceptions=True)
         await calls.flush(self.memory)
-        self.memory.feed.close()  # first: whoever listens must not wait for a store that cannot be written
+        self.memory.feed.close()  # first: listeners must not wait for a store that cannot be written
         await self.memory.close()
 
     async def _begin(self) -> None:
-        """Read what the mind holds."""
+        """Read the state of the mind and its responder."""
         self._turn = Occurrence(await self.memory.store.count(self.memory.key, "heard"), "", "")
         await self.responder.begin()
 
-    async def _answer_left_open(self, part: Part) -> None:
+    async def _answer_unanswered(self, part: Part) -> None:
         if part != "thinks" and not isinstance(self.responder, NullResponder):
-            await answer_left_open(self.memory, self.reasoners.owner, self.timeouts.lease_s, self._in_session)
+            await answer_unanswered(self.memory, self.reasoners.owner, self.timeouts.lease_s, self._in_session)
 
     @contextlib.asynccontextmanager
     async def _in_session(self, session: str) -> AsyncIterator[Mind]:
-        """Give this mind as it answers in a conversation."""
+        """Yield this mind, or one that shares its memory, for a session."""
         if session == self.session:
             yield self
             return
@@ -232,33 +232,33 @@ class Mind:
     async def hear(
         self, text: str, *, one_answer: bool = False, by: str = "", once: str = ""
     ) -> AsyncGenerator[Logged]:
-        """Take in what the user says and answer, row by row of the log: heard, perhaps waiting, pieces, said.
+        """Commit an utterance and answer it. Yields log rows: heard, perhaps waiting, pieces, said.
 
-        What was yielded as `heard` is on disk and will be thought about, whatever happens next. Closing the generator
-        breaks the answer off; whoever keeps it without listening holds up nobody.
+        Once `heard` is yielded, the utterance is on disk and will be thought about. Closing the generator cancels the
+        answer; a caller that keeps it without reading blocks nothing.
 
         Args:
-            one_answer: nothing that comes later would be seen: what was asked for is waited for.
-            by: who says it; the mind's user where nobody is named.
-            once: a key under which it is heard once, by whatever process.
+            one_answer: nothing later would be seen, so the answer waits for the Reasoner if the user needs that.
+            by: the author; "": the mind's user.
+            once: an idempotency key: among all processes, one utterance is heard for it.
 
         Raises:
-            InputError: there is nothing to read in it, or it is too long.
-            HeardAlready: something was heard under that key.
-            StorageError: it could not be kept, or the answer could not.
+            InputError: the text is empty or too long.
+            HeardAlready: an utterance with this key was heard before.
+            StorageError: the utterance or the answer could not be committed.
         """
         text = checked_text(text, MAX_UTTERANCE)
-        taken_in = await intake.cleaned(text) if intake.is_on() else intake.Cleaned(text)
+        cleaned = await intake.cleaned(text) if intake.is_on() else intake.Cleaned(text)
         async with self._taking_in:
-            attention = await self.responder.attend(taken_in.text, one_answer=one_answer)
-            heard, *redacted = await self._write_down(taken_in, attention, by or attention.by or self.memory.name, once)
+            handling = await self.responder.attend(cleaned.text, one_answer=one_answer)
+            heard, *redacted = await self._write_down(cleaned, handling, by or handling.by or self.memory.name, once)
         try:
-            async with self._taking_in:  # whoever spoke meanwhile is heard before anything is answered
+            async with self._taking_in:  # utterances in progress are committed before anything is answered
                 pass
         except asyncio.CancelledError:
             self.reasoners.release(heard.seq)
             raise
-        async with aclosing(attention.answer(heard)) as rows:
+        async with aclosing(handling.answer(heard)) as rows:
             async for logged in rows:
                 yield logged
                 while redacted:
@@ -266,26 +266,26 @@ class Mind:
 
     @streamed_at_home
     async def answer_again(self, heard: Logged, *, one_answer: bool = False) -> AsyncGenerator[Logged]:
-        """Answer once more what was heard (its row), as `hear` does. It is not heard again, nor thought about again.
+        """Answer an utterance (its log row) again, as `hear` does. It is neither committed nor thought about again.
 
         Raises:
-            InputError: it is another row.
-            StorageError: the answer could not be kept.
+            InputError: the row is no utterance of this mind.
+            StorageError: the answer could not be committed.
         """
         if not isinstance(heard.event, Heard) or heard.mind != self.memory.key:
             raise InputError("only what this mind has heard can be answered again")
         async with self._taking_in:
-            attention = await self.responder.attend(heard.event.text, one_answer=one_answer)
-        async with aclosing(attention.answer(heard)) as rows:
+            handling = await self.responder.attend(heard.event.text, one_answer=one_answer)
+        async with aclosing(handling.answer(heard)) as rows:
             async for logged in rows:
                 yield logged
 
     @streamed_at_home
     async def stream(self, text: str, *, to_the_end: bool = False) -> AsyncGenerator[TalkEvent]:
-        """Say something and give what comes of it, event by event, to be matched by class: Heard, Waiting, Piece, Said.
+        """Say something and yield events, to be matched by class: Heard, Waiting, Piece, Said.
 
         Args:
-            to_the_end: go on until the reasoners have nothing left to do: BeliefChanged, PlanChanged, FollowUp, too.
+            to_the_end: continue until the reasoners have nothing left to do: BeliefChanged, PlanChanged, FollowUp.
 
         Raises:
             InputError, StorageError: see `hear`.
@@ -302,13 +302,13 @@ class Mind:
 
     @at_home
     async def send(self, text: str) -> str:
-        """Say something to the mind and return its whole answer; nothing that was asked for follows it.
+        """Say something and return the whole answer; no follow-up comes after it.
 
         Raises:
-            InputError, StorageError: see `hear`; also where nobody answers for this mind.
+            InputError, StorageError: see `hear`; also if the mind has no responder.
         """
         if isinstance(self.responder, NullResponder):
-            raise InputError("nobody answers for this mind: open it with a responder; `stream` only listens")
+            raise InputError("this mind has no responder: open it with one, or use `stream`, which only listens")
         answer = ""
         async with aclosing(self.hear(text, one_answer=True)) as events:
             async for logged in events:
@@ -318,27 +318,23 @@ class Mind:
 
     @at_home
     async def cancel(self, slot: str | None = None) -> int:
-        """Stop the reasoners' runs that go on, in whatever process (of one slot, or all); return how many.
-
-        What they were about counts as done.
-        """
+        """Stop the reasoners' runs (of one slot, or all) in all processes; return their number. Their work is ended."""
         memory, stopped = self.memory, self.reasoners.cancel(slot)
         ours = {self.reasoners.owner}
         return stopped + await stop_elsewhere(memory.store, memory.key, memory.clock, ours, slot=slot, answers=False)
 
     @at_home
     async def settled(self) -> None:
-        """Return when the reasoners have nothing left that could come to something now."""
+        """Return when the reasoners have no work left that could be done now."""
         await self.reasoners.settled()
 
-    async def _write_down(self, said: intake.Cleaned, attention: Attention, by: str, once: str) -> list[Logged]:
-        """Write down what the user says, its record, what was taken out, and the work that it causes in one commit."""
+    async def _write_down(self, said: intake.Cleaned, handling: Handling, by: str, once: str) -> list[Logged]:
+        """Commit an utterance with its record, its redactions, and the work that it causes."""
         memory, text = self.memory, said.text
         with self.reasoners.hearing():
-            new = RecordDraft(text=text, kind="chat", by=by, episode=self.session, data={"by_user": True})
-            record = (await memory.build_records([new]))[0]
-            before, turn = self._turn, Occurrence(self._turn.number + 1, attention.phase, self._turn.phase)
-            wake = self.reasoners.claims(turn, besides=attention.besides, answered=attention.hold)
+            record = await build_chat_record(memory, text, by, self.session, by_user=True)
+            before, turn = self._turn, Occurrence(self._turn.number + 1, handling.phase, self._turn.phase)
+            wake = self.reasoners.claims(turn, besides=handling.besides, answered=handling.hold)
             self._turn = turn
             entries = [Entry(Heard(text=text, session=self.session, record=record.id), by, (record,))]
             if said.taken:
@@ -347,48 +343,47 @@ class Mind:
                 unique = f"{SAID_ONCE}{once}" if once else ""
                 rows = await memory.commit(*entries, wake=wake, unique=unique)
             except StorageError as error:
-                self._turn = before  # what was not heard does not count
+                self._turn = before  # it does not count
                 if once and isinstance(error, Conflict) and (seq := await memory.store.taken_by(memory.key, unique)):
                     raise HeardAlready(seq) from None
                 raise
-            if attention.hold:
+            if handling.hold:
                 self.reasoners.hold(rows[0].seq)
         return rows
 
     @at_home
     async def notice(self, event: Event, news: Sequence[RecordDraft] = (), *, by: str = "") -> Logged:
-        """Let something happen to the mind that is not talk: log it, remember it, and wake whoever it concerns.
+        """Log an event that is no utterance, and wake the reasoners that it triggers.
 
         Args:
-            news: what is remembered of it, in the same commit.
-            by: who did it; the mind's user where nobody is named.
+            news: records to remember, in the same commit.
+            by: who did it; "": the mind's user.
         """
-        stream, phase = self.memory, self._turn.phase
-        turn = Occurrence(await stream.store.count(stream.key, event.kind) + 1, phase, phase, event.kind)
-        entry = Entry(event, by or stream.name, tuple(await stream.build_records(news)) if news else ())
-        (logged,) = await stream.commit(entry, wake=self.reasoners.claims(turn))
+        memory = self.memory
+        entry = Entry(event, by or memory.name, tuple(await memory.build_records(news)) if news else ())
+        (logged,) = await memory.commit(entry, wake=await self._woken_by(event.kind))
         self.reasoners.wake()
         return logged
 
     @at_home
     async def correct(self, old: str, text: str, *, by: str = "") -> Correction:
-        """Correct a record (its id), wake whoever it concerns (`Trigger(on=("corrected",))`), say what rested on it.
+        """Correct a record (its id), wake reasoners (`Trigger(on=("corrected",))`), and return what depended on it.
 
         Raises:
             InputError: see `Memory.supersede`.
         """
-        stream, phase, kind = self.memory, self._turn.phase, Corrected.kind
-        turn = Occurrence(await stream.store.count(stream.key, kind) + 1, phase, phase, kind)
-        done = await stream.correct(old, text, by=by, wake=self.reasoners.claims(turn))
+        done = await self.memory.correct(old, text, by=by, wake=await self._woken_by(Corrected.kind))
         self.reasoners.wake()
         return done
 
-    async def _speak_up(self, context: RunContext, result: RunResult, written: Sequence[Entry]) -> Sequence[Entry]:
-        return await self.responder.speak_up(context, result, written)
+    async def _woken_by(self, kind: str) -> NewWork:
+        """Return the work that the next event of a kind causes."""
+        number, phase = await self.memory.store.count(self.memory.key, kind) + 1, self._turn.phase
+        return self.reasoners.claims(Occurrence(number, phase, phase, kind))
 
 
 async def _until(rows: AsyncIterator[Logged], over: asyncio.Future[None]) -> AsyncGenerator[Logged]:
-    """Give rows until something is over, with all that came before that."""
+    """Yield rows until a future is done, including those that came before it."""
     coming: asyncio.Future[Logged] | None = None
     try:
         while True:
@@ -396,7 +391,7 @@ async def _until(rows: AsyncIterator[Logged], over: asyncio.Future[None]) -> Asy
             waited: set[asyncio.Future[Any]] = {coming, over}
             await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
             if not coming.done():
-                await asyncio.sleep(0)  # what was handed over last is taken first
+                await asyncio.sleep(0)  # rows published before it are yielded first
             if not coming.done():
                 return
             row, coming = await coming, None

@@ -1,6 +1,6 @@
-"""Leave messages out of prompts that the provider's content filter refuses, so that one message does not end a mind.
+"""Leaves messages that a provider's content filter refuses out of prompts, so that one message does not block a mind.
 
-The message stays in memory. The log says that it was refused (`MessageRefused`), so that a restart changes nothing.
+The message stays in memory. The log records the refusal (`MessageRefused`), so that it survives a restart.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from mindstream.models.roles import Models
 
 T = TypeVar("T")
 MARKER = "(A message was left out here: the content filter of the language model's provider refused it.)"
-"""What a prompt has in the place of a refused message."""
+"""Replaces a refused message in prompts."""
 CANDIDATES = 4
-"""The newest messages of a refused prompt that it is asked without, one at a time."""
+"""Number of newest messages that are left out, one at a time, to find the refused one."""
 LOOKED_AT = 60
-"""Chat records that are looked through for messages of a prompt."""
+"""Number of chat records that are searched for messages of a prompt."""
 SHORTEST_WITHIN = 8
-"""Characters of a message that is also left out where a longer text contains it."""
+"""Minimum length of a message that is also removed from longer texts, in characters."""
 
 
 class RefusedMessages:
@@ -41,11 +41,11 @@ class RefusedMessages:
         """Ids of their records; None: the log was not read yet."""
 
     def around(self, models: Models) -> Models:
-        """Return the same models; each leaves these messages out, and finds out which message is refused."""
+        """Return models that leave these messages out, and that find out which message is refused."""
         return models.each(lambda model: _WithoutRefused(model, self))
 
     async def texts(self) -> list[str]:
-        """Return the words of the messages, from memory: what was forgotten is no longer there."""
+        """Return the words of the messages. Erased ones are no longer there."""
         if self._records is None:
             rows = await self._memory.store.events(self._memory.key, kinds=[MessageRefused.kind])
             found = {row.event.record for row in rows if isinstance(row.event, MessageRefused)}
@@ -56,7 +56,7 @@ class RefusedMessages:
         return [record.text for record in records if record.text]
 
     async def candidates(self, request: Request) -> list[Record]:
-        """Return the newest messages of the user that a request holds, the newest first."""
+        """Return the user's newest messages in a request, the newest first."""
         chat = await self._memory.latest("chat", LOOKED_AT)
         said = [record for record in reversed(chat) if record.data.get("by_user")]
         first = {record.text: record for record in reversed(said) if record.id not in (self._records or ())}
@@ -93,33 +93,27 @@ class _WithoutRefused:
         utterance = getattr(request.prompt, "utterance", "")
         if utterance and utterance in texts:
             raise PromptBlocked(f"{self.name} refused this message before: it is not asked again")
-        asked, begun = _without(request, texts), False
-        try:
-            async with aclosing(self._model.reply(asked)) as parts:
-                async for part in parts:
-                    begun = True
-                    yield part
-            return
-        except PromptBlocked as error:
-            if begun:
-                raise
-            blocked = error
-        candidates = await self._refused.candidates(asked)
-        for message in candidates:
+        asked, blocked, candidates = _without(request, texts), PromptBlocked(""), list[Record]()
+        attempts: list[tuple[Request, Record | None]] = [(asked, None)]
+        while attempts:
+            attempt, left_out = attempts.pop(0)
             passes = False
             try:
-                async with aclosing(self._model.reply(_without(asked, [message.text]))) as parts:
+                async with aclosing(self._model.reply(attempt)) as parts:
                     async for part in parts:
-                        if not passes:
-                            passes = True
-                            await self._refused.add(message, self.name, blocked)
-                            if message.text == utterance:
+                        if left_out and not passes:
+                            await self._refused.add(left_out, self.name, blocked)
+                            if left_out.text == utterance:
                                 raise blocked
+                        passes = True
                         yield part
                 return
-            except PromptBlocked:
-                if passes:
+            except PromptBlocked as error:
+                if passes or error is blocked:
                     raise
+                if left_out is None:
+                    blocked, candidates = error, await self._refused.candidates(asked)
+                    attempts = [(_without(asked, [message.text]), message) for message in candidates]
         refused = await self._of_several(asked, candidates) if len(candidates) > 1 else []
         for message in refused:
             await self._refused.add(message, self.name, blocked)
@@ -131,7 +125,7 @@ class _WithoutRefused:
                 yield part
 
     async def _of_several(self, asked: Request, candidates: Sequence[Record]) -> list[Record]:
-        """Return the messages that are refused where the prompt is answered without all of them; else none."""
+        """Return the refused messages if the prompt is answered without all candidates; otherwise none."""
         passes = _without(asked, [each.text for each in candidates])
         if not await self._takes(passes):
             return []
@@ -139,7 +133,7 @@ class _WithoutRefused:
         return alone or list(candidates)
 
     async def _takes(self, request: Request) -> bool:
-        """Tell whether a prompt is not refused; no more than the beginning of its reply is waited for."""
+        """Return whether a prompt is accepted; only the beginning of its reply is awaited."""
         try:
             async with aclosing(self._model.reply(request)) as parts:
                 async for _ in parts:
@@ -150,7 +144,7 @@ class _WithoutRefused:
 
 
 def _without(request: Request, texts: Sequence[str]) -> Request:
-    """Return a request with the marker in the place of these texts; the same one where it holds none of them."""
+    """Return a request with the marker in place of these texts; the same one if it holds none of them."""
     wanted = sorted({text.strip() for text in texts if text.strip()}, key=len, reverse=True)
     if not wanted:
         return request
@@ -160,7 +154,7 @@ def _without(request: Request, texts: Sequence[str]) -> Request:
 
 
 def _replaced(value: T, wanted: Sequence[str]) -> T:
-    """Return a value with the marker in the place of texts, however deep they are in it."""
+    """Return a value with the marker in place of texts, at any depth."""
     new: Any = value
     if isinstance(value, str):
         for text in wanted:

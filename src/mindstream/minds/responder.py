@@ -1,46 +1,46 @@
-"""Who answers for a mind. The ground knows no domain: whoever answers is handed to a mind.
+"""The extension point `Responder`: who answers for a mind.
 
-An utterance goes one way: `Mind` asks its responder how it is to be taken in, writes it down, and passes on what the
-responder answers. A responder never calls its mind: what it may use is `Host`.
+`Mind` asks its responder how to handle an utterance, commits the utterance, and passes on the responder's answer. A
+responder never calls its mind; it uses its `Host`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import inspect
+import warnings
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
 from mindstream.errors import InputError
 from mindstream.log.events import FollowUp, Heard, Logged, Piece, Said
 from mindstream.memory.memory import Memory
-from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.store import Entry, WorkDone
+from mindstream.minds.context import build_chat_record
 from mindstream.models.providers.thoughts import answer_in
 from mindstream.models.roles import Models
 from mindstream.reasoners.background import Background
 from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult
 
 TRIES, PAUSES_S = 2, 30.0
-"""So often an endpoint may take as long as it may, with such pauses between, until the Talker gives it up …"""
+"""Number of times that an endpoint may use its whole time, with these pauses between, before the Talker gives up …"""
 CALLS = 3
-"""… and so often within a run of a Reasoner."""
+"""… and number of such calls in a Reasoner's run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """How long things may take, in seconds.
+    """Timeouts of a mind, in seconds.
 
     Attributes:
         deadline_s: how long the Talker waits for the Reasoner before it says that it takes longer.
-        filler_s: how long there may be silence before a word is said: that it still thinks.
-        silence_s: how long the Talker may be silent, whatever its model does; 0: by the waits of its model (see
-            models/providers/limits), which mostly ends a silence itself.
-        thinking_s: how long a run of a Reasoner may think; 0: by the waits of its model.
+        filler_s: silence before a filler says that the answer takes longer.
+        silence_s: how long the Talker's model may be silent; 0: derived from the model's own timeouts (see
+            models/providers/limits), which usually end a silence first.
+        thinking_s: how long a Reasoner's run may take; 0: derived from the model's own timeouts.
         lease_s: how long work stays with a process that has died.
-        retry_s: how long a Reasoner's work rests after the first run that failed; after the next, four times as long.
+        retry_s: pause of a Reasoner's work after the first failed run; each further pause is four times as long.
     """
 
     deadline_s: float = 30.0
@@ -51,7 +51,7 @@ class Timeouts:
     retry_s: float = 0.5
 
     def fill(self, models: Models) -> Timeouts:
-        """Return them with what the models of a mind make of those that are 0."""
+        """Return the timeouts with values derived from the models in place of 0."""
         talker, reasoner = models.waits("talker"), models.waits("reasoner")
         silence_s, thinking_s = TRIES * talker.first_s + PAUSES_S, CALLS * reasoner.first_s
         return replace(self, silence_s=self.silence_s or silence_s, thinking_s=self.thinking_s or thinking_s)
@@ -59,13 +59,12 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What a responder may use of the mind that it answers for.
+    """The parts of a mind that its responder may use.
 
     Attributes:
-        session: the conversation that goes on.
-        thinkers: the reasoners behind the talk: released when it has spoken, or waited for; their `floor` is held
-            while it speaks.
-        asked_in: the id of the record of what is answered now, for `memory.recall(…, asked_in=…)`; "" where nothing is.
+        session: the present conversation.
+        thinkers: the reasoners: released after an answer, or waited for; their `floor` is held during an answer.
+        asked_in: the record id of the utterance that is answered, for `memory.recall(…, asked_in=…)`; "": none.
     """
 
     memory: Memory
@@ -77,18 +76,18 @@ class Host:
 
 
 AnswerFunction: TypeAlias = Callable[[Logged], AsyncGenerator[Logged]]
-"""Answers what was heard (its row of the log), event by event: that row first, then what is said."""
+"""Answers an utterance (its log row): yields that row first, then the events of the answer."""
 
 
 @dataclass(frozen=True, slots=True)
-class Attention:
-    """How an utterance is to be taken in, and how it is answered.
+class Handling:
+    """How an utterance is processed and answered.
 
     Attributes:
-        phase: what the talk is in, as triggers ask for it.
+        phase: the phase of the conversation, for triggers.
         besides: slots that are not woken.
-        hold: the reasoners leave it alone until it is released (see Background.release): it is to be answered first.
-        by: who says it; "": the mind's user.
+        hold: the reasoners wait until the utterance is released (see Background.release), because it is answered first.
+        by: the author; "": the mind's user.
     """
 
     answer: AnswerFunction
@@ -98,13 +97,20 @@ class Attention:
     by: str = ""
 
 
+def __getattr__(name: str) -> object:
+    if name == "Attention":
+        warnings.warn("Attention is called Handling now", DeprecationWarning, stacklevel=2)
+        return Handling
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 class Responder(Protocol):
-    """Answers what is said to a mind, and may add to what its reasoners conclude.
+    """Answers utterances of a mind's user, and may add to the results of its reasoners.
 
     Attributes:
-        name: what it is called in the log; a coach is called like its pack.
-        title: what it is called before people.
-        reasoners: those that it brings along.
+        name: its name in the log; a coach has the name of its pack.
+        title: its name for people.
+        reasoners: reasoners that it needs.
     """
 
     name: str
@@ -112,30 +118,30 @@ class Responder(Protocol):
     reasoners: Sequence[Reasoner]
 
     async def begin(self) -> None:
-        """Read what it needs to know, before anything is heard."""
+        """Read its state, before the first utterance."""
 
-    async def attend(self, text: str, *, one_answer: bool) -> Attention:
-        """Say how an utterance is taken in and answered; nothing is written yet.
+    async def attend(self, text: str, *, one_answer: bool) -> Handling:
+        """Return how an utterance is processed and answered; nothing is written yet.
 
         Args:
             one_answer: nothing can follow the answer.
         """
 
     async def speak_up(self, context: RunContext, result: RunResult, written: Sequence[Entry]) -> Sequence[Entry]:
-        """Return what is to be committed with a reasoner's result besides what it writes itself."""
+        """Return entries to commit together with a reasoner's result (`written`: the reasoner's own)."""
 
     async def close(self) -> None:
-        """Break off what is being said; what was shown of it is kept."""
+        """Cancel answers in progress; the parts that were shown are kept."""
 
 
 ResponderFactory: TypeAlias = Callable[[Host], Responder]
 
 
 def make_responder(factory: ResponderFactory, host: Host) -> Responder:
-    """Make who answers.
+    """Make a responder.
 
     Raises:
-        InputError: what was given makes none; the message says what would.
+        InputError: the factory makes none; the message says what would.
     """
     name = getattr(factory, "__name__", type(factory).__name__)
     if inspect.isasyncgenfunction(factory) or inspect.iscoroutinefunction(factory):
@@ -147,23 +153,18 @@ def make_responder(factory: ResponderFactory, host: Host) -> Responder:
 
 
 async def follow_up(host: Host, by: str, context: RunContext, result: RunResult) -> Sequence[Entry]:
-    """Return the `follow_up` of a result, to be said unasked; nothing where the user has said something newer."""
+    """Return the entry of a result's unsolicited follow-up; nothing if the user has said anything newer."""
     if not result.follow_up or not context.utterances:
         return ()
     newest = context.utterances[-1].seq
     if await host.memory.store.events(host.memory.key, newest, ["heard"], 1):
         return ()
-    record = await _chat_record(host, by, result.follow_up)
+    record = await build_chat_record(host.memory, result.follow_up, by, host.session)
     return [Entry(FollowUp(text=record.text, answers=newest, record=record.id), by, (record,))]
 
 
-async def _chat_record(host: Host, by: str, text: str) -> Record:
-    new = RecordDraft(text=text, kind="chat", by=by, episode=host.session, data={"by_user": False})
-    return (await host.memory.build_records([new]))[0]
-
-
 class NullResponder:
-    """Answers nobody: what is said is remembered and thought about. A follow-up is said in its slot's name."""
+    """Gives no answers: utterances are remembered and reasoned about. Follow-ups are signed by their slot."""
 
     name = title = ""
     reasoners: Sequence[Reasoner] = ()
@@ -174,8 +175,8 @@ class NullResponder:
     async def begin(self) -> None:
         pass
 
-    async def attend(self, text: str, *, one_answer: bool) -> Attention:  # noqa: ARG002
-        return Attention(self._listen)
+    async def attend(self, text: str, *, one_answer: bool) -> Handling:  # noqa: ARG002
+        return Handling(self._listen)
 
     async def _listen(self, heard: Logged) -> AsyncGenerator[Logged]:
         self._host.thinkers.wake()
@@ -189,25 +190,25 @@ class NullResponder:
 
 
 Respond: TypeAlias = Callable[[str, Host], AsyncIterator[str]]
-"""Gives the pieces of an answer to an utterance: the shortest way to a responder of one's own."""
+"""Yields the pieces of an answer to an utterance: the shortest way to a responder of your own."""
 
 
 def answer_with(respond: Respond, name: str = "responder") -> ResponderFactory:
-    """Make a responder of an async generator that takes an utterance and its host, and yields pieces of the answer.
+    """Make a responder from an async generator function that takes an utterance and its host, and yields the answer.
 
-    What it raises ends the answer; what was shown of it is kept. One utterance is answered at a time, and the mind's
-    reasoners think about it when it has been answered. Their `follow_up` is said in its name, where it can be seen.
+    If it raises, the answer ends; the part that was shown is kept. One utterance is answered at a time, and reasoners
+    think about it after the answer. Their `follow_up` is signed with the responder's name, where it can be seen.
 
     Raises:
-        InputError: it is a function that returns where it should yield.
+        InputError: the function returns instead of yielding.
     """
     if inspect.iscoroutinefunction(respond) or inspect.isgeneratorfunction(respond):
-        raise InputError(f"{respond.__name__} is no async generator: write `async def`, and `yield` what it says")
+        raise InputError(f"{respond.__name__} is no async generator: write `async def`, and `yield` the answer")
     return lambda host: FunctionResponder(host, respond, name)
 
 
 class FunctionResponder:
-    """Answers by a function (see `answer_with`)."""
+    """Answers with a function (see `answer_with`)."""
 
     reasoners: Sequence[Reasoner] = ()
 
@@ -215,45 +216,47 @@ class FunctionResponder:
         self.name = self.title = name
         self._host, self._respond = host, respond
         self._alone = 0
-        """What was heard last where nothing could follow the answer."""
+        """The last utterance whose answer nothing could follow."""
 
     async def begin(self) -> None:
         pass
 
-    async def attend(self, text: str, *, one_answer: bool) -> Attention:
+    async def attend(self, text: str, *, one_answer: bool) -> Handling:
         async def answer(heard: Logged) -> AsyncGenerator[Logged]:
             memory, thinkers = self._host.memory, self._host.thinkers
             self._alone = heard.seq if one_answer else self._alone
             asked_in = heard.event.record if isinstance(heard.event, Heard) else ""
-            said, stopped = "", asyncio.Event()
+            said, stopped, logged = "", asyncio.Event(), None
             try:
                 yield heard
                 async with thinkers.turns.of(heard.seq, stopped.set) as turn, thinkers.floor:
+                    pieces = self._respond(text, replace(self._host, asked_in=asked_in))
                     try:
-                        async with aclosing(
-                            _closing(self._respond(text, replace(self._host, asked_in=asked_in)))
-                        ) as pieces:
-                            async for piece in pieces:
-                                if stopped.is_set():
-                                    break
-                                said += piece
-                                yield memory.show(Piece(text=piece, answers=heard.seq), self.name)
+                        async for piece in pieces:
+                            if stopped.is_set():
+                                break
+                            said += piece
+                            yield memory.show(Piece(text=piece, answers=heard.seq), self.name)
                     finally:
-                        logged = await asyncio.shield(self._keep(heard, said, turn)) if said.strip() else None
+                        try:
+                            if isinstance(pieces, AsyncGenerator):
+                                await pieces.aclose()
+                        finally:
+                            if said.strip():
+                                logged = await asyncio.shield(self._keep(heard, said, turn))
                 if logged:
                     yield logged
             finally:
                 thinkers.release(heard.seq)
 
-        return Attention(answer, hold=True)
+        return Handling(answer, hold=True)
 
     async def _keep(self, heard: Logged, said: str, turn: int | None) -> Logged:
-        turns = self._host.thinkers.turns
+        memory, turns = self._host.memory, self._host.thinkers.turns
         ends = WorkDone((turn,), turns.owner(heard.seq), begun=False) if turn is not None else None
-        said = answer_in(said) or "…"
-        record = await _chat_record(self._host, self.name, said)
+        record = await build_chat_record(memory, answer_in(said) or "…", self.name, self._host.session)
         event = Said(text=record.text, answers=heard.seq, belief_version=0, model=self.name, record=record.id)
-        (logged,) = await self._host.memory.commit(Entry(event, self.name, (record,)), finish=ends)
+        (logged,) = await memory.commit(Entry(event, self.name, (record,)), finish=ends)
         turns.claimed.discard(heard.seq)
         return logged
 
@@ -263,8 +266,3 @@ class FunctionResponder:
 
     async def close(self) -> None:
         pass
-
-
-async def _closing(pieces: AsyncIterator[str]) -> AsyncGenerator[str]:
-    async for piece in pieces:
-        yield piece

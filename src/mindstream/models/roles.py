@@ -1,11 +1,11 @@
-"""One table: who answers for which role."""
+"""The models of a mind, by role."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import TypeAlias, Union
 
 from mindstream.clock import Clock, SystemClock
@@ -18,26 +18,22 @@ from mindstream.models.providers.limits import Waits
 from mindstream.models.providers.provider import Provider, provider
 from mindstream.models.recording import Playback, Recorder
 from mindstream.models.rules import Rules
-from mindstream.models.wrappers.breaker import Breaker
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.models.wrappers.cache import Cache
 from mindstream.models.wrappers.fallback import Fallback
 from mindstream.models.wrappers.fit import Fit
 from mindstream.models.wrappers.guard import Guard
-from mindstream.models.wrappers.limit import Limit
-from mindstream.models.wrappers.mend import Mend
-from mindstream.models.wrappers.meter import Meter, Metered, Traced, WithListener
+from mindstream.models.wrappers.meter import Meter, Metered, WithListener
 from mindstream.models.wrappers.override import PromptOverride
-from mindstream.models.wrappers.repair import Repair
-from mindstream.models.wrappers.retry import Retry
-from mindstream.models.wrappers.sanitizer import OutputSanitizer
+from mindstream.models.wrappers.repair import Mend, Repair
+from mindstream.models.wrappers.retry import Breaker, Limit, Retry
 from mindstream.plugins import stand_by
 
 DEFAULT = "default"
 
 
 class Models:
-    """The models of a mind, by role; roles that are not in the table get the default, where there is one.
+    """The models of a mind, by role; a role that is not in the table gets the default, if there is one.
 
     `Models.named({"default": "openai:gpt-5-mini"})` opens them by name; `Models(model)` takes models of one's own.
     """
@@ -48,10 +44,10 @@ class Models:
         self._providers: tuple[Provider, ...] = ()
 
     def of(self, *roles: str) -> Model:
-        """Return who answers for the first of these roles that is in the table, or whoever stands by; else the default.
+        """Return the model of the first of these roles that has one, itself or by its substitutes; else the default.
 
         Raises:
-            SettingsError: nobody does.
+            SettingsError: there is none.
         """
         if (found := self._find(roles)) is None:
             role = roles[0] if roles else DEFAULT
@@ -62,37 +58,34 @@ class Models:
         return self._models[found]
 
     def check(self, *roles: str) -> None:
-        """Raise SettingsError where nobody answers for one of these roles: at once, not in the middle of something."""
+        """Raise SettingsError at once if one of these roles has no model."""
         for role in roles:
             self.of(role)
 
     def has(self, role: str) -> bool:
-        """Tell whether a role has a model of its own."""
+        """Return whether a role has a model of its own."""
         return role in self._models
 
     def waits(self, *roles: str) -> Waits:
-        """Return how long an answer of whoever answers for these roles is waited for."""
+        """Return how long an answer of these roles' model is waited for."""
         return self._waits.get(self._find(roles) or DEFAULT, Waits())
 
     def _find(self, roles: tuple[str, ...]) -> str | None:
-        for role in roles:
-            for each in stand_by(role):
-                if each in self._models:
-                    return each
-        return DEFAULT if DEFAULT in self._models else None
+        substitutes = (each for role in roles for each in stand_by(role))
+        return next((each for each in (*substitutes, DEFAULT) if each in self._models), None)
 
     @property
     def names(self) -> dict[str, str]:
-        """The name of each role's model, the default first where there is one."""
+        """The name of each role's model, the default first if there is one."""
         return {role: model.name for role, model in self._models.items()}
 
     @property
     def only_rules(self) -> bool:
-        """No model is configured: rules answer everything, and every surface should say so."""
+        """Whether no model is configured: rules answer everything, and every interface should say so."""
         return set(self.names.values()) == {Rules.name}
 
     def each(self, wrap: Callable[[Model], Model]) -> Models:
-        """Return the same models, shared, with something around each."""
+        """Return the same models, shared, with a wrapper around each."""
         models = Models(None, {role: wrap(model) for role, model in self._models.items()})
         models._waits = self._waits
         return models
@@ -105,7 +98,7 @@ class Models:
         return models
 
     def with_listener(self, on_call: Callable[[Metered], None]) -> Models:
-        """Return the same models, shared, for somebody who wants to be told of their own calls."""
+        """Return the same models, shared, for a caller that wants its own calls reported."""
         return self.each(lambda model: WithListener(model, on_call))
 
     @classmethod
@@ -128,38 +121,36 @@ class Models:
         keeps_words: bool = False,
         engine: Engine | None = None,
     ) -> Models:
-        """Build the models of a table role -> name; one that is named twice is built once.
+        """Build the models of a table role -> name; a name that occurs twice is built once.
 
-        Where nothing is in the table, stand-ins answer (`rules`). Else a role that has no model is an error when it is
-        asked for, unless there is a `default`.
+        An empty table means rules for all roles. Otherwise a role without a model is an error when it is asked for,
+        unless there is a `default`.
 
         Args:
-            patience_s: how long each model may be silent, or those that are named [see limits].
+            patience_s: how long each model, or those that are named, may be silent [see limits].
             context: how many tokens fit into the window of each model, or of those that are named.
-            fallback: who answers in the place of a model that fails; nobody does where this names none.
-            keeps_words: `on_call` and listeners are told what was asked and answered, of all but stand-ins.
-            engine: whose workers fetch the answers; recordings are read here.
+            fallback: the model that is asked when another one fails; "": none is.
+            keeps_words: `on_call` and listeners get the full text of requests and answers, except of rules.
+            engine: its workers fetch the answers; recordings are read here.
 
         Raises:
-            SettingsError: a name that nobody knows, a missing key, package, recording or folder of words.
+            SettingsError: an unknown name, a missing key, package, recording or folder of prompt texts.
         """
         clock = clock or SystemClock()
 
         def wrapped(name: str, inner: Model) -> Model:
             """Put wrappers around a model; rules and recordings are only measured, recorded and reworded.
 
-            From the outside in: Reworded (the words decide what is asked) · Mend (when all tries are used up) · Repair
-            (each mended answer is an answer of its own) · Recorder (what was answered, not how often it took) · Cache ·
-            Guard (no junk is kept) · Fit · Breaker (an outage is one after all attempts) · Retry · Budgeted (each
-            attempt counts, and stops before it waits) · Limit · Meter (each attempt, without the time that it waited
-            for its turn) · OutputSanitizer (a provider's text is clean).
+            From the outside in: PromptOverride (decides what is asked) · Mend (when all attempts are used up) · Repair
+            · Recorder (records answers, not attempts) · Cache · Guard (before the cache, so that no junk is stored) ·
+            Fit · Breaker (an outage is one after all attempts) · Retry · Budgeted (counts each attempt) · Limit ·
+            Meter (measures each attempt, without its time in the queue).
             """
             model = inner
             if engine and isinstance(inner, Rules | Provider):
                 model = Carried(name, engine, patience.get(name), windows.get(name))
-            model = model if isinstance(inner, Rules | Provider) else OutputSanitizer(model)
             keeps = keeps_words and not isinstance(inner, Rules)
-            model = Traced(Meter(model, on_call or (lambda _: None), clock, keeps_words=keeps))
+            model = Meter(model, on_call or (lambda _: None), clock, keeps_words=keeps)
             if isinstance(inner, Provider):
                 model = Limit(model, at_once)
                 model = Budgeted(model, budget) if budget else model
@@ -179,57 +170,51 @@ class Models:
         inner = {name: _named(name, patience.get(name), windows.get(name)) for name in names}
         built = {name: wrapped(name, model) for name, model in inner.items()}
         if fallback:
-            last = built[fallback]
-            safe = (fallback, Rules.name)
+            last, safe = built[fallback], (fallback, Rules.name)
             built = {name: each if name in safe else Fallback((each, last)) for name, each in built.items()}
         models = cls(None, {role: built[table[role]] for role in sorted(table, key=lambda role: role != DEFAULT)})
-        models._providers = tuple(model for model in inner.values() if isinstance(model, Provider))
-        models._waits = {role: _waits(inner[name]) for role, name in table.items()}
+        providers = {name: model for name, model in inner.items() if isinstance(model, Provider)}
+        models._providers = tuple(providers.values())
+        models._waits = {role: providers[name].waits for role, name in table.items() if name in providers}
         return models
 
     async def aclose(self) -> None:
-        """Let go of the connections that wait for the next request."""
+        """Close idle connections."""
         for model in self._providers:
             await model.aclose()
 
     async def __aenter__(self) -> Models:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
 
 AnyModels: TypeAlias = Union[Models, Model, str, Mapping[str, Model | str]]  # noqa: UP007 (a protocol and a string)
-"""How `models=` names who answers: one for all roles, itself or its name; a table by role; `Models`."""
+"""Values of `models=`: a model or its name for all roles; a table by role; `Models`."""
 
 
 @asynccontextmanager
 async def open_models(models: AnyModels, clock: Clock | None = None) -> AsyncIterator[Models]:
-    """Give models, however they are named; what is opened here is closed here.
+    """Open models, in whatever form they are named; models that are opened here are closed at the end.
 
     Raises:
-        SettingsError: a name that nobody knows, or something that is no model.
+        SettingsError: an unknown name, or a value that is not a model.
     """
     if isinstance(models, Models):
         yield models
         return
     table: Mapping[str, Model | str] = models if isinstance(models, Mapping) else {DEFAULT: models}
-    for each in table.values():
-        if not isinstance(each, str) and not callable(getattr(each, "reply", None)):
+    own = {role: each for role, each in table.items() if not isinstance(each, str)}
+    for each in own.values():
+        if not callable(getattr(each, "reply", None)):
             raise SettingsError(
                 "models= takes the name of a model, a model, a table of these by role, or Models, not"
                 f" {type(each).__name__}"
             )
     names = {role: each for role, each in table.items() if isinstance(each, str)}
     async with Models.named(names, clock=clock) if names or not table else Models() as named:
-        own = {role: each for role, each in table.items() if not isinstance(each, str)}
         yield named.with_roles(own)
-
-
-def _waits(model: Model) -> Waits:
-    return model.waits if isinstance(model, Provider) else Waits()
 
 
 def _named(name: str, patience_s: float | None, window: int | None) -> Model:

@@ -1,7 +1,7 @@
 """Plans as data: written down before any tool runs, checked, drawn, edited, saved, run again (Xu 2023).
 
-`plan.Plan` and `plan.PlannedStep` are the plan; `arguments.Reference` and `arguments.bind` say how a step is called
-with what another one found; `check.check` finds what would go wrong; `formats/` reads what planners write.
+`plan.Plan` and `plan.PlannedStep` are the plan; `arguments.Reference` and `arguments.bind` insert other steps' evidence
+into a call; `check.check` finds faults; `formats/` reads planners' texts.
 """
 
 from collections.abc import Iterable
@@ -20,9 +20,9 @@ PLUGIN = Plugin(
     roles=(
         Role("planner", "writes the plan"),
         Role("worker", "answers where a step asks a model"),
-        Role("solver", "answers from what the steps found"),
-        Role("replanner", "mends the plan", ("planner",)),
-        Role("judge", "says whether an answer is right, in an evaluation"),
+        Role("solver", "answers from the evidence"),
+        Role("replanner", "revises the plan", ("planner",)),
+        Role("judge", "judges answers in an evaluation"),
     ),
     events=_events,
 )

@@ -1,4 +1,4 @@
-"""What is wrong with a plan, found before anything of it runs."""
+"""Checks plans before they run."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from typing import Literal
 
 from pydantic import JsonValue
 
 from mindstream.models.model import ToolSpec
 from mindstream.models.schema import SchemaChecker
-from mindstream.planning.arguments import REF, TEXT, Reference, fill, find_parts, parse_part
-from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.planning.plan import REF, TEXT, Plan, PlannedStep, Reference, fill, find_parts, parse_part
 
 MOST_STEPS = 64
 LONGEST = 100_000
-"""So many characters a plan may have, as it is saved."""
+"""Maximum length of a saved plan, in characters."""
 SHOWN = 12
-"""So many names of tools are listed."""
+"""Maximum number of tool names in a message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that would go wrong; `step` is empty where it is the plan as a whole."""
+    """A fault in a plan; `step` is "" if the fault concerns the plan as a whole."""
 
     kind: Literal["tool", "arguments", "reference", "missing", "forward", "self", "circular", "double", "size"]
     step: str
@@ -39,9 +39,9 @@ class Fault:
 
 
 def check(plan: Plan, tools: Sequence[ToolSpec], most_steps: int = MOST_STEPS) -> tuple[Fault, ...]:
-    """Return everything that is known to be wrong with a plan for these tools; () where it can run.
+    """Return all faults of a plan for these tools; () if it can run.
 
-    Evidence is not known yet: a reference fits wherever some evidence could.
+    Evidence is unknown yet: a reference is valid wherever some evidence could fit.
     """
     faults = list(_check_size(plan, most_steps))
     if len(plan.steps) > most_steps:
@@ -59,19 +59,19 @@ def check(plan: Plan, tools: Sequence[ToolSpec], most_steps: int = MOST_STEPS) -
 
 
 class StepChecker:
-    """Holds steps to some tools, whose schemas are made ready once."""
+    """Checks steps against tools, whose schemas are compiled once."""
 
     def __init__(self, tools: Sequence[ToolSpec]) -> None:
         self._schemas = {spec.name: SchemaChecker(spec.parameters) for spec in tools}
 
-    def check(self, step: PlannedStep, before: Sequence[PlannedStep]) -> tuple[Fault, ...]:
-        """Return what is wrong with a step of a plan that is still being written: whether it can begin already."""
+    def can_begin(self, step: PlannedStep, before: Sequence[PlannedStep]) -> bool:
+        """Return whether a step of an unfinished plan has no fault, so that it can begin already."""
         earlier = [each.id for each in before]
-        double = [_double(step.id, 2)] if step.id in earlier else []
-        return (*double, *self.check_call(step), *_check_needs(step, earlier, [*earlier, step.id], ()))
+        faults = (*self.check_call(step), *_check_needs(step, earlier, [*earlier, step.id], ()))
+        return step.id not in earlier and not faults
 
     def check_call(self, step: PlannedStep) -> Iterator[Fault]:
-        """Yield what is wrong with what a step calls, and with what."""
+        """Yield the faults of a step's tool and arguments."""
         if (schema := self._schemas.get(step.tool)) is None:
             near = _find_near(step.tool, self._schemas)
             names = ", ".join([*self._schemas][:SHOWN]) or "none"
@@ -96,11 +96,8 @@ def _check_size(plan: Plan, most_steps: int) -> Iterator[Fault]:
         yield Fault("size", "", f"at most {LONGEST} characters", came, "refer to evidence, do not copy it")
     for id, times in Counter(step.id for step in plan.steps).items():
         if times > 1:
-            yield _double(id, times)
-
-
-def _double(id: str, times: int) -> Fault:
-    return Fault("double", id, "one step of each id", f"{times} called {id}", "give the others ids of their own")
+            came = f"{times} called {id}"
+            yield Fault("double", id, "one step of each id", came, "give the others ids of their own")
 
 
 def _find_near(name: str, known: Iterable[str]) -> list[str]:
@@ -109,7 +106,7 @@ def _find_near(name: str, known: Iterable[str]) -> list[str]:
 
 
 def _find_malformed(value: JsonValue) -> Iterator[JsonValue]:
-    """Yield what looks like a reference or a text of pieces and is none."""
+    """Yield objects that look like a reference or a text with references, and are neither."""
     if not isinstance(value, dict | list) or parse_part(value) is not None:
         return
     if isinstance(value, dict) and value.keys() & {REF, TEXT}:
@@ -135,14 +132,9 @@ def _check_needs(
 
 
 def _find_circle(plan: Plan) -> tuple[str, ...]:
-    """Return steps of which each waits for the next and the last for the first; () where there are none."""
-    needs = {step.id: set(step.needs) - {step.id} for step in plan.steps}
-    while free := [id for id in needs if not needs[id] & needs.keys()]:
-        for id in free:
-            del needs[id]
-    if not needs:
-        return ()
-    way = [next(iter(needs))]
-    while (ahead := min(needs[way[-1]] & needs.keys())) not in way:
-        way.append(ahead)
-    return tuple(way[way.index(ahead) :])
+    """Return steps that wait for each other in a circle; () if there are none."""
+    try:
+        TopologicalSorter({step.id: {*step.needs} - {step.id} for step in plan.steps}).prepare()
+    except CycleError as error:
+        return tuple(reversed(error.args[1][1:]))
+    return ()

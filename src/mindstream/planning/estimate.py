@@ -1,7 +1,7 @@
-"""What a run will take, told before it begins: calls of models, tokens, US dollars where the price is known.
+"""Cost estimate of a run, shown in advance: model calls, tokens, US dollars where the price is known.
 
-The words of the prompts are counted; how many steps a plan will have and how long evidence is, are taken to be as they
-mostly are. It is an estimate, and no limit: a `Budget` is one.
+The prompts' words are counted; the number of steps and the length of evidence are typical values. An estimate is no
+limit: a `Budget` is one.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from mindstream.planning.prompts import ActOnTask, AnswerAlone, AnswerFromEviden
 from mindstream.text.words import count_of
 
 STEPS, EVIDENCE, STEP, ANSWER = 4, 400, 60, 100
-"""What is assumed: steps of a plan; tokens of evidence, of a planned step with its reason, of an answer."""
+"""Assumed number of a plan's steps; tokens of evidence, of a planned step with its reason, of an answer."""
 ASKING = "LLM"
-"""The tool that is itself a call of a model."""
+"""The tool that is a model call itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoleEstimate:
-    """Calls in one role: how many, and the tokens of all of them together."""
+    """Calls of one role: their number, and the tokens of all together."""
 
     role: str
     calls: int
@@ -36,7 +36,7 @@ class RoleEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a run will take; `cost_usd` None where the price of a model that is asked is not known."""
+    """Cost estimate of a run; `cost_usd`: None if the price of a model is unknown."""
 
     asked: tuple[RoleEstimate, ...] = ()
     cost_usd: float | None = None
@@ -63,7 +63,7 @@ def estimate(
     exemplars: Sequence[str] = (),
     plan: Plan | None = None,
 ) -> Estimate:
-    """Estimate a run that needs no replanning. `models`: the name of each role's model; rules cost nothing."""
+    """Estimate a run without revisions of the plan. `models`: model name by role; rules cost nothing."""
     given = _words(MakePlan, task, [describe(spec) for spec in tools], exemplars)
     steps = len(plan.steps) if plan else STEPS
     thinking = sum(step.tool == ASKING for step in plan.steps) if plan else steps // 3
@@ -89,7 +89,7 @@ def estimate(
 
 
 def priced(asked: Sequence[RoleEstimate], models: Mapping[str, str]) -> Estimate:
-    """Return what calls in roles will take, with their price where it is known. `models`: the name of each role's."""
+    """Return the estimate of these calls, with the price if it is known. `models`: model name by role."""
     real = tuple(each for each in asked if models[each.role] != "rules")
     prices = [cost_of(models[each.role], each.tokens_in, each.tokens_out) for each in real]
     cost = None if None in prices else sum(each or 0.0 for each in prices)
@@ -107,7 +107,7 @@ def _words(
 
 
 def cost_of(name: str, tokens_in: int, tokens_out: int) -> float | None:
-    """Return what so many tokens of a model cost in US dollars; None where that is not known."""
+    """Return the price of these tokens in US dollars; None if it is unknown."""
     try:
         at = address(name)
     except SettingsError:  # a recording

@@ -1,4 +1,4 @@
-"""What can happen in a run that solves a task; in the log of a mind, a run is taken up from these rows."""
+"""Events of runs; in a mind's log, a run is resumed from these rows."""
 
 from __future__ import annotations
 
@@ -6,21 +6,16 @@ from dataclasses import dataclass
 
 from pydantic import Field, JsonValue
 
-from mindstream.clock import SystemClock
-from mindstream.errors import BudgetSpent
 from mindstream.log.declared import NoWords, Quotes
 from mindstream.log.events import Event
-from mindstream.models.wrappers.budget import Budget
-
-CLOCK = SystemClock()
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a run took: calls of models and of tools, tokens, US dollars where the price is known, seconds.
+    """What a run used: model calls, tool calls, tokens, US dollars (where the price is known), seconds.
 
     Attributes:
-        unpriced: calls whose price is not known; None: nobody counted them (logs of older versions).
+        unpriced: number of calls without a known price; None: not counted (logs of older versions).
     """
 
     model_calls: int = 0
@@ -34,49 +29,20 @@ class Spent:
 NOTHING_SPENT = Spent()
 
 
-class Allowance:
-    """Calls of models, tokens and money, by a budget; calls of tools."""
-
-    def __init__(self, budget: Budget, tool_calls: int | None = None) -> None:
-        self.budget = budget
-        self._most, self._tool_calls = tool_calls, 0
-        self._began, self._seconds_before = CLOCK.elapsed(), 0.0
-
-    def take_up(self, run: str, before: Spent) -> None:
-        """Count what the run took before, as its log says."""
-        self._tool_calls, self._seconds_before = before.tool_calls, before.seconds
-        self.budget.take_up(run, before.model_calls, before.tokens, before.cost_usd, before.unpriced or 0)
-
-    def take_call(self, cost_usd: float) -> None:
-        """Count one call of a tool, and what it costs; raises BudgetSpent where no more is allowed."""
-        if self._most is not None and self._tool_calls >= self._most:
-            raise BudgetSpent(f"the {self._most} calls of tools that were allowed are made")
-        self.budget.check()
-        self._tool_calls += 1
-        self.budget.spent_usd += cost_usd
-
-    def spent(self) -> Spent:
-        """Return what the run took so far."""
-        budget, seconds = self.budget, self._seconds_before + CLOCK.elapsed() - self._began
-        return Spent(
-            budget.spent_calls, self._tool_calls, budget.spent_tokens, budget.spent_usd, seconds, budget.unpriced
-        )
-
-
 class RunEvent(Event):
-    """Something that happened to a run."""
+    """An event of a run."""
 
     run: NoWords[str]
 
 
 class SpendingEvent(RunEvent):
-    """Something that happened to a run; `spent` is what all of the run took until then."""
+    """An event of a run; `spent` is what the run had spent until then."""
 
     spent: Spent = NOTHING_SPENT
 
 
 class Solving(RunEvent):
-    """A run began, or was taken up again."""
+    """A run began or was resumed."""
 
     kind = "solving"
     task: Quotes[str]
@@ -92,20 +58,20 @@ class RunPlanned(SpendingEvent):
 
 
 class AnswerMissing(SpendingEvent):
-    """The answer was missing from what these steps found: the plan is about to be mended, which is counted."""
+    """These steps did not hold the answer: the plan is about to be revised, which is counted."""
 
     kind = "answer_missing"
     steps: NoWords[tuple[str, ...]]
 
 
 class PlanKept(SpendingEvent):
-    """Whoever was to mend the plan changed nothing of it."""
+    """The revision changed nothing."""
 
     kind = "plan_kept"
 
 
 class StepBegan(SpendingEvent):
-    """A tool is about to be called; where no `step_found` follows, it may have had its effect."""
+    """A tool is about to be called; without a later `step_found`, it may have had its effect."""
 
     kind = "step_began"
     step: NoWords[str]
@@ -114,7 +80,7 @@ class StepBegan(SpendingEvent):
 
 
 class StepFound(SpendingEvent):
-    """A step has its evidence, or failed (see `planning.evidence.Evidence`)."""
+    """A step has its evidence, or failed (see `planning.plan.Evidence`)."""
 
     kind = "step_found"
     step: NoWords[str]
@@ -129,12 +95,12 @@ class StepFound(SpendingEvent):
 
 
 class Solved(SpendingEvent):
-    """A run came to its end."""
+    """A run ended."""
 
     kind = "solved"
     answer: Quotes[str]
     stopped: Quotes[str] = ""
-    """Why it came to no answer; "" where it did."""
+    """Why it has no answer; "" if it has one."""
     unanswered: Quotes[str] = ""
 
 

@@ -1,7 +1,7 @@
-"""Runs planned steps: each as soon as what it needs is there, side by side, whatever tools do (spec: Kim 2024, 3.2).
+"""Runs planned steps: each as soon as its needs are met, in parallel (spec: Kim 2024, 3.2).
 
-A step may be begun while the planner still writes the next one. What fails is evidence that says so; what needs it is
-not called, unless the evidence only stands among other words: then these say that it is missing.
+A step may begin while the planner still writes the next one. A failure is evidence that says so; a step that needs it
+is not called, unless the evidence is only a piece of a text: then the text says that it is missing.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Protocol, TypeAlias
 
@@ -17,39 +17,100 @@ from pydantic import JsonValue
 
 from mindstream.clock import SystemClock
 from mindstream.errors import BudgetSpent, InputError
+from mindstream.foreign_code import ForeignFailure, ForeignTask
 from mindstream.memory.lease import LEASE_S
 from mindstream.models.model import Call
-from mindstream.planning.arguments import Reference, bind, find_parts
-from mindstream.planning.batches import Batches
-from mindstream.planning.evidence import Evidence
-from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.planning.plan import Evidence, Plan, PlannedStep, Reference, bind, find_parts
 from mindstream.text.links import links
-from mindstream.tools.call import Observation, call_tool
+from mindstream.tools.call import Observation, call_tool, observe_text
 from mindstream.tools.given_addresses import addresses_of, refusal_of, ungiven
-from mindstream.tools.tool import PLAIN, Tool, Traits, checked_tools, traits_of
+from mindstream.tools.tool import PLAIN, Batch, Tool, Traits, checked_tools, key_argument, traits_of
+
+MAX_BATCH = 32
+"""Maximum number of calls in a batch."""
+
+
+@dataclass
+class Batches:
+    """Collects calls of one tool that are ready at the same moment."""
+
+    _gathered: dict[str, list[tuple[Call, asyncio.Future[Observation]]]] = field(default_factory=dict)
+    _running: set[asyncio.Task[None]] = field(default_factory=set)
+
+    async def call(self, call: Call, batch: Batch, timeout_s: float) -> Observation:
+        """Return the result of one call, made together with others; a failure is an Observation, too."""
+        came: asyncio.Future[Observation] = asyncio.get_running_loop().create_future()
+        gathered = self._gathered.setdefault(call.tool, [])
+        gathered.append((call, came))
+        if len(gathered) == 1:
+            asyncio.get_running_loop().call_soon(self._flush, call.tool, batch, timeout_s)
+        return await came
+
+    def _flush(self, tool: str, batch: Batch, timeout_s: float) -> None:
+        gathered = [each for each in self._gathered.pop(tool) if not each[1].done()]  # done: its caller was cancelled
+        for at in range(0, len(gathered), MAX_BATCH):
+            task = asyncio.ensure_future(_run_batch(gathered[at : at + MAX_BATCH], batch, timeout_s))
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
+
+    async def stop(self) -> None:
+        """Cancel the batches in progress."""
+        running = list(self._running)
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+async def _run_batch(
+    gathered: Sequence[tuple[Call, asyncio.Future[Observation]]], batch: Batch, timeout_s: float
+) -> None:
+    calls = [call for call, _ in gathered]
+
+    async def work() -> Sequence[str]:
+        return await batch(calls)
+
+    try:
+        results: object = await ForeignTask(work).result(timeout_s)
+    except ForeignFailure as error:
+        results = [Observation(f"{calls[0].tool} failed: {error}", failed=True)] * len(calls)
+    if not isinstance(results, list | tuple) or len(results) != len(calls):
+        came_back = f"{len(results)} results" if isinstance(results, list | tuple) else type(results).__name__
+        words = f"{calls[0].tool} failed: it gave {came_back} for {len(calls)} calls"
+        results = [Observation(words, failed=True)] * len(calls)
+    for (call, came), result in zip(gathered, results, strict=True):
+        if not came.done():
+            came.set_result(_batch_result(call, result))
+
+
+def _batch_result(call: Call, result: object) -> Observation:
+    if isinstance(result, Observation):
+        return result
+    if isinstance(result, str):
+        return observe_text(result)
+    return Observation(f"{call.tool} failed: it returned {type(result).__name__} where text is due", failed=True)
 
 
 class RunWatcher(Protocol):
-    """Told of a run as it goes on. What one of them raises ends the run: a log that cannot be written must."""
+    """Notified of a run's progress. If it raises, the run ends: a log that cannot be written must end it."""
 
     async def planned(self, plan: Plan, because: str) -> None:
-        """A plan was made, or changed, because of something."""
+        """A plan was made or changed, for a reason."""
 
     async def missed(self, steps: Collection[str]) -> None:
-        """The answer was missing from what these steps found: the plan is about to be mended."""
+        """These steps did not hold the answer: the plan is about to be revised."""
 
     async def kept(self) -> None:
-        """Nothing of the plan was mended."""
+        """The revision changed nothing."""
 
     async def began(self, step: PlannedStep, arguments: str) -> None:
-        """A tool is about to be called, with these arguments as JSON: what stands here may have happened."""
+        """A tool is about to be called with these arguments (JSON); from here on it may have had its effect."""
 
     async def found(self, evidence: Evidence) -> None:
         """A step has its evidence, or failed."""
 
 
 class Unwatched:
-    """A watcher that does nothing; others inherit what they do not care about."""
+    """A watcher that does nothing; subclasses override some methods."""
 
     async def planned(self, plan: Plan, because: str) -> None:
         pass
@@ -69,12 +130,12 @@ class Unwatched:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A call that changes the world, and wants leave.
+    """A call that needs approval.
 
     Attributes:
-        arguments: what the tool would be called with, as JSON, evidence filled in.
-        foreign: words of strangers stand in the arguments.
-        address: why approval is needed for a call that only reads: nobody trusted gave this address.
+        arguments: the tool's arguments as JSON, evidence filled in.
+        foreign: the arguments contain third-party content.
+        address: why approval is needed for a call that only reads: no trusted source gave this address.
     """
 
     step: PlannedStep
@@ -84,25 +145,25 @@ class Wish:
 
 
 Approver: TypeAlias = Callable[[Wish], Awaitable[bool]]
-"""Says whether a call may be made."""
+"""Decides whether a call may be made."""
 
 
 def refusal(wish: Wish) -> str:
-    """Say that a call was not made, and what would let it."""
+    """Return why a call was not made, and what would allow it."""
     if wish.address:
         return refusal_of(wish.address)
     if wish.foreign:
-        return "not called: it changes the world, words of strangers fill its arguments, and nobody gave leave for it"
-    return f"not called: it changes the world, and nobody gave leave for it (--allow {wish.step.tool} does)"
+        return "not called: it changes the world, its arguments have third-party content, and it was not approved"
+    return f"not called: it changes the world and was not approved (--allow {wish.step.tool} does)"
 
 
 async def refuse(_: Wish) -> bool:
-    """Give no leave: what stands in where there is nobody to ask."""
+    """Approve nothing: the default without a person to ask."""
     return False
 
 
 def allow(tools: Collection[str], otherwise: Approver = refuse) -> Approver:
-    """Give leave to these tools, except where words of strangers fill their arguments; ask `otherwise` for the rest."""
+    """Approve calls of these tools unless their arguments have third-party content; ask `otherwise` about others."""
 
     async def leave(wish: Wish) -> bool:
         return (wish.step.tool in tools and not wish.foreign) or await otherwise(wish)
@@ -111,7 +172,7 @@ def allow(tools: Collection[str], otherwise: Approver = refuse) -> Approver:
 
 
 def one_at_a_time(leave: Approver) -> Approver:
-    """Ask for the next call when the one before is answered: a person reads one question at a time."""
+    """Ask about one call at a time: a person reads one question after the other."""
     asking = asyncio.Lock()
 
     async def ask(wish: Wish) -> bool:
@@ -125,15 +186,16 @@ CLOCK = SystemClock()
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 EMPTY = "the tool gave nothing"
 MOST_WRITTEN = 5_000_000
-"""So long may the arguments of a plan's calls be together: a short plan can name long evidence often."""
+"""Maximum total length of the arguments of a plan's calls, in characters: a short plan can insert long evidence many
+times."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a run may do at once, and how long one call may take where its tool does not say.
+    """Concurrency and timeouts of a run, where a tool does not set its own.
 
     Attributes:
-        lease_s: how long the run stays with this process when it dies; then another may go on with it.
+        lease_s: how long the run stays with this process when it dies; then another process may resume it.
     """
 
     at_once: int = 16
@@ -143,18 +205,18 @@ class Limits:
 
 LIMITS = Limits()
 Knows = Callable[[PlannedStep, Evidence], Awaitable[str]]
-"""Says what is known of a step that failed, "" where that is nothing."""
+"""Returns the model's own knowledge about a failed step; "": none."""
 
 
 class Executor:
-    """Runs steps that are handed to it with `begin`, then `finish`.
+    """Runs steps that are given to `begin`, then `finish`.
 
     Args:
-        run: the run's name, a part of the idempotency key of a call (see `key_of`).
-        found: evidence from before; its steps are not run again.
-        foreign: the plan is not trusted (`Plan.foreign`): each call that changes something is asked about.
-        instead: says what is known of a step that failed; None: it stays failed.
-        take_call: counts one call of a tool, and what it costs; raises BudgetSpent where no more is allowed.
+        run: the run's name, part of the idempotency keys of calls (see `key_of`).
+        found: earlier evidence; its steps are not run again.
+        foreign: the plan is untrusted (`Plan.foreign`): each call that changes the world needs approval.
+        instead: returns own knowledge about a failed step; None: it stays failed.
+        take_call: counts one tool call and its cost; raises BudgetSpent when no more is allowed.
     """
 
     def __init__(
@@ -173,31 +235,31 @@ class Executor:
         self.evidence: dict[str, Evidence] = dict(found or {})
         self._tools = {tool.spec.name: tool for tool in checked_tools(tools)}
         self._run, self._limits, self._leave, self._watchers = run, limits or Limits(), leave, watchers
-        self._take_call, self._instead, self._foreign = take_call, instead, foreign
+        self._take_call, self._instead, self._is_untrusted = take_call, instead, foreign
         self._written = 0
         self._free = asyncio.Semaphore(self._limits.at_once)
         self._free_of: dict[str, asyncio.Semaphore] = {}
         self._batches = Batches()
         self._steps: dict[str, PlannedStep] = {}
         self._needs: dict[str, tuple[str, ...]] = {}
-        self._settled = dict(self.evidence)  # what may be built on: its watchers have been told
+        self._settled = dict(self.evidence)  # usable by later steps: the watchers know of it
         self._waiting: dict[str, PlannedStep] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
         self._ended: list[asyncio.Task[None]] = []
 
     def begin(self, step: PlannedStep) -> None:
-        """Run a step as soon as what it needs has been found; one that was begun, or has its evidence, is left."""
+        """Run a step as soon as its needs are met; a step that was begun or has evidence is skipped."""
         if step.id not in self._steps and step.id not in self._settled:
             self._steps[step.id] = self._waiting[step.id] = step
             self._needs[step.id] = step.needs
             self._start(step)
 
     def has_begun(self, step: PlannedStep) -> bool:
-        """Tell whether this very step was begun; another one may have its id."""
+        """Return whether this very step was begun; another step may have the same id."""
         return self._steps.get(step.id) is step
 
     def fail(self, step: PlannedStep, why: str) -> Evidence:
-        """Give a step that cannot be called as it is planned the reason for its evidence; if it runs, it is ended."""
+        """Give a step that cannot be called as planned the reason as its evidence; if it runs, it is cancelled."""
         if running := self._running.pop(step.id, None):
             running.cancel()
             self._ended.append(running)
@@ -208,10 +270,10 @@ class Executor:
         return self.evidence[step.id]
 
     async def finish(self) -> dict[str, Evidence]:
-        """Wait for all steps: no more are to come, so what waits for one that was never begun has waited in vain.
+        """Wait for all steps; no more will come, so a step that needs an unplanned one fails.
 
         Raises:
-            Whatever a watcher raised; the other steps are broken off.
+            Whatever a watcher raised; the other steps are cancelled.
         """
         wanted = {need for needs in self._needs.values() for need in needs}
         for id in wanted - self._steps.keys() - self._settled.keys():
@@ -229,7 +291,7 @@ class Executor:
         return self.evidence
 
     async def stop(self, why: str = "") -> None:
-        """Break off what runs; `why` becomes the evidence of all that is not there yet."""
+        """Cancel running steps; `why` becomes the evidence of all steps without any."""
         self._waiting.clear()
         tasks = [*self._running.values(), *self._ended]
         for task in tasks:
@@ -241,7 +303,7 @@ class Executor:
                 self.evidence[step.id] = Evidence(step.id, why, failed=True, tool=step.tool)
 
     def _start(self, step: PlannedStep) -> None:
-        """Run a step that waits, if all that it needs is there."""
+        """Run a waiting step if its needs are met."""
         if all(id in self._settled for id in self._needs[step.id]):
             del self._waiting[step.id]
             self._running[step.id] = asyncio.create_task(self._run_step(step))
@@ -251,17 +313,17 @@ class Executor:
         if evidence.failed and self._instead and (known := await self._instead(step, evidence)):
             evidence = replace(evidence, text=known, failed=False, own=True)
         await self._keep(evidence)
-        del self._running[step.id]  # one that raised stays, for `finish` to raise it
+        del self._running[step.id]  # a task that raised stays, for `finish` to raise it
 
     async def _keep(self, evidence: Evidence) -> None:
-        """Keep a step's evidence, tell the watchers, and only then start what waited for it."""
+        """Store a step's evidence, notify the watchers, and then start the steps that waited for it."""
         self.evidence[evidence.step] = evidence
         for watcher in self._watchers:
             await watcher.found(evidence)
         self._settle(evidence)
 
     def _settle(self, evidence: Evidence) -> None:
-        """Start what waited for a step."""
+        """Start the steps that waited for this evidence."""
         self._settled[evidence.step] = evidence
         for step in tuple(self._waiting.values()):
             self._start(step)
@@ -283,15 +345,15 @@ class Executor:
             arguments = bind(step.arguments, texts)
         except InputError as error:
             return failed(f"not called: {error}")
-        if traits.key and traits.key in tool.spec.parameters.get("properties", {}):
-            arguments[traits.key] = key_of(self._run, step.id, {**arguments, traits.key: ""})
+        if key := key_argument(tool):
+            arguments[key] = key_of(self._run, step.id, {**arguments, key: ""})
         written = _encode(arguments)
         self._written += len(written)
         if self._written > MOST_WRITTEN:
             return failed(
                 f"not called: the arguments of this plan's calls have over {MOST_WRITTEN:,} characters together"
             )
-        untrusted = foreign or self._foreign
+        untrusted = foreign or self._is_untrusted
         wish = Wish(step, written, untrusted, self._ungiven(step, tool, written, needed) if untrusted else "")
         if (traits.changes or wish.address) and not await self._leave(wish):
             return failed(refusal(wish), arguments)
@@ -302,13 +364,13 @@ class Executor:
         return Evidence(step.id, observed.text, observed.failed, foreign, step.tool, arguments, tries, seconds)
 
     def _ungiven(self, step: PlannedStep, tool: Tool, written: str, needed: Mapping[str, Evidence]) -> str:
-        """Return an address of a call that neither the plan nor a search gave; "" where there is none."""
+        """Return an address of a call that neither the plan nor a search gave; "": there is none."""
         found = links(each.text for each in needed.values() if traits_of(self._tools.get(each.tool)).finds)
-        planned = frozenset[str]() if self._foreign else addresses_of(dict(step.arguments))
+        planned = frozenset[str]() if self._is_untrusted else addresses_of(dict(step.arguments))
         return ungiven(tool, written, found | planned)
 
     async def _observe(self, step: PlannedStep, tool: Tool, traits: Traits, written: str) -> tuple[Observation, int]:
-        """Call a tool, again where it failed and may be; return what came of it, and how often it was called."""
+        """Call a tool, with retries if allowed; return the result and the number of calls."""
         wanted = 1 + (traits.retries if traits.key or not traits.changes else 0)
         observed = Observation("", failed=True)
         for attempt in range(1, wanted + 1):
@@ -335,20 +397,20 @@ class Executor:
         return observed if observed.failed or observed.text.strip() else replace(observed, text=EMPTY, failed=True)
 
     def _free_for(self, tool: str, traits: Traits = PLAIN) -> asyncio.Semaphore:
-        """Return what is held while one of a tool's calls goes on."""
+        """Return the semaphore of a tool's calls."""
         if tool not in self._free_of:
             self._free_of[tool] = asyncio.Semaphore(traits.at_once if not traits.batch else 10_000)
         return self._free_of[tool]
 
 
 def key_of(run: str, step: str, arguments: Mapping[str, JsonValue]) -> str:
-    """Make the idempotency key of a call: a step that is called with something else has another one."""
+    """Return the idempotency key of a call; other arguments give another key."""
     written = json.dumps(arguments, sort_keys=True, ensure_ascii=False).encode(errors="replace")
     return f"{run}/{step}/{blake2b(written, digest_size=6).hexdigest()}"
 
 
 def _cannot_do_without(step: PlannedStep, needed: Mapping[str, Evidence]) -> list[Evidence]:
-    """Return the failed evidence that a step cannot be called without: where it is not one piece of a text."""
+    """Return the failed evidence without which a step cannot be called: all but pieces of texts."""
     failed = [each for each in needed.values() if each.failed]
     whole = {part.step for _, part in find_parts(step.arguments) if isinstance(part, Reference)} if failed else ()
     return [each for each in failed if each.step in whole or each.step in step.after]

@@ -1,4 +1,4 @@
-"""Solved tasks that a planner is shown: those that ship, those of a file, or none."""
+"""Exemplars: solved tasks for the planner's prompt. Some ship, others are read from a file or found in a pool."""
 
 from __future__ import annotations
 
@@ -10,21 +10,20 @@ from pathlib import Path
 from mindstream.errors import InputError
 from mindstream.memory.recall.exemplars import SHOTS, Exemplars
 from mindstream.models.model import ToolSpec
-from mindstream.planning.formats.read import read
-from mindstream.planning.plan_file import read_named
+from mindstream.planning.formats.read import read, read_named
 from mindstream.tools.call import ForeignText
 
 MOST = 64
 SHIPPED, NONE = "shipped", "none"
 SHIPPED_FILE = Path(__file__).with_name("exemplars.txt")
 SEARCH = "search"
-"""Stands in what ships for whichever tool takes a query."""
+"""In the shipped exemplars, the name of any tool that takes a query."""
 
 
 async def find_exemplars(given: Sequence[str] | Exemplars, task: str) -> tuple[str, ...]:
-    """Return the exemplars for a task: those that were given, or the best that are found.
+    """Return the exemplars for a task: the given ones, or the best that a source finds.
 
-    Those of a stranger are `ForeignText`: a plan that was written after them is not trusted (`Plan.foreign`).
+    Third-party ones are `ForeignText`: a plan based on them is untrusted (`Plan.foreign`).
     """
     found = given if isinstance(given, Sequence) else await given.examples(task, SHOTS)
     return tuple(ForeignText(each) if getattr(each, "foreign", False) else _plain(each) for each in found)
@@ -35,10 +34,10 @@ def _plain(exemplar: object) -> str:
 
 
 def choose_exemplars(named: str, tools: Sequence[ToolSpec]) -> tuple[str, ...]:
-    """Return the exemplars that are named: `shipped`, `none` ("" too), or those of a file.
+    """Return exemplars by name: `shipped`, `none` (or ""), or a file.
 
     Raises:
-        InputError: the file cannot be read, or holds none.
+        InputError: the file cannot be read, or has none.
     """
     if named in ("", NONE):
         return ()
@@ -46,7 +45,7 @@ def choose_exemplars(named: str, tools: Sequence[ToolSpec]) -> tuple[str, ...]:
 
 
 def shipped_exemplars(tools: Sequence[ToolSpec]) -> tuple[str, ...]:
-    """Return the exemplars that ship of which all tools are there, with the names that these have here."""
+    """Return the shipped exemplars whose tools are all available, with the tools' names here."""
     search = next((each.name for each in tools if "query" in each.parameters.get("properties", {})), "")
     names = {each.name for each in tools} | ({SEARCH} if search else set())
     return tuple(
@@ -60,10 +59,10 @@ BETWEEN = re.compile(r"^-{3,}[ \t]*$", re.MULTILINE)
 
 
 def read_exemplars(text: str) -> tuple[str, ...]:
-    """Read exemplars: texts with a line of `---` between them, or JSON Lines as `planning.export` writes them.
+    """Read exemplars: texts separated by lines of `---`, or JSON Lines as `planning.export` writes them.
 
     Raises:
-        InputError: there is none, there are too many, or a line of JSON is no exemplar; the message names it.
+        InputError: there are none or too many, or a JSON line is no exemplar; the message names the line.
     """
     if text.lstrip().startswith("{"):
         numbered = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
@@ -90,5 +89,5 @@ def _parse(line: str, number: int) -> str:
 
 
 def _untagged(task: str) -> str:
-    """Return a task without the tags in which the runtime puts it."""
+    """Return a task without the tags that the prompt puts around it."""
     return task.strip().removeprefix("<task>").removesuffix("</task>").strip()

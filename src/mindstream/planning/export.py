@@ -1,4 +1,4 @@
-"""Plans as examples to train a planner on: task to plan, no tool called (Xu 2023, section 3.3)."""
+"""Plans as training data for planners: task to plan, no tool called (Xu 2023, section 3.3)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mindstream.planning.prompts import MakePlan, describe
 
 
 class ChatMessage(TypedDict):
-    """A message as chat models are trained on."""
+    """A message of a chat for training."""
 
     role: str
     content: str
@@ -26,7 +26,7 @@ class ChatExample(TypedDict):
 
 
 class InstructionExample(TypedDict):
-    """One item in the form of the authors' planner data."""
+    """One item in the form of the paper authors' planner data."""
 
     instruction: str
     input: str
@@ -34,7 +34,7 @@ class InstructionExample(TypedDict):
 
 
 def to_example(plan: Plan, tools: Sequence[ToolSpec] = ()) -> ChatExample:
-    """Return a plan as the chat in which the runtime asks for it: what a planner is told, the task, the plan."""
+    """Return a plan as the chat in which the planner is asked for it."""
     asked = MakePlan(task=plan.task, tools=tuple(map(describe, tools))).messages()
     written = write_plan(plan, tools, with_task=False).rstrip("\n")
     return {
@@ -46,15 +46,15 @@ def to_example(plan: Plan, tools: Sequence[ToolSpec] = ()) -> ChatExample:
 
 
 def to_instruction(plan: Plan, tools: Sequence[ToolSpec] = ()) -> InstructionExample:
-    """Return a plan in the form in which the authors publish theirs: instruction, input, output."""
+    """Return a plan in the form of the paper authors' data: instruction, input, output."""
     told, _, written = (message["content"] for message in to_example(plan, tools)["messages"])
     return {"instruction": told, "input": plan.task, "output": written}
 
 
 def solved_plans(runs: Iterable[RunCheckpoint]) -> list[Plan]:
-    """Return the plans of runs that answered their whole task by the plan as a planner wrote it, each once.
+    """Return the plans of runs that answered the whole task with the planner's original plan, each once.
 
-    What was mended, given by a caller, remembered, stopped or left a part unanswered is none of them.
+    Revised, given and remembered plans are left out, and those of stopped or partly answered runs.
     """
     plans = {
         run.plan.save(): run.plan.model_copy(update={"task": run.task})

@@ -1,9 +1,10 @@
-"""A run in the log of a mind: each step before and after its call, so that it goes on after `kill -9` where it stopped.
+"""A run in a mind's log: each step before and after its call, so that a run resumes after `kill -9`.
 
-What stands in `step_found` is not done again. A call that was begun and gave nothing is made again, with the same
-idempotency key where its tool takes one: at most the calls in flight are made twice. A plan that was mended stays so,
-and each row says what the run had taken. One process is at a run at a time (memory/lease): another is told so, or goes
-on with it when the first has died.
+A step with a `step_found` row is not run again. A call that began without a result is made again, with the same
+idempotency key if its tool takes one: at most the calls in flight are made twice. A revised plan stays revised, and
+each
+row holds what the run had spent. One process runs a run at a time (memory/lease); another process gets an error, or
+resumes it when the first has died.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from mindstream.errors import LeaseLost
 from mindstream.log.events import Logged
 from mindstream.memory import lease
 from mindstream.memory.memory import Memory
-from mindstream.memory.store.store import Entry, Fence, WorkDone
+from mindstream.memory.store.store import Entry, Fence, WorkDone, read_log
 from mindstream.planning.events import (
     NOTHING_SPENT,
     AnswerMissing,
@@ -32,33 +33,31 @@ from mindstream.planning.events import (
     StepBegan,
     StepFound,
 )
-from mindstream.planning.evidence import Evidence, still_valid
-from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.planning.plan import Evidence, Plan, PlannedStep, still_valid
 
 PLANNER = "planner"
-"""Signs what a run writes."""
+"""Author of a run's rows."""
 KINDS = ("solving", "run_planned", "answer_missing", "plan_kept", "step_began", "step_found", "solved")
 REMEMBERED = "remembered"
-"""Why a plan is there that solved such a task before."""
+"""Reason of a plan that was remembered from another task."""
 GIVEN = "it was given"
-"""Why a plan is there that its caller brought."""
-A_PAGE = 1_000
+"""Reason of a plan that the caller gave."""
 
 
 @dataclass(frozen=True)
 class RunCheckpoint:
-    """A run as its log holds it.
+    """The state of a run according to its log.
 
     Attributes:
-        plan: the newest; None where it was not finished. `given`: the one that its caller brought.
-        remembered: its plan had solved such a task before.
-        evidence: of the plan's steps; of what `failed`, too, where the run goes on in the middle of mending.
-        replans: how often the plan was to be mended.
-        missing: the steps for which it is still to be mended; () where it was, or was not to be.
-        kept: it was not mended, and nothing was done since.
-        spent: what the run took until the last row.
-        answer: None where the run has not ended.
-        at: when its last row was written.
+        plan: the newest plan; None if it was not finished. `given`: the caller's plan.
+        remembered: the plan was remembered from another task.
+        evidence: of the plan's steps; `failed`: the failures, used if the run resumes during a revision.
+        replans: number of revisions begun.
+        missing: the steps of an unfinished revision; () if there is none.
+        kept: the last revision changed nothing, and nothing was done since.
+        spent: what the run had spent at its last row.
+        answer: None if the run has not ended.
+        at: time of the last row.
     """
 
     run: str
@@ -79,9 +78,9 @@ class RunCheckpoint:
     at: Moment = 0.0
 
     def with_plan(self, plan: Plan) -> RunCheckpoint:
-        """Return the run as it goes on where its caller brings a plan: mended, where it was this one that was mended.
+        """Return the checkpoint for a run with the caller's plan; unchanged if the run had this plan already.
 
-        Of another plan only the evidence holds that has not changed.
+        With another plan, only evidence of unchanged steps stays.
         """
         if self.plan is not None and plan in (self.plan, self.given):
             return self
@@ -89,20 +88,21 @@ class RunCheckpoint:
         return replace(self, plan=None, evidence=evidence, missing=(), kept=False)
 
     def settled(self) -> dict[str, Evidence]:
-        """Return what is not looked for again; what failed is, but where the plan is being mended, or was not."""
+        """Return the evidence of steps that are not run again. Failed steps are, except during a revision and after a
+        vain one."""
         return {**self.failed, **self.evidence} if self.missing or self.kept else dict(self.evidence)
 
 
 def slot_of(run: str) -> str:
-    """Return the slot of the work that whoever is at a run holds."""
+    """Return the slot of the work that the holder of a run claims."""
     return f"run:{run}"
 
 
 async def outlast(stream: Memory, run: str) -> None:
-    """Return when nobody is at a run.
+    """Return when no process holds the run.
 
     Raises:
-        HeldElsewhere: a process is, and lives.
+        HeldElsewhere: a live process holds it.
     """
     await lease.outlast(stream, slot_of(run), _running(run))
 
@@ -111,10 +111,10 @@ async def outlast(stream: Memory, run: str) -> None:
 async def open_journal(
     stream: Memory, run: str, task: str, how: str, spent: Callable[[], Spent], lease_s: float
 ) -> AsyncIterator[Journal]:
-    """Begin a run in the log, or go on with it, and hold it until the block ends.
+    """Begin or resume a run in the log, and hold it until the block ends.
 
     Raises:
-        HeldElsewhere: another process is at it.
+        HeldElsewhere: another process holds it.
     """
     slot, began = slot_of(run), Entry(Solving(run=run, task=task, how=how), PLANNER)
     goes_on = await lease.is_open(stream, slot)
@@ -129,12 +129,12 @@ def _running(run: str) -> str:
 
 
 class Journal:
-    """A run's watcher that writes to the log; each row is on disk before the run goes on.
+    """A watcher that writes a run to the log; each row is on disk before the run continues.
 
-    All that it writes raises LeaseLost where another process has taken the run over.
+    Every write raises LeaseLost if another process has taken over the run.
 
     Attributes:
-        seq: the row in which the run began, or was taken up.
+        seq: the row in which the run began or was resumed.
     """
 
     def __init__(self, memory: Memory, run: str, spent: Callable[[], Spent], fence: Fence, seq: int) -> None:
@@ -160,7 +160,7 @@ class Journal:
         await self._write(StepFound(run=self.run, spent=self._spent(), **asdict(evidence)))
 
     async def end(self, answer: str, stopped: str, unanswered: str) -> None:
-        """Note how the run ended."""
+        """Log how the run ended."""
         solved = Solved(run=self.run, spent=self._spent(), answer=answer, stopped=stopped, unanswered=unanswered)
         await self._write(solved, WorkDone(self._fence.work, self._fence.owner))
 
@@ -172,12 +172,12 @@ class Journal:
 
 
 async def read_run(stream: Memory, run: str) -> RunCheckpoint | None:
-    """Return what the log holds of a run, None where it holds nothing; what failed is to be tried again."""
+    """Return the state of a run; None if the log has none."""
     return (await read_runs(stream, run)).get(run)
 
 
 async def read_runs(stream: Memory, only: str = "") -> dict[str, RunCheckpoint]:
-    """Return the runs that the log holds, by name, the oldest first; `only` one of them where it is named."""
+    """Return the runs in the log by name, the oldest first; `only`: one name."""
     found: dict[str, RunCheckpoint] = {}
     for row in await read_rows(stream, only):
         name = str(getattr(row.event, "run", ""))
@@ -186,22 +186,18 @@ async def read_runs(stream: Memory, only: str = "") -> dict[str, RunCheckpoint]:
 
 
 async def read_rows(stream: Memory, only: str = "") -> list[Logged]:
-    """Return the rows of runs, oldest first; `only` one of them where it is named."""
-    found: list[Logged] = []
-    after = 0
-    while rows := await stream.store.events(stream.key, after, KINDS, A_PAGE):
-        after = rows[-1].seq
-        found += [row for row in rows if (name := getattr(row.event, "run", "")) and name == (only or name)]
-    return found
+    """Return the rows of runs, oldest first; `only`: one name."""
+    rows = read_log(stream.store, stream.key, kinds=KINDS)
+    return [row async for row in rows if (name := getattr(row.event, "run", "")) and name == (only or name)]
 
 
 def _after(begun: RunCheckpoint, event: object) -> RunCheckpoint:
-    """Return a run as it is after one more row."""
+    """Return a run's state after one more row."""
     spent = event.spent if isinstance(event, SpendingEvent) else begun.spent
     held = {**begun.__dict__, "spent": spent}
     match event:
         case Solving():
-            if begun.plan is None and begun.how != "react":  # it is planned anew, and its steps may be others
+            if begun.plan is None and begun.how != "react":  # it is planned again, and the steps may differ
                 held["evidence"] = {}
             held |= {"task": event.task, "how": event.how, "answer": None, "stopped": "", "unanswered": ""}
         case RunPlanned():
@@ -225,7 +221,7 @@ def _after(begun: RunCheckpoint, event: object) -> RunCheckpoint:
 
 
 def _read_plan(written: dict[str, JsonValue]) -> Plan | None:
-    """Return a plan as the log holds it; None where it has no step, or words of it were erased that it cannot lack."""
+    """Return a plan from the log; None if it has no step, or if required words were erased."""
     try:
         plan = Plan.model_validate(written)
     except ValidationError:

@@ -1,12 +1,16 @@
-"""A plan as data: steps that name a tool, its arguments, a reason, and what they wait for (Xu 2023)."""
+"""A plan as data: steps with a tool, its arguments, a reason, and their needs (Xu 2023); and their evidence.
+
+A reference is structure: `{"$ref": "E1", "path": ["price", 0]}`, or a piece of a text,
+`{"$text": ["What is the capital of ", {"$ref": "E1"}, "?"]}`. Inserted evidence is never searched for references.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, JsonValue, ValidationError
 
@@ -14,14 +18,179 @@ from mindstream.errors import InputError
 from mindstream.models.legible import without_controls
 from mindstream.models.prompt import complaints
 from mindstream.models.reply import DECODER, DEEP, DEEPEST
-from mindstream.planning.arguments import STEP_ID, fill, find_references, parse_part
+
+STEP_ID = re.compile(r"E[1-9][0-9]{0,3}")
+REF, PATH, TEXT = "$ref", "path", "$text"
+SHOWN = 60
+Keys: TypeAlias = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A reference to a step's evidence; the keys and indexes of `path` lead to a part of its JSON."""
+
+    step: str
+    path: Keys = ()
+
+    def as_json(self) -> dict[str, JsonValue]:
+        path: dict[str, JsonValue] = {PATH: list(self.path)} if self.path else {}
+        return {REF: self.step, **path}
+
+    def __str__(self) -> str:
+        keys = (f"[{key}]" if isinstance(key, int) else f".{key}" for key in self.path)
+        return f"#{self.step}{''.join(keys)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text with references; adjacent text pieces are joined, and none is empty."""
+
+    pieces: tuple[str | Reference, ...]
+
+    def __post_init__(self) -> None:
+        joined: list[str | Reference] = []
+        for piece in self.pieces:
+            if isinstance(piece, str) and joined and isinstance(last := joined[-1], str):
+                joined[-1] = last + piece
+            elif piece != "":
+                joined.append(piece)
+        object.__setattr__(self, "pieces", tuple(joined))
+
+    def as_json(self) -> JsonValue:
+        """Return the pieces as JSON; a plain text if there is no reference."""
+        if not any(isinstance(piece, Reference) for piece in self.pieces):
+            return "".join(str(piece) for piece in self.pieces)
+        return {TEXT: [piece if isinstance(piece, str) else piece.as_json() for piece in self.pieces]}
+
+    def __str__(self) -> str:
+        return "".join(str(piece) for piece in self.pieces)
+
+
+def parse_part(value: JsonValue) -> Reference | Text | None:
+    """Return the reference or text that a JSON value represents; None if it is neither."""
+    if not isinstance(value, dict) or not (REF in value or TEXT in value):
+        return None
+    if len(value) == 1 and isinstance(given := value.get(TEXT), list):
+        read = (each if isinstance(each, str) else _parse_reference(each) for each in given)
+        pieces = tuple(piece for piece in read if piece is not None)
+        return Text(pieces) if len(pieces) == len(given) else None
+    return _parse_reference(value)
+
+
+def _parse_reference(value: JsonValue) -> Reference | None:
+    if not isinstance(value, dict) or not isinstance(step := value.get(REF), str) or not STEP_ID.fullmatch(step):
+        return None
+    if len(value) == 1:
+        return Reference(step)
+    path = value.get(PATH)
+    if len(value) > 2 or not isinstance(path, list):
+        return None
+    keys = [key for key in path if isinstance(key, str) or (isinstance(key, int) and not isinstance(key, bool))]
+    return Reference(step, tuple(keys)) if len(keys) == len(path) else None
+
+
+def fill(value: JsonValue, part: Callable[[Reference | Text], JsonValue]) -> JsonValue:
+    """Return a copy with `part` applied to each reference and text; its results are not searched again."""
+    if isinstance(value, dict):
+        found = parse_part(value)
+        if found is not None:
+            return part(found)
+        return {key: fill(each, part) if isinstance(each, dict | list) else each for key, each in value.items()}
+    return [fill(each, part) for each in value] if isinstance(value, list) else value
+
+
+def find_parts(value: JsonValue, at: Keys = ()) -> Iterator[tuple[Keys, Reference | Text]]:
+    """Yield each reference and text with the keys and indexes that lead to it."""
+    if not isinstance(value, dict | list):
+        return
+    if (found := parse_part(value)) is not None:
+        yield at, found
+    else:
+        for key, each in value.items() if isinstance(value, dict) else enumerate(value):
+            if isinstance(each, dict | list):
+                yield from find_parts(each, (*at, key))
+
+
+def find_references(value: JsonValue) -> Iterator[Reference]:
+    """Yield the references in a value, in their order."""
+    for _, part in find_parts(value):
+        yield from [part] if isinstance(part, Reference) else (p for p in part.pieces if isinstance(p, Reference))
+
+
+def bind(arguments: Mapping[str, JsonValue], evidence: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return arguments with evidence in place of references.
+
+    A reference by itself becomes the evidence unchanged; in a text it becomes text, on separate lines if it has
+    several.
+
+    Raises:
+        InputError: a step has no evidence, or a path leads nowhere.
+    """
+
+    def found(part: Reference | Text) -> JsonValue:
+        if isinstance(part, Reference):
+            return _look_up(part, evidence)
+        return "".join(
+            piece if isinstance(piece, str) else _as_piece(_look_up(piece, evidence)) for piece in part.pieces
+        )
+
+    return {name: fill(value, found) for name, value in arguments.items()}
+
+
+def _as_piece(value: JsonValue) -> str:
+    """Return evidence as a piece of a text; if it has several lines, it gets lines of its own."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return f"\n{text.strip()}\n" if "\n" in text.strip() else text
+
+
+def _look_up(reference: Reference, evidence: Mapping[str, JsonValue]) -> JsonValue:
+    if reference.step not in evidence:
+        there = ", ".join(evidence) or "none"
+        raise InputError(f"#{reference.step} has found nothing yet, there is evidence of: {there}; run it first")
+    value = evidence[reference.step]
+    if reference.path and isinstance(value, str):
+        value = _read_json(value, reference)
+    for depth, key in enumerate(reference.path):
+        try:
+            value = _part(value, key)
+        except LookupError:
+            here = Reference(reference.step, reference.path[:depth])
+            raise InputError(
+                f"{reference} is not there: {here} is {_describe_value(value)}; correct the path"
+            ) from None
+    return value
+
+
+def _part(value: JsonValue, key: str | int) -> JsonValue:
+    if isinstance(value, dict) and isinstance(key, str):
+        return value[key]
+    if isinstance(value, list) and isinstance(key, int):
+        return value[key]
+    raise KeyError(key)
+
+
+def _read_json(text: str, reference: Reference) -> JsonValue:
+    try:
+        return DECODER.decode(text.strip())  # type: ignore[no-any-return]
+    except (ValueError, RecursionError):
+        raise InputError(
+            f"{reference} leads into JSON, and #{reference.step} found the text {text[:SHOWN]!r}; "
+            f"take the path away, or let a step before it give JSON"
+        ) from None
+
+
+def _describe_value(value: JsonValue) -> str:
+    if isinstance(value, dict):
+        return f"an object with {', '.join(map(repr, value))[:SHOWN] or 'nothing'}"
+    return f"a list of {len(value)}" if isinstance(value, list) else json.dumps(value, ensure_ascii=False)[:SHOWN]
+
 
 MARKS = {"added": "+", "removed": "-", "changed": "~", "kept": " "}
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What becomes of a step; `before` is None where it is added, `after` where it is removed."""
+    """The change of a step between two plans; `before` is None if it is added, `after` if it is removed."""
 
     kind: Literal["added", "removed", "changed", "kept"]
     before: PlannedStep | None
@@ -33,7 +202,7 @@ class Change:
         return (self.after or self.before).id  # type: ignore[union-attr]  # one of the two is there
 
     def __str__(self) -> str:
-        """Write the change in a line; of a step that is changed, what it was and is."""
+        """Return the change as a line; for a changed step, the old and the new value."""
         if self.kind != "changed" or not self.before or not self.after:
             return f"{MARKS[self.kind]} {_describe(self.after or self.before)}"
         before, after = dict(self.before), dict(self.after)
@@ -43,7 +212,7 @@ class Change:
 
 
 def compare(old: Sequence[PlannedStep], new: Sequence[PlannedStep]) -> tuple[Change, ...]:
-    """Return what becomes of each step: first what is removed, then the new plan's steps as they stand."""
+    """Return the change of each step: removed ones first, then the steps of the new plan in order."""
     before, after = {step.id: step for step in old}, {step.id for step in new}
     gone = (Change("removed", step, None) for step in old if step.id not in after)
     return (*gone, *(_change(before.get(step.id), step) for step in new))
@@ -77,7 +246,7 @@ def _checked_tool(name: str) -> str:
 
 
 def _checked_arguments(value: Any, depth: int = 0) -> Any:
-    """Return JSON that can be kept, its texts legible, its texts of pieces in one form only."""
+    """Return valid JSON with legible texts, in which each text with references has its normal form."""
     if isinstance(value, str):
         return without_controls(value)
     if isinstance(value, dict | list | tuple) and depth >= DEEPEST:
@@ -101,7 +270,7 @@ Words = Annotated[str, AfterValidator(without_controls)]
 
 
 class PlannedStep(BaseModel):
-    """One call of a tool, planned: `arguments` may refer to what other steps find (see `arguments.py`)."""
+    """A planned tool call: `arguments` may refer to other steps' evidence (see `arguments.py`)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -113,21 +282,22 @@ class PlannedStep(BaseModel):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The steps that it waits for: those it refers to, and those that it is to come after."""
+        """The steps that it waits for: those it refers to, and those in `after`."""
         found = (reference.step for reference in find_references(self.arguments))
         return tuple(dict.fromkeys((*found, *self.after)))
 
     def is_same_call(self, other: PlannedStep | None) -> bool:
-        """Tell whether another step calls the same with the same, after the same, whatever it gives for a reason."""
+        """Return whether another step makes the same call after the same steps, whatever its reason."""
         return other is not None and self.model_copy(update={"why": other.why}) == other
 
 
 class Plan(BaseModel):
-    """What is to be done for a task, written down before any of it is done.
+    """The steps for a task, written before they are run.
 
     Attributes:
-        foreign: untrusted text stood before whoever wrote it (a stranger's exemplar), so that none of its calls that
-            change something is made without a question. A person who edits the plan may take the mark away.
+        foreign: the planner's prompt had third-party content (an exemplar), so that each call that changes the world
+            needs
+            approval. A person who edits the plan may remove the mark.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -139,12 +309,12 @@ class Plan(BaseModel):
     # As text.
 
     def save(self) -> str:
-        """Return the plan as JSON text, which `load` reads."""
+        """Return the plan as JSON text for `load`."""
         return self.model_dump_json(indent=1, exclude_defaults=True)
 
     @classmethod
     def load(cls, text: str) -> Plan:
-        """Read a plan that was saved.
+        """Read a saved plan.
 
         Raises:
             InputError: the text is no plan.
@@ -166,29 +336,26 @@ class Plan(BaseModel):
     # Order.
 
     def layers(self) -> tuple[tuple[str, ...], ...]:
-        """Return the ids in layers: each step comes in the first layer in which all that it needs has been done.
+        """Return the ids in layers: each step is in the first layer in which all its needs are met.
 
-        A step that is needed and not in the plan is waited for by nobody (`check` names it).
+        A needed step that the plan lacks is ignored (`check` reports it).
 
         Raises:
             InputError: two steps have one id, or steps wait for each other.
         """
-        waiting = {step.id: set(step.needs) for step in self.steps}
-        if len(waiting) < len(self.steps):
-            ids = [step.id for step in self.steps]
-            raise InputError(f"two steps are called {next(id for id in ids if ids.count(id) > 1)}; rename one of them")
-        found: list[tuple[str, ...]] = []
+        ids = [step.id for step in self.steps]
+        if double := next((id for id in ids if ids.count(id) > 1), ""):
+            raise InputError(f"two steps are called {double}; rename one of them")
+        layers, waiting = list[tuple[str, ...]](), {step.id: {*step.needs} for step in self.steps}
         while waiting:
-            free = tuple(id for id, needs in waiting.items() if not needs & waiting.keys())
-            if not free:
+            layers.append(tuple(id for id, needs in waiting.items() if not needs & waiting.keys()))
+            if not layers[-1]:
                 raise InputError(f"{', '.join(waiting)} wait for each other; take one of the references away")
-            found.append(free)
-            for id in free:
-                del waiting[id]
-        return tuple(found)
+            waiting = {id: needs for id, needs in waiting.items() if id not in layers[-1]}
+        return tuple(layers)
 
     def order(self) -> tuple[str, ...]:
-        """Return the ids so that each comes after what it needs; raises as `layers` does."""
+        """Return the ids in an order that meets all needs; raises as `layers` does."""
         return tuple(id for layer in self.layers() for id in layer)
 
     # Looking things up, and a person's edits.
@@ -205,7 +372,7 @@ class Plan(BaseModel):
         raise InputError(f"there is no step {id[:40]!r} in the plan; there are: {', '.join(s.id for s in self.steps)}")
 
     def with_step(self, step: PlannedStep, before: str = "") -> Plan:
-        """Return the plan with a step more, at the end or before another one.
+        """Return the plan with one more step, at the end or before another one.
 
         Raises:
             InputError: its id is taken, or there is no step `before`.
@@ -216,15 +383,15 @@ class Plan(BaseModel):
         return self.model_copy(update={"steps": (*self.steps[:at], step, *self.steps[at:])})
 
     def without_step(self, id: str) -> Plan:
-        """Return the plan without a step; `check` names those that still refer to it. Raises as `step` does."""
+        """Return the plan without a step; `check` reports steps that still refer to it. Raises as `step` does."""
         gone = self.step(id)
         return self.model_copy(update={"steps": tuple(step for step in self.steps if step is not gone)})
 
     def edited(self, id: str, **changes: Any) -> Plan:
-        """Return the plan with another tool, other arguments, `why` or `after` in a step.
+        """Return the plan with another `tool`, `arguments`, `why` or `after` in a step.
 
         Raises:
-            InputError: there is no such step, or the changes do not make one.
+            InputError: there is no such step, or the changes are invalid.
         """
         old = self.step(id)
         try:
@@ -234,11 +401,11 @@ class Plan(BaseModel):
         return self.model_copy(update={"steps": tuple(new if step is old else step for step in self.steps)})
 
     def sorted(self) -> Plan:
-        """Return the plan with its steps in the order in which they can run; raises as `layers` does."""
+        """Return the plan with its steps in an order in which they can run; raises as `layers` does."""
         return self.model_copy(update={"steps": tuple(self.step(id) for id in self.order())})
 
     def diff(self, other: Plan) -> tuple[Change, ...]:
-        """Say step by step, by id, what becomes of this plan in another one."""
+        """Return the change of each step, by id, from this plan to another."""
         return compare(self.steps, other.steps)
 
 
@@ -249,7 +416,7 @@ MERMAID_ESCAPES = str.maketrans(
 
 
 def draw(plan: Plan) -> str:
-    """Return a flowchart: an arrow where a step takes what another found, a dotted one where it only waits for it."""
+    """Return a flowchart: a solid arrow for a reference, a dotted one for a step that only waits."""
     lines = ["flowchart TD"]
     for step in plan.steps:
         why = f"<br/>{_escape(step.why)}" if step.why.strip() else ""
@@ -266,7 +433,7 @@ def _escape(text: str) -> str:
 
 
 def outline(plan: Plan) -> str:
-    """Return a plan as lines: each step is indented as deep as the chain of steps that it waits for is long."""
+    """Return a plan as lines; each step is indented by the length of the chain of steps that it waits for."""
     depth: dict[str, int] = {}
     lines = []
     for step in plan.steps:
@@ -280,15 +447,54 @@ def outline(plan: Plan) -> str:
 
 
 def table_rows(plan: Plan) -> list[tuple[str, str, str, str, str]]:
-    """Return of each step its id, tool, arguments, what it waits for, and why."""
+    """Return each step's id, tool, arguments, needs, and reason."""
     return [
         (step.id, step.tool, describe_arguments(step.arguments), ", ".join(step.needs), step.why) for step in plan.steps
     ]
 
 
 def describe_arguments(arguments: Mapping[str, JsonValue]) -> str:
-    """Return arguments in a line for people, references as `#E1`; their names only where there are several."""
+    """Return arguments as one line for people, references as `#E1`; names only if there are several."""
     shown = {name: fill(value, str) for name, value in arguments.items()}
     if len(shown) == 1:
         return " ".join(str(next(iter(shown.values()))).split())
     return " ".join(", ".join(f"{name}={value}" for name, value in shown.items()).split())
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The result of a planned step.
+
+    Attributes:
+        step: the step's id.
+        text: the tool's result; if it `failed`, the reason.
+        foreign: third-party content, or based on it: no planner reads it.
+        tool, arguments: the call, with other steps' evidence filled in.
+        tries: number of calls; 0: none.
+        seconds: from the first call to the last result.
+        own: the tool failed, and this is the model's own knowledge.
+    """
+
+    step: str
+    text: str
+    failed: bool = False
+    foreign: bool = False
+    tool: str = ""
+    arguments: Mapping[str, JsonValue] = field(default_factory=dict)
+    tries: int = 0
+    seconds: float = 0.0
+    own: bool = False
+
+
+def still_valid(old: Plan, new: Plan, evidence: Mapping[str, Evidence]) -> dict[str, Evidence]:
+    """Return the evidence that stays valid when a plan changes: that of unchanged steps whose needs are unchanged.
+
+    Failures are dropped. A step with only another reason is unchanged.
+    """
+    before = {step.id: step for step in old.steps}
+    changed = {step.id for step in new.steps if not step.is_same_call(before.get(step.id))}
+    changed |= {id for id, each in evidence.items() if each.failed}
+    while more := {step.id for step in new.steps if changed & set(step.needs)} - changed:
+        changed |= more
+    ids = {step.id for step in new.steps}
+    return {id: each for id, each in evidence.items() if id in ids and id not in changed}

@@ -1,24 +1,55 @@
-"""A planner: who plans and solves tasks with the same models, tools and limits."""
+"""Plans tasks and solves them: as ReWOO (Xu 2023), ReAct (Yao 2023), Plan-and-Execute (Wang 2023), or without tools."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias, get_args
 
+from mindstream import chance, intake
+from mindstream.errors import BudgetSpent, InputError, ToolError
+from mindstream.log import erasures
+from mindstream.log.names import checked_name
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.exemplars import Exemplars
-from mindstream.models.roles import AnyModels
-from mindstream.models.wrappers.budget import Budget
-from mindstream.planning.executor import LIMITS, Approver, Limits, RunWatcher, refuse
+from mindstream.models.cause import calls_for, current_cause
+from mindstream.models.model import Model
+from mindstream.models.roles import AnyModels, open_models
+from mindstream.models.wrappers.budget import Budget, Budgeted
+from mindstream.planning.executor import LIMITS, Approver, Limits, RunWatcher, one_at_a_time, refuse
 from mindstream.planning.exemplars import find_exemplars
+from mindstream.planning.journal import GIVEN, REMEMBERED, RunCheckpoint, open_journal, outlast, read_run
 from mindstream.planning.plan import Plan, PlannedStep
-from mindstream.planning.plan_task import plan_task
-from mindstream.planning.run import PLANNER
-from mindstream.planning.solution import Solution
-from mindstream.planning.solve import Strategy, choose_models, solve
+from mindstream.planning.prompts import QUOTED
+from mindstream.planning.run import (
+    PLANNER,
+    Allowance,
+    PlanningRun,
+    Solution,
+    chain_of_thought,
+    direct,
+    plan_and_execute,
+    plan_task,
+    rewoo,
+)
+from mindstream.planning.strategies.react import react
 from mindstream.planning.strategies.remembered import RememberedPlans
-from mindstream.tools.tool import Tool
+from mindstream.tools.tool import FunctionTool, Tool, Traits, checked_tools, tool, traits_of
 from mindstream.tracing import genai, span
+
+Strategy: TypeAlias = Literal["rewoo", "react", "plan-execute", "direct", "cot"]
+STRATEGIES = {
+    "rewoo": rewoo,
+    "react": react,
+    "plan-execute": plan_and_execute,
+    "direct": direct,
+    "cot": chain_of_thought,
+}
+UNPLANNED = ("react", "direct", "cot")
+"""Strategies without a plan, in which one role answers."""
+WITHOUT_TOOLS = ("direct", "cot")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,23 +57,22 @@ class Planner:
     """Plans tasks and solves them with tools: as ReWOO (Xu 2023), ReAct (Yao 2023) or Plan-and-Execute (Wang 2023).
 
     Attributes:
-        models: one for all roles or its name, or a table by role: planner, solver, replanner (else who plans), for
-            `react` worker. Of an empty table stand-ins answer, as where nothing is configured.
+        models: a model or its name for all roles, or a table by role: planner, solver, replanner (default: planner),
+            for `react` worker. With an empty table rules answer, as without configuration.
         how: `rewoo`, `react` or `plan-execute`; without tools `direct`, or `cot` (chain of thought).
-        memory: runs are written into its log; one that has a name and was broken off goes on where it stopped.
-        exemplars: solved tasks that are shown to the planner, in the form of the way that is taken; or who finds them,
-            asked once a call: a `Member` of a pool.
-        budget: what all that it does may spend together; None: no limit.
-        tool_calls: how many calls of tools a run may make. Of these and the budget counts what was spent before a run
-            was broken off, too; when one is spent the run ends with what it has, and says so; at most one call more is
-            made.
-        seconds: how long a run may take; whoever goes on with it waits anew.
-        replans: how often a run may mend its plan, after steps failed or the answer was missing.
-        own_knowledge: of a step that failed the model says what it knows itself; it is marked (`Solution.own`).
-        leave: asked before a tool that changes the world is called; where nobody is named it is not.
-        watchers: told of what goes on.
-        remembered: a plan that solved a task of the same form is run without asking the planner, and one that is made
-            and ends well is kept (not where nothing is planned beforehand).
+        memory: its log holds the runs; an interrupted run that has a name is resumed.
+        exemplars: solved tasks for the planner's prompt, in the form of the strategy; or a source that finds them,
+            asked once per call: a `Member` of a pool.
+        budget: shared by everything that this planner does; None: no limit.
+        tool_calls: maximum number of tool calls in a run. Both limits include what a resumed run had spent before; when
+            one is reached, the run ends early and says so. At most one call more is made.
+        seconds: timeout of a run; a resumed run has it again.
+        replans: maximum number of times that a run's plan is revised, after failed steps or a missing answer.
+        own_knowledge: ask the model for its own knowledge if a step fails; such evidence is marked (`Solution.own`).
+        leave: asked for approval before a tool that changes the world is called; by default such calls are refused.
+        watchers: notified of a run's progress.
+        remembered: plans of earlier tasks. A plan for a task of the same form is run without the planner, and a new
+            plan that ends well is kept (not for strategies without a plan).
     """
 
     models: AnyModels
@@ -61,20 +91,165 @@ class Planner:
     remembered: RememberedPlans | None = None
 
     async def plan(self, task: str, on_step: Callable[[PlannedStep], None] = lambda _: None) -> Plan:
-        """Have a plan written, and do nothing of it; `on_step` is told of each step as it comes.
+        """Write a plan without running it; `on_step` gets each step as it comes.
 
         Raises:
-            InputError: what was written holds no step; the message says what it was.
+            InputError: the planner wrote no step; the message quotes it.
             ModelError: the planner failed, or the budget is spent.
         """
-        async with choose_models(self.models, ("planner",), self.budget or Budget()) as named:
+        async with _choose_models(self.models, ("planner",), self.budget or Budget()) as named:
             shown = await find_exemplars(self.exemplars, task)
             with span(genai.PLAN, PLANNER, {genai.AGENT: PLANNER}):
                 return await plan_task(task, self.tools, named["planner"], shown, on_step)
 
     async def run(self, plan: Plan, *, run: str = "") -> Solution:
-        """Do what a plan says, and answer its task; raises as `solve` does."""
+        """Run a plan, and answer its task; raises as `solve` does."""
         return await self.solve(plan.task, plan, run=run)
 
-    # What stands in a module of its own; the planner is the first argument.
-    solve = solve
+    async def solve(self, task: str, plan: Plan | None = None, *, run: str = "") -> Solution:
+        """Solve a task with a given plan, or one that the planner writes.
+
+        Args:
+            run: the name of the run in the memory's log. An interrupted run of that name is resumed. "": a new name.
+
+        Raises:
+            InputError: the strategy is unknown, two tools have one name, or the run was about another task or used
+                another strategy.
+            SettingsError: a role has no model.
+            HeldElsewhere: another process runs it; the lease of a dead process is waited for.
+            LeaseLost: another process has taken over the run, because this one stood still for longer than its lease.
+            ModelError: the planner or the solver failed. (A spent budget is no error: see `Solution.stopped`.)
+            StorageError: the log cannot be written.
+        """
+        task = (await intake.cleaned(task)).text
+        how, memory = self.how, self.memory
+        if how not in STRATEGIES:
+            raise InputError(f"there is no way {how!r} of solving; there are: {', '.join(get_args(Strategy))}")
+        resumable = memory if run else None  # a run that gets its name here has no rows yet
+        run = checked_name(run or chance.token(), "run")
+        allowance = Allowance(self.budget or Budget(), self.tool_calls)
+        roles = ("worker",) if how in UNPLANNED else ("planner", "solver")
+        if resumable:
+            await outlast(resumable, run)
+            before = await read_run(resumable, run)
+            if before and (ended := _ended(before, task, how)):
+                return ended
+        held = open_journal(memory, run, task, how, allowance.spent, self.limits.lease_s) if memory else nullcontext()
+        fenced = erasures.reading(memory.store) if memory else nullcontext()
+        async with fenced, _choose_models(self.models, roles, allowance.budget) as named, held as journal:
+            begun = (await read_run(resumable, run) if resumable else None) or RunCheckpoint(run)
+            if resumable:
+                allowance.take_up(f"{resumable.name}/{run}", begun.spent)
+            if plan:
+                begun = begun.with_plan(plan)
+            specs = [tool.spec for tool in self.tools]
+            plans = self.remembered if how not in UNPLANNED and not plan and not begun.plan else None
+            known = await plans.find(task, specs) if plans else None
+            going = PlanningRun(
+                task,
+                checked_tools(self.tools),
+                named,
+                await find_exemplars(self.exemplars, task) if self.exemplars else (),
+                allowance,
+                self.replans,
+                self.limits,
+                one_at_a_time(self.leave),
+                (*([journal] if journal else []), *self.watchers),
+                run,
+                begun,
+                begun.plan or plan or known,
+                self.own_knowledge,
+            )
+            because = GIVEN if plan and begun.plan is None else REMEMBERED if known else ""
+            cause = current_cause()
+            with (
+                calls_for(replace(cause, rows=(*cause.rows, journal.seq)) if journal else cause),
+                span(genai.INVOKE_AGENT, PLANNER, {genai.AGENT: PLANNER, "mindstream.run": run}),
+            ):
+                await self._go_through(going, because)
+            solution = going.solution(how)
+            if journal:
+                await journal.end(solution.answer, solution.stopped, solution.unanswered)
+            if plans and not known:
+                await plans.keep(solution, specs)
+        return solution
+
+    async def _go_through(self, going: PlanningRun, because: str) -> None:
+        """Run until the end, or until a limit is reached; `because`: why there is a plan already, "": there is none."""
+        try:
+            async with asyncio.timeout(self.seconds) as limit:
+                if because:
+                    await going.tell(because)
+                await STRATEGIES[self.how](going)
+        except BudgetSpent as error:
+            going.stopped = str(error)
+        except TimeoutError:
+            if not limit.expired():  # a watcher's or an approver's own timeout
+                raise
+            going.stopped = f"the {self.seconds:g} seconds that were allowed are over"
+        finally:
+            await going.close()
+
+
+def _ended(begun: RunCheckpoint, task: str, how: Strategy) -> Solution | None:
+    """Return the solution of a run that ended with an answer; None: it is resumed.
+
+    Raises:
+        InputError: it is about another task, or uses another strategy.
+    """
+    run = begun.run
+    if begun.task not in ("", task):
+        raise InputError(f"the run {run!r} is about another task: {begun.task[:80]!r}; give this one another name")
+    if begun.how not in ("", how):
+        raise InputError(f"the run {run!r} was begun by {begun.how}: go on so, or give this one another name")
+    if begun.answer is None or begun.stopped or begun.answer.startswith(QUOTED):
+        return None
+    plan = begun.plan or Plan(task=task)
+    return Solution(
+        task, begun.how, begun.answer, plan, begun.evidence, spent=begun.spent, run=run, unanswered=begun.unanswered
+    )
+
+
+@asynccontextmanager
+async def _choose_models(models: AnyModels, roles: Sequence[str], budget: Budget) -> AsyncIterator[dict[str, Model]]:
+    """Yield the model of each role, within the budget; the first role's model also revises plans.
+
+    Raises:
+        SettingsError: a role has no model.
+    """
+    async with open_models(models) as opened:
+        named = {role: opened.of(role) for role in roles} | {"replanner": opened.of("replanner", roles[0])}
+        yield {role: Budgeted(model, budget) for role, model in named.items()}
+
+
+TOOL_SECONDS = 25.0
+"""Timeout of `solve_task`: below the usual timeout of a tool (30 s)."""
+TOOL_CALLS, MAX_TASK, SHOWN_EVIDENCE = 32, 4_000, 500
+
+
+def planner_tool(tools: Sequence[Tool], models: AnyModels, how: Strategy = "rewoo") -> FunctionTool:
+    """Return the tool `solve_task`, which plans and solves a task with these tools.
+
+    It changes nothing, and its results are third-party content if one of its tools' results are.
+    """
+    able = ", ".join(each.spec.name for each in tools)
+    planner = Planner(models=models, tools=tools, how=how, seconds=TOOL_SECONDS, tool_calls=TOOL_CALLS)
+
+    async def solve_task(task: str) -> str:
+        """Have a task solved that takes several steps; returns the answer, and what was found on the way."""
+        if not task.strip() or len(task) > MAX_TASK:
+            raise ToolError(f"a task has 1 to {MAX_TASK:,} characters")
+        solution = await planner.solve(task.strip())
+        if not solution.answer.strip():
+            raise ToolError(f"the task was not solved: {solution.stopped or 'there is no answer'}")
+        found = [
+            f"{each.step} {each.tool}: {'failed: ' * each.failed}{' '.join(each.text[:SHOWN_EVIDENCE].split())}"
+            for each in solution.evidence.values()
+        ]
+        lacks = [f"not found: {solution.unanswered}"] if solution.unanswered else []
+        return "\n".join([solution.answer.strip(), *lacks, *(["", "found on the way:", *found] if found else [])])
+
+    foreign = any(traits_of(each).foreign for each in tools)
+    made = tool(solve_task, Traits(foreign=foreign, timeout_s=TOOL_SECONDS + 5))
+    spec = replace(made.spec, description=f"{made.spec.description}\nIt can use: {able or 'no tools'}.")
+    return replace(made, spec=spec)

@@ -1,12 +1,12 @@
 """Prompts of planners and solvers.
 
-Whoever plans reads nothing that strangers wrote: only which steps failed or did not hold the answer, and what kind of
-thing is missing from them (see `states_of`).
-So no evidence, whatever it says, can add a call to a plan (Debenedetti 2025, CaMeL).
+The planner reads no third-party content: only which steps failed or lacked the answer, and which kind of value is
+missing (see `states_of`). So no evidence can add a call to a plan (Debenedetti 2025, CaMeL).
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -19,14 +19,12 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from mindstream.errors import ToolError
 from mindstream.models.model import ToolSpec
 from mindstream.models.prompt import Prompt, rule
-from mindstream.planning.arguments import Reference, Text, fill, find_references
-from mindstream.planning.evidence import Evidence
-from mindstream.planning.plan import Plan, PlannedStep
-from mindstream.tools.algebra import CONSTANTS, Apply, Name, Node, read_formulas
+from mindstream.planning.plan import Evidence, Plan, PlannedStep, Reference, Text, fill, find_references
+from mindstream.tools.algebra import read_formulas, words_in
 
 
 class ActOnTask(Prompt[str]):
-    """Call tools, or answer; nobody stands in. `exemplars`: tasks with their thoughts, actions and observations."""
+    """Call tools or answer; there is no rule. `exemplars`: tasks with their thoughts, actions and observations."""
 
     role: ClassVar[str] = "worker"
 
@@ -35,7 +33,7 @@ class ActOnTask(Prompt[str]):
 
 
 class AnswerAlone(Prompt[str]):
-    """Answer without any tool; nobody stands in. `exemplars`: solved tasks. `reasons`: think first (Wei 2022)."""
+    """Answer without tools; there is no rule. `exemplars`: solved tasks. `reasons`: think first (Wei 2022)."""
 
     role: ClassVar[str] = "worker"
     reply_tokens: ClassVar[int] = 1_000
@@ -50,28 +48,28 @@ MISSING = re.compile(
     re.MULTILINE,
 )
 Kind: TypeAlias = Literal["person", "place", "date", "amount", "text"]
-"""What may be missing: a value of a schema, so that no order can stand in it (Debenedetti 2025, CaMeL)."""
+"""What may be missing: a value of a schema, so that it cannot contain an instruction (Debenedetti 2025, CaMeL)."""
 NOT_RUN = "Not run yet."
 OWN = "(Not found; known without looking:) "
 MAX_INLINE_EVIDENCE = 200
 MAX_INLINE_LINE = 60
-"""Evidence of so many characters is shown in the calls that it fills, and lines of so many again where they were found
-twice; longer ones stand above."""
+"""Evidence up to MAX_INLINE_EVIDENCE characters is shown in the calls that it fills; lines up to MAX_INLINE_LINE are
+repeated if two steps found them. Longer ones are shown once."""
 AROUND = " *_`.:：—–-"
 NAMING = ("", *":：—–-(")
-"""What stands behind MISSING where it is no word of the answer."""
+"""Characters after MISSING where it is no word of the answer."""
 QUOTED = "No model was there to answer; what was found is quoted:"
-"""The first line of what is no answer, but passages as they stand."""
+"""The first line of an answer without a model, which only quotes evidence."""
 
 
 @dataclass(frozen=True, slots=True)
 class SolverAnswer:
-    """What a solver said: `text` answers the task or a part of it.
+    """The solver's answer; `text` answers the task or a part of it.
 
     Attributes:
-        missing: what is missing from it; "" where the whole task is answered.
-        steps: the steps that it is missing from.
-        kinds: of each of them, what kind of thing; all of it that whoever mends the plan is told.
+        missing: a description of the missing part; "": there is none.
+        steps: the steps that lack it.
+        kinds: the kind of value that each step lacks; the planner learns no more than that.
     """
 
     text: str = ""
@@ -81,7 +79,7 @@ class SolverAnswer:
 
 
 class Shown(BaseModel):
-    """A step as the solver sees it: the call with what was filled in, and what came of it."""
+    """A step as the solver sees it: the call with evidence filled in, and its result."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -96,9 +94,9 @@ class Shown(BaseModel):
 
 
 def show_steps(plan: Plan, evidence: Mapping[str, Evidence], concluding: Collection[str] = ()) -> tuple[Shown, ...]:
-    """Return the steps as the solver is to see them; a line that was found twice stands in the first of them.
+    """Return the steps for the solver; a line that several steps found is only in the first of them.
 
-    `concluding`: tools whose results are read instead of what they were handed.
+    `concluding`: tools whose results are shown in place of the evidence that they read.
     """
     shown, holders = list[Shown](), dict[str, str]()
     drawn = {
@@ -121,7 +119,7 @@ def show_steps(plan: Plan, evidence: Mapping[str, Evidence], concluding: Collect
 
 
 def _new_lines(text: str, holders: Mapping[str, str]) -> tuple[str, list[str]]:
-    """Return the lines of a text that stand nowhere yet, below what heads them, and the steps that hold the others."""
+    """Return the lines of a text that no earlier step has, with their headings, and the steps that have the others."""
     parts, again = list[str](), set[str]()
     for part in text.split("\n\n"):
         head, *below = part.splitlines() or [""]
@@ -133,7 +131,7 @@ def _new_lines(text: str, holders: Mapping[str, str]) -> tuple[str, list[str]]:
 
 
 def _keys(text: str) -> Iterator[str]:
-    """Yield what is told again of a text: long lines wherever they stand, short ones below the same head."""
+    """Yield the lines of a text that are not repeated: long ones anywhere, short ones below the same heading."""
     for part in text.split("\n\n"):
         head, *below = part.splitlines() or [""]
         yield from (line for line in below or [head] if len(line) > MAX_INLINE_LINE)
@@ -176,7 +174,7 @@ def _brief(reference: Reference, evidence: Mapping[str, Evidence]) -> str:
 
 
 class AnswerFromEvidence(Prompt[str]):
-    """Answer the task, or the part of it that the evidence holds; `read_answer` reads what is missing."""
+    """Answer the task, or the part that the evidence covers; `read_answer` reads the missing parts."""
 
     role: ClassVar[str] = "solver"
     reply_tokens: ClassVar[int] = 1_000
@@ -186,7 +184,7 @@ class AnswerFromEvidence(Prompt[str]):
 
 
 def read_answer(words: str, plan: Plan) -> SolverAnswer:
-    """Read the answer, and what is said to be MISSING from it; steps that are not named are all of them."""
+    """Read an answer and its MISSING marks; a mark without steps means all of them."""
     if words.startswith(QUOTED):
         return SolverAnswer(words, "an answer: no model was there", tuple(step.id for step in plan.steps))
     found = [mark for mark in MISSING.finditer(words) if _names_a_part(mark)]
@@ -209,7 +207,7 @@ def _names_a_part(mark: re.Match[str]) -> bool:
 
 
 def _read_what(words: str) -> tuple[Kind | None, str]:
-    """Read `amount: the length` as the kind of what is missing, and what it is."""
+    """Read `amount: the length` as the kind and the description of a missing value."""
     first, colon, rest = words.strip(AROUND).partition(":")
     kind = next((kind for kind in get_args(Kind) if colon and kind == first.strip(AROUND).lower()), None)
     return kind, (rest if kind else words).strip(AROUND)
@@ -217,7 +215,7 @@ def _read_what(words: str) -> tuple[Kind | None, str]:
 
 @rule(AnswerFromEvidence)
 def quote_what_was_found(ask: AnswerFromEvidence) -> str:
-    """Stand in: what a calculator gave last is the answer; of anything else the passages are quoted, saying so."""
+    """Rule: the last calculator result is the answer; other evidence is quoted as such."""
     last = ask.steps[-1] if ask.steps else None
     if last and not last.failed and last.call.startswith("calculator["):
         return last.text.strip().splitlines()[-1]
@@ -234,7 +232,7 @@ class OwnKnowledge(BaseModel):
 
 
 class KnowInstead(Prompt[OwnKnowledge]):
-    """Say what you know of it; nobody stands in."""
+    """State your own knowledge; there is no rule."""
 
     role: ClassVar[str] = "solver"
     reply_tokens: ClassVar[int] = 500
@@ -244,17 +242,20 @@ class KnowInstead(Prompt[OwnKnowledge]):
 
 
 MAX_TOOL_DESCRIPTION = 600
-"""So much is said of a tool, in characters."""
+"""Characters of a tool's description that are shown."""
 NO_LIMIT = 100_000
-"""A greater maximum keeps nobody from anything."""
+"""Maxima above this are not shown."""
 SIGNS = str.maketrans(dict.fromkeys("[]［］【】#＃", " "))
-"""What means something in a plan's own form."""
+"""Characters with a meaning in the plan format."""
 
 
 class MakePlan(Prompt[str]):
     """Write the plan, in the form `Plan: …` and `#E1 = Tool[input]`.
 
-    `exemplars`: tasks with their plans, in the same form. `known`: what is known already that the plan can rest on.
+    Attributes:
+        tools: a line each, by `describe`.
+        exemplars: tasks with their plans, in the same form.
+        known: knowledge that the plan can build on.
     """
 
     role: ClassVar[str] = "planner"
@@ -268,7 +269,7 @@ class MakePlan(Prompt[str]):
 
 
 def describe(spec: ToolSpec) -> str:
-    """Say in a line how a tool is called and what it does: `Search[query=…, count?=3 (max 10)]: …`."""
+    """Return a line with a tool's arguments and purpose: `Search[query=…, count?=3 (max 10)]: …`."""
     required = spec.parameters.get("required", [])
     given = {name: _bounds(schema) for name, schema in spec.parameters.get("properties", {}).items()}
     words = " ".join(spec.description.split("\n\n")[0].split())
@@ -280,7 +281,7 @@ def describe(spec: ToolSpec) -> str:
 
 
 def _bounds(schema: object) -> str:
-    """Say which number an argument has where it is not given, and the greatest that it may have."""
+    """Return an argument's numeric default and maximum, as text."""
     schemas = [schema, *(schema.get("anyOf") or ())] if isinstance(schema, dict) else []
     default, most = (
         next((each[key] for each in schemas if isinstance(each, dict) and type(each.get(key)) in (int, float)), None)
@@ -292,7 +293,7 @@ def _bounds(schema: object) -> str:
 
 @rule(MakePlan)
 def calculate_or_look_up(ask: MakePlan) -> str:
-    """Stand in: a formula is calculated, and anything else looked up as it stands, by the first tool for a `query`."""
+    """Rule: calculate a formula; look up anything else unchanged, with the first tool that takes a `query`."""
     takes = dict(line.split("[", 1) for line in ask.tools if "[" in line)
     if _is_formula(ask.task):
         lacks = "" if "calculator" in takes else "That is a formula, and the tool calculator is not there."
@@ -308,27 +309,21 @@ def calculate_or_look_up(ask: MakePlan) -> str:
 
 
 def _is_formula(task: str) -> bool:
-    """Tell whether a task is something to work out, and no word stands in it but an equation's unknowns."""
+    """Return whether a task can be calculated and contains no word but an equation's unknowns."""
     try:
         formulas = read_formulas(task)
     except ToolError:
         return False
     sides = [side for formula in formulas for side in formula]
     is_equation = len(sides) > len(formulas)
-    return is_equation or (any(isinstance(side, Apply) for side in sides) and not any(map(_has_word, sides)))
-
-
-def _has_word(node: Node) -> bool:
-    if isinstance(node, Name):
-        return node.name not in CONSTANTS
-    return isinstance(node, Apply) and any(map(_has_word, node.to))
+    return is_equation or not (any(map(words_in, sides)) or all(isinstance(side, ast.Constant) for side in sides))
 
 
 SHOWN = 300
 
 
 class MendPlan(Prompt[str]):
-    """Write the steps that are new or different."""
+    """Write the new and changed steps."""
 
     role: ClassVar[str] = "replanner"
     reply_tokens: ClassVar[int] = 2_000
@@ -342,7 +337,8 @@ class MendPlan(Prompt[str]):
 def states_of(
     plan: Plan, evidence: Mapping[str, Evidence], insufficient: Collection[str], kinds: Mapping[str, Kind]
 ) -> str:
-    """Say a line a step what came of it, in words of our own; of foreign evidence what kind of thing it lacks."""
+    """Return a line per step with its state, in our own words; for third-party evidence only the kind of value it
+    lacks."""
     return "\n".join(
         f"{step.id}: {_state(evidence.get(step.id), step.id in insufficient, kinds.get(step.id))}"
         for step in plan.steps
@@ -362,5 +358,5 @@ def _state(evidence: Evidence | None, insufficient: bool, kind: Kind | None) -> 
 
 @rule(MendPlan)
 def give_up(ask: MendPlan) -> str:  # noqa: ARG001
-    """Stand in: mend nothing, since one look-up is all that is planned without a model."""
+    """Rule: change nothing, since rules only plan one look-up."""
     return "NOTHING"

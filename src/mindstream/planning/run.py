@@ -1,26 +1,33 @@
-"""A run: what the three ways of solving a task have in common. It plans, mends the plan, answers, and counts."""
+"""A run: what the strategies of solving a task have in common. It plans, revises the plan, runs steps, answers, and
+
+counts.
+"""
 
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass, field
 
-from mindstream.errors import InputError
-from mindstream.models.ask import ask
-from mindstream.models.model import Model
-from mindstream.planning.check import MOST_STEPS, StepChecker, check
-from mindstream.planning.events import Allowance
-from mindstream.planning.evidence import Evidence, still_valid
-from mindstream.planning.executor import Approver, Executor, Limits, RunWatcher
-from mindstream.planning.formats.read import read
-from mindstream.planning.formats.rewoo import write_plan
+from mindstream.errors import BudgetSpent, InputError
+from mindstream.models.ask import ask, speak
+from mindstream.models.model import Model, ToolSpec
+from mindstream.models.providers.thoughts import Thinking
+from mindstream.models.wrappers.budget import Budget
+from mindstream.planning.check import LONGEST, MOST_STEPS, StepChecker, check
+from mindstream.planning.events import NOTHING_SPENT, Spent
+from mindstream.planning.executor import CLOCK, Approver, Executor, Limits, RunWatcher
+from mindstream.planning.formats.read import read, read_other
+from mindstream.planning.formats.rewoo import Rewoo, StepReader, write_plan
 from mindstream.planning.journal import RunCheckpoint
-from mindstream.planning.plan import Change, Plan, PlannedStep, describe_arguments
-from mindstream.planning.plan_task import is_foreign, write_steps
+from mindstream.planning.plan import Change, Evidence, Plan, PlannedStep, describe_arguments, still_valid, table_rows
 from mindstream.planning.prompts import (
+    QUOTED,
+    AnswerAlone,
     AnswerFromEvidence,
     KnowInstead,
+    MakePlan,
     MendPlan,
     Shown,
     SolverAnswer,
@@ -29,91 +36,224 @@ from mindstream.planning.prompts import (
     show_steps,
     states_of,
 )
-from mindstream.planning.solution import Solution
+from mindstream.tools.call import ForeignText
 from mindstream.tools.tool import Tool, traits_of
 from mindstream.tracing import genai, span
 
+SHOWN_REPLY = 300
+"""Characters of a planner's reply without a plan that an error message quotes."""
+
+
+async def plan_task(
+    task: str,
+    tools: Sequence[Tool],
+    model: Model,
+    exemplars: Sequence[str] = (),
+    on_step: Callable[[PlannedStep], None] = lambda _: None,
+) -> Plan:
+    """Write a plan; `on_step` gets each step as it comes.
+
+    Raises:
+        InputError: the reply has no step; the message quotes it.
+        ModelError: the planner failed.
+    """
+    steps = list[PlannedStep]()
+    async with aclosing(write_steps(task, [tool.spec for tool in tools], model, exemplars)) as written:
+        async for step in written:
+            steps.append(step)
+            on_step(step)
+    return Plan(task=task, steps=tuple(steps), foreign=is_untrusted(exemplars))
+
+
+def is_untrusted(exemplars: Sequence[str]) -> bool:
+    """Return whether an exemplar in a planner's prompt is third-party content."""
+    return any(isinstance(each, ForeignText) for each in exemplars)
+
+
+async def write_steps(
+    task: str, specs: Sequence[ToolSpec], model: Model, exemplars: Sequence[str] = ()
+) -> AsyncGenerator[PlannedStep]:
+    """Ask for a plan, and yield its steps as they come; thoughts before the plan are skipped.
+
+    The reply is cut off when its plan is too long to run. Raises as `plan_task` does.
+    """
+    prompt = MakePlan(task=task, tools=tuple(map(describe, specs)), exemplars=tuple(exemplars))
+    reader, thinking = StepReader(Rewoo(specs)), Thinking()
+    words, length, count = "", 0, 0
+    async with aclosing(speak(model, prompt, "planner")) as pieces:
+        async for piece in pieces:
+            _, plain = thinking.part(piece)
+            words, length = (words + plain)[:LONGEST], length + len(piece)
+            for step in reader.feed(plain):
+                count += 1
+                yield step
+            if length > LONGEST or count > MOST_STEPS:
+                break
+    rest = thinking.rest()
+    for step in (*reader.feed(rest), *reader.close()):
+        count += 1
+        yield step
+    if not count and (found := read_other(words + rest, specs)):
+        for step in found.steps:
+            yield step
+    elif not count:
+        raise InputError(f"there is no plan: {' '.join((words + rest).split())[:SHOWN_REPLY]}")
+
+
+class Allowance:
+    """The limits of a run: a budget for model calls, tokens and money, and a maximum number of tool calls."""
+
+    def __init__(self, budget: Budget, tool_calls: int | None = None) -> None:
+        self.budget = budget
+        self._most, self._tool_calls = tool_calls, 0
+        self._began, self._seconds_before = CLOCK.elapsed(), 0.0
+
+    def take_up(self, run: str, before: Spent) -> None:
+        """Count what an interrupted run had spent."""
+        self._tool_calls, self._seconds_before = before.tool_calls, before.seconds
+        self.budget.take_up(run, before.model_calls, before.tokens, before.cost_usd, before.unpriced or 0)
+
+    def take_call(self, cost_usd: float) -> None:
+        """Count one tool call and its cost; raises BudgetSpent when no more is allowed."""
+        if self._most is not None and self._tool_calls >= self._most:
+            raise BudgetSpent(f"the {self._most} calls of tools that were allowed are made")
+        self.budget.check()
+        self._tool_calls += 1
+        self.budget.spent_usd += cost_usd
+
+    def spent(self) -> Spent:
+        """Return what the run has spent so far."""
+        budget, seconds = self.budget, self._seconds_before + CLOCK.elapsed() - self._began
+        return Spent(
+            budget.spent_calls, self._tool_calls, budget.spent_tokens, budget.spent_usd, seconds, budget.unpriced
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """The result of a run.
+
+    Attributes:
+        answer: to the task or a part of it; "": there is none.
+        stopped: why the run ended without an answer or before its end; "" otherwise.
+        unanswered: the missing part of the answer, in the solver's words; "": nothing.
+        missing: the steps that failed.
+        changes: the changes of each revision of the plan.
+    """
+
+    task: str
+    how: str
+    answer: str
+    plan: Plan
+    evidence: Mapping[str, Evidence] = field(default_factory=dict)
+    stopped: str = ""
+    changes: tuple[tuple[Change, ...], ...] = ()
+    spent: Spent = NOTHING_SPENT
+    run: str = ""
+    unanswered: str = ""
+
+    @property
+    def is_quotation(self) -> bool:
+        """Whether the answer only quotes evidence, because there was no model."""
+        return self.answer.startswith(QUOTED)
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the answer is based on third-party content: a record of it must be marked as tainted."""
+        return any(each.foreign for each in self.evidence.values())
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """The steps whose tool failed and for which the model gave its own knowledge."""
+        return tuple(id for id, each in self.evidence.items() if each.own)
+
+    def _repr_html_(self) -> str:
+        from mindstream.notebook import Failure, table
+
+        rows = []
+        for step, tool, called, needs, _ in table_rows(self.plan):
+            found = self.evidence.get(step)
+            text = found.text if found else "not run"
+            rows.append((step, tool, called, needs, Failure(text) if found and found.failed else text))
+        said = self.answer or f"no answer: {self.stopped}"
+        return table(self.task, ("", "tool", "with", "after", "found"), rows, self.how, said)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        return tuple(id for id, each in self.evidence.items() if each.failed)
+
+
 CALL = 2_000
 PLANNER = "planner"
-"""What spans call whoever plans and solves."""
+"""The agent's name in spans."""
 NO_ANSWER, NOTHING = "the evidence does not hold the answer", "nothing"
 
 
+@dataclass(eq=False)
 class PlanningRun:
     """A task that is being solved.
 
+    Args:
+        given: the caller's plan, or that of the interrupted run; None: the planner writes one.
+        begun: the interrupted run that is resumed.
+        knows: ask the model for its own knowledge if a step fails.
+
     Attributes:
-        plan: as it stands; `evidence` of its steps, as far as it is there.
-        limits: how long one call of a tool may take, and so on.
+        replans: how often the plan may still be revised.
+        plan: the present plan; `evidence`: the results of its steps.
         stopped: why the run ended before it had an answer.
-        answered: what was answered last; the whole task, or a part of it.
-        given: the plan is the caller's, or the one that a run made that was broken off.
-        replans: how often the plan may still be mended.
-        knows: of a step that failed the model says what it knows itself.
-        missing: the steps for which it is to be mended, where the run was broken off before it was.
+        answered: the last answer, to the whole task or a part of it.
+        missing: steps for which an interrupted run was about to revise the plan.
+        is_untrusted: whether a third party's exemplar is in the planner's prompt.
     """
 
-    def __init__(
-        self,
-        task: str,
-        tools: Sequence[Tool],
-        models: Mapping[str, Model],
-        exemplars: Sequence[str],
-        allowance: Allowance,
-        replans: int,
-        limits: Limits,
-        leave: Approver,
-        watchers: Sequence[RunWatcher],
-        name: str,
-        begun: RunCheckpoint,
-        plan: Plan | None,
-        knows: bool = False,
-    ) -> None:
-        self.task, self.tools, self.name = task, tools, name
-        self._specs = [tool.spec for tool in tools]
+    task: str
+    tools: Sequence[Tool]
+    models: Mapping[str, Model]
+    exemplars: Sequence[str]
+    allowance: Allowance
+    replans: int
+    limits: Limits
+    leave: Approver
+    watchers: Sequence[RunWatcher]
+    name: str
+    begun: RunCheckpoint
+    given: Plan | None
+    knows: bool = False
+    changes: list[tuple[Change, ...]] = field(default_factory=list)
+    stopped: str = ""
+    answered: SolverAnswer = field(default_factory=SolverAnswer)
+    _executor: Executor | None = None
+
+    def __post_init__(self) -> None:
+        self._specs = [tool.spec for tool in self.tools]
         self._checker = StepChecker(self._specs)
-        self._concluding = {tool.spec.name for tool in tools if traits_of(tool).concludes}
-        self._changing = {tool.spec.name for tool in tools if traits_of(tool).changes}
-        self.exemplars, self.leave, self.watchers = exemplars, leave, watchers
-        self.replans = replans - begun.replans
-        self.missing = begun.missing if self.replans >= 0 else ()
-        self._is_kept = begun.kept
-        self.given, self.knows = plan, knows
-        self.is_foreign = is_foreign(exemplars)
-        """A stranger's exemplar is shown to whoever writes the plan, or acts."""
-        self.plan = self.given or Plan(task=task, foreign=self.is_foreign)
-        self.evidence: dict[str, Evidence] = begun.settled()
-        self.changes: list[tuple[Change, ...]] = []
-        self.stopped, self.answered = "", SolverAnswer()
-        self._models, self.allowance, self.limits = models, allowance, limits
-        self._executor: Executor | None = None
-
-    def model(self, role: str) -> Model:
-        """Return who answers in a role."""
-        return self._models[role]
-
-    @property
-    def specs(self) -> tuple[str, ...]:
-        """The tools as a planner is told of them, a line each."""
-        return tuple(describe(spec) for spec in self._specs)
+        self._concluding = {tool.spec.name for tool in self.tools if traits_of(tool).concludes}
+        self._changing = {tool.spec.name for tool in self.tools if traits_of(tool).changes}
+        self.replans -= self.begun.replans
+        self.missing = self.begun.missing if self.replans >= 0 else ()
+        self._is_kept = self.begun.kept
+        self.is_untrusted = is_untrusted(self.exemplars)
+        self.plan = self.given or Plan(task=self.task, foreign=self.is_untrusted)
+        self.evidence: dict[str, Evidence] = self.begun.settled()
 
     @property
     def may_mend(self) -> bool:
-        """Whether the plan may be mended: not when nothing was done since nothing of it was."""
+        """Whether the plan may be revised: not again before anything was done since the last attempt."""
         return self.replans > 0 and not self._is_kept
 
     # Planning.
 
     async def make_plan(self, executor: Executor | None = None) -> None:
-        """Have the plan written; steps are handed to the executor, where there is one, as they come."""
+        """Write the plan; steps are passed to the executor, if there is one, as they come."""
         steps, outside = list[PlannedStep](), contextvars.copy_context()
         try:
-            written = write_steps(self.task, self._specs, self.model("planner"), self.exemplars)
+            written = write_steps(self.task, self._specs, self.models["planner"], self.exemplars)
             with span(genai.PLAN, PLANNER, {genai.AGENT: PLANNER}):
                 async with aclosing(written):
                     async for step in written:
                         if executor and self._is_ready(step, steps):
-                            outside.run(executor.begin, step)  # what it does is no part of the planning
+                            outside.run(executor.begin, step)  # its spans are no part of the planning
                         steps.append(step)
         except InputError as error:
             self.stopped = str(error)
@@ -122,26 +262,26 @@ class PlanningRun:
         await self.tell("made")
 
     def _is_ready(self, step: PlannedStep, before: Sequence[PlannedStep]) -> bool:
-        """Tell whether a step is sound so far; what changes the world waits until the plan is written."""
+        """Return whether a step may begin at once; steps that change the world wait until the plan is written."""
         waits = step.tool in self._changing or len(before) >= MOST_STEPS
-        return not waits and not self._checker.check(step, before)
+        return not waits and self._checker.can_begin(step, before)
 
     async def mend(self, insufficient: Collection[str]) -> bool:
-        """Have the plan mended, which uses up a replanning; return whether anything of it changed.
+        """Revise the plan, which uses up a replanning; return whether it changed.
 
-        What was not run yet is not insufficient.
+        Steps that were not run yet are not insufficient.
         """
         insufficient = tuple(id for id in insufficient if id in self.evidence) or (NOTHING,)
-        if not self.missing:  # else it was begun by a process that is gone
+        if not self.missing:  # otherwise an interrupted run began it
             self.replans -= 1
             for watcher in self.watchers:
                 await watcher.missed(insufficient)
         self.missing = ()
         plan = write_plan(self.plan, self._specs, with_task=False)
         states = states_of(self.plan, self.evidence, insufficient, self.answered.kinds)
-        prompt = MendPlan(task=self.task, tools=self.specs, plan=plan, states=states)
+        prompt = MendPlan(task=self.task, tools=tuple(map(describe, self._specs)), plan=plan, states=states)
         with span(genai.PLAN, PLANNER, {genai.AGENT: PLANNER}):
-            text = await ask(self.model("replanner"), prompt, "replanner")
+            text = await ask(self.models["replanner"], prompt, "replanner")
         steps = {step.id: step for step in self.plan.steps}
         for step in read(text, self._specs).plan.steps:
             steps[step.id] = step
@@ -153,19 +293,19 @@ class PlanningRun:
             return False
         self.changes.append(changes)
         self.evidence = still_valid(self.plan, mended, self.evidence)
-        self.plan, self._executor = mended, None  # what it found may belong to the old plan
+        self.plan, self._executor = mended, None  # its evidence may belong to the old plan
         await self.tell(f"{', '.join(insufficient) or 'the plan'} did not give what was needed")
         return True
 
     async def tell(self, because: str) -> None:
-        """Tell the watchers of the plan as it stands now."""
+        """Notify the watchers of the present plan."""
         for watcher in self.watchers:
             await watcher.planned(self.plan, because)
 
     # Running.
 
     def executor(self) -> Executor:
-        """Return what runs steps; what has been found is not looked for again."""
+        """Return a new executor; it does not run steps again that have evidence."""
         self._executor = Executor(
             self.tools,
             run=self.name,
@@ -180,15 +320,15 @@ class PlanningRun:
         return self._executor
 
     async def _know(self, step: PlannedStep, failed: Evidence) -> str:
-        """Have said what is known of a step that failed."""
+        """Return the model's own knowledge in place of a failed step."""
         call = f"{step.tool}: {describe_arguments(failed.arguments or step.arguments)[:CALL]}"
         prompt = KnowInstead(why=step.why, call=call)
-        return (await ask(self.model("solver"), prompt, "solver")).text.strip()
+        return (await ask(self.models["solver"], prompt, "solver")).text.strip()
 
     async def carry_out(self, steps: Sequence[PlannedStep], executor: Executor | None = None) -> None:
-        """Run steps, and keep what they find; a step that cannot be called as planned fails with the reason.
+        """Run steps and keep their evidence; a step that cannot be called as planned fails with the reason.
 
-        `executor`: it runs some of them already.
+        `executor`: one that runs some of them already.
         """
         executor = executor or self.executor()
         is_checked = all(executor.has_begun(step) for step in steps)
@@ -206,9 +346,9 @@ class PlanningRun:
     # Ending.
 
     async def answer(self) -> SolverAnswer:
-        """Have the task answered from what was found, as far as it goes.
+        """Answer the task from the evidence, as far as possible.
 
-        What a step concluded is read instead of what it read, and this only where the answer lacks something.
+        Results of concluding tools are shown in place of what these read; if the answer lacks anything, all is shown.
         """
         whole = brief = show_steps(self.plan, self.evidence)
         if any(step.tool in self._concluding for step in self.plan.steps):
@@ -218,26 +358,26 @@ class PlanningRun:
 
     async def _answer(self, steps: tuple[Shown, ...]) -> SolverAnswer:
         prompt = AnswerFromEvidence(task=self.task, steps=steps)
-        return self.read(await ask(self.model("solver"), prompt, "solver"))
+        return self.read(await ask(self.models["solver"], prompt, "solver"))
 
     async def ensure_answer(self) -> None:
-        """Have the task answered, unless it was in this process."""
+        """Answer the task, unless it was answered in this process."""
         if self.answered == SolverAnswer():
             await self.answer()
 
     def read(self, words: str) -> SolverAnswer:
-        """Read an answer, and keep it: it is what there is where the run ends early."""
+        """Read and keep an answer; it counts if the run ends early."""
         self.answered = read_answer(words, self.plan)
         return self.answered
 
     async def close(self) -> None:
-        """Break off what still runs."""
+        """Cancel running steps."""
         if self._executor:
             await self._executor.stop(self.stopped and f"not done: {self.stopped}")
             self.evidence = {**self._executor.evidence, **self.evidence}
 
     def solution(self, how: str) -> Solution:
-        """Return what the run came to."""
+        """Return the result of the run."""
         answer = self.answered
         stopped = self.stopped or (NO_ANSWER if answer.missing and not answer.text else "")
         return Solution(
@@ -252,3 +392,61 @@ class PlanningRun:
             self.name,
             answer.missing,
         )
+
+
+async def direct(run: PlanningRun) -> None:
+    """Answer without thinking first."""
+    await _answer_alone(run, reasons=False)
+
+
+async def chain_of_thought(run: PlanningRun) -> None:
+    """Think first; the thoughts precede the answer, which is the last line."""
+    await _answer_alone(run, reasons=True)
+
+
+async def _answer_alone(run: PlanningRun, reasons: bool) -> None:
+    prompt = AnswerAlone(task=run.task, exemplars=tuple(run.exemplars), reasons=reasons)
+    run.answered = SolverAnswer((await ask(run.models["worker"], prompt, "worker")).strip())
+
+
+async def plan_and_execute(run: PlanningRun) -> None:
+    """Run the plan in rounds until the task is answered; revise the plan when a round found too little."""
+    if run.given is None:
+        await run.make_plan()
+        if run.stopped:
+            return None
+    while True:
+        is_due, missing = bool(run.missing), run.missing
+        if not is_due:
+            left = [step for step in run.plan.steps if step.id not in run.evidence]
+            ready = [step for step in left if all(need in run.evidence for need in step.needs)] or left
+            await run.carry_out(ready)
+            answer = await run.answer()
+            if not answer.missing:
+                return None
+            missing = answer.steps
+            is_due = run.may_mend and (len(ready) == len(left) or any(run.evidence[step.id].failed for step in ready))
+        if is_due and await run.mend(missing):
+            continue
+        if all(step.id in run.evidence for step in run.plan.steps):
+            return await run.ensure_answer()
+
+
+async def rewoo(run: PlanningRun) -> None:
+    """Run all steps in parallel, beginning while the planner still writes, and then answer."""
+    executor = None
+    if run.given is None:
+        executor = run.executor()
+        await run.make_plan(executor)
+        if run.stopped:
+            return None
+    while True:
+        if not (missing := run.missing):
+            await run.carry_out(run.plan.steps, executor)
+            executor = None
+            answer = await run.answer()
+            if not answer.missing or not run.may_mend:
+                return None
+            missing = answer.steps
+        if not await run.mend(missing):
+            return await run.ensure_answer()

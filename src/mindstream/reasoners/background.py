@@ -1,52 +1,276 @@
-"""The background runner: beside a conversation, never lost, never twice, and ended by nothing that a run does.
+"""The background runner: runs reasoners next to a conversation, with leases so that no work is lost or done twice.
 
-Each slot has one loop: claim what is open, think, and write the conclusion in one commit with the end of the work. The
-lease is held on to while it thinks; if the process dies, it runs out, and whoever is there next takes the work up.
-Whatever a run raises is that run's failure: it is logged, tried a bounded number of times, and then set aside.
+Each slot has one loop: claim open work, think, and commit the conclusion together with the end of the work. The lease
+is renewed during the run; if the process dies, the lease expires and another process claims the work. A failing run is
+logged, retried a bounded number of times, and then dead-lettered.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Any
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Container, Iterator, Sequence
+from dataclasses import asdict, replace
+from itertools import groupby
+from typing import TypeAlias
 
-from mindstream.errors import StorageError
-from mindstream.foreign_code import describe
-from mindstream.log.events import Failed
-from mindstream.log.work import ANSWER, Work, hour, silence_after
-from mindstream.memory.store.store import NewWork
-from mindstream.reasoners.reasoner import STUCK, Newer, Occurrence, Run, Slot, Utterance, rows_of, utterances_in
-from mindstream.reasoners.runner import Runner
+from mindstream import chance
+from mindstream.clock import Clock
+from mindstream.errors import (
+    OUTAGES,
+    Conflict,
+    ErasedMeanwhile,
+    InputError,
+    LeaseLost,
+    ModelError,
+    ModelResting,
+    RateLimited,
+    StorageError,
+)
+from mindstream.foreign_code import ForeignFailure, ForeignTask, Overdue, Stopped, describe
+from mindstream.log import erasures
+from mindstream.log.events import Corrected, Failed, Heard, Logged, Remembered, SetAside, Thought
+from mindstream.log.names import StreamKey
+from mindstream.log.work import ANSWER, LONGEST_LEASE_S, STOPPED, Work, hour, silence_after
+from mindstream.memory.lease import looking, renewing
+from mindstream.memory.memory import Memory
+from mindstream.memory.store.record import TAINTED
+from mindstream.memory.store.store import Commit, Entry, NewWork, Store, WorkDone, WorkReleased
+from mindstream.models.cause import Cause, calls_for
+from mindstream.reasoners.reasoner import (
+    CRASHES,
+    LONGEST_REST_S,
+    STUCK,
+    TRIES,
+    Newer,
+    Occurrence,
+    Reasoner,
+    Run,
+    RunContext,
+    RunResult,
+    Slot,
+    Utterance,
+    Writing,
+    build_context,
+    checked_reasoner,
+    rows_of,
+    utterances_in,
+)
 from mindstream.reasoners.turns import Turns
+from mindstream.tools.tool import Tool
+from mindstream.tracing import genai, span
 
-QUIET = 4
-"""A slot of which nothing is open looks up by itself half as often each time, at most so many times."""
+WRITES = 100
+"""Maximum number of attempts when other writers come first."""
+WRITING_S = 30.0
+"""Timeout for building the entries, in seconds."""
+
+SpeakUp: TypeAlias = Callable[[RunContext, RunResult, Sequence[Entry]], Awaitable[Sequence[Entry]]]
+"""Adds entries to a conclusion: a follow-up, or the judgement of a gate's decision."""
 
 
-class Background(Runner):
-    """Runs reasoners beside a conversation.
+async def conclude(
+    context: RunContext, run_result: RunResult, speak_up: SpeakUp, about: tuple[int, ...], finish: WorkDone | None
+) -> list[Logged]:
+    """Commit a reasoner's result about these log rows; return the rows written.
 
-    Args:
-        session: the conversation.
-        thinks: they run here; else what they have to do is let go of, for another process (`mindstream work`).
+    Raises:
+        LeaseLost: another process has taken over the work.
+        StorageError, ForeignFailure, Overdue: it could not be built or written.
     """
 
-    def __init__(self, *args: Any, session: str = "", thinks: bool = True, **more: Any) -> None:
-        super().__init__(*args, **more)
-        self._moved = asyncio.Condition()
+    async def writing() -> Writing:
+        entries, revisions = await make_writing(context, run_result)
+        entries = [*entries, *await speak_up(context, run_result, entries)]
+        return [_tainted(entry) for entry in entries] if context.strangers else entries, revisions
+
+    text, model, briefing = run_result.thought, run_result.model, asdict(run_result.briefing)
+    thought = Thought(slot=context.slot, about=about, text=text, model=model, **briefing)
+    for attempt in range(1, WRITES + 1):
+        entries, revisions = await ForeignTask(writing).result(WRITING_S)
+        try:
+            first = Entry(thought, context.slot)
+            return await context.memory.commit(first, *entries, revisions=revisions, finish=finish)
+        except Conflict as conflict:
+            if isinstance(conflict, LeaseLost) or attempt == WRITES:
+                raise
+            await asyncio.sleep(0)  # another writer was first: merge with its version
+    raise AssertionError("unreachable")
+
+
+async def make_writing(context: RunContext, result: RunResult) -> Writing:
+    """Return the entries and revisions of a result, based on the current beliefs; nothing is committed."""
+    entries, slot = list[Entry](), context.slot
+    if result.records:
+        drafts = [draft if draft.by else replace(draft, by=slot) for draft in result.records]
+        records = await context.memory.build_records(drafts)
+        event = Remembered(count=len(records), kinds=dict(Counter[str](record.kind for record in records)))
+        entries.append(Entry(event, slot, tuple(records)))
+    for each in result.beliefs:
+        entry = await context.memory.revision(each.slot, each.patch, each.shape, evidence=each.evidence, by=slot)
+        entries += [entry] if entry else []
+    more, revisions = await result.write() if result.write else ((), ())
+    return [*entries, *more], revisions
+
+
+def _tainted(entry: Entry) -> Entry:
+    """Return an entry whose records are marked as based on third-party content."""
+    marked = (replace(record, data={**record.data, TAINTED: True}) for record in entry.records)
+    return replace(entry, records=tuple(marked))
+
+
+async def silent(*_: object) -> Sequence[Entry]:
+    """Add nothing to a conclusion."""
+    return ()
+
+
+async def stop_elsewhere(
+    store: Store,
+    mind: StreamKey,
+    clock: Clock,
+    ours: Container[str],
+    *,
+    session: str | None = None,
+    slot: str | None = None,
+    answers: bool = True,
+) -> int:
+    """Stop runs and answers held by other owners than ours; return their number. Their work counts as done.
+
+    Args:
+        session: only work about that conversation; slot: only that reasoner's work.
+        answers: stop answers as well.
+    """
+    now, stopped = clock.now(), 0
+    held = [
+        work
+        for work in await store.open_work(mind)
+        if work.owner not in ours and not work.is_open_to("", now) and slot in (None, work.slot)
+        if answers or not work.slot.startswith(ANSWER)
+        if await _is_of_talk(store, mind, work, session)
+    ]
+    for (name, owner), found in groupby(sorted(held, key=lambda work: (work.slot, work.owner)), _holder):
+        works = list(found)
+        with contextlib.suppress(LeaseLost):  # it has ended
+            stopped += await _stop(store, Commit(mind=mind, at=now), name, owner, works)
+    return stopped
+
+
+def _holder(work: Work) -> tuple[str, str]:
+    return work.slot, work.owner
+
+
+async def _stop(store: Store, commit: Commit, slot: str, owner: str, works: Sequence[Work]) -> int:
+    if slot.startswith(ANSWER):
+        asked = tuple(work.id for work in works if work.error != STOPPED)
+        await store.commit(replace(commit, put_back=WorkReleased(asked, owner, STOPPED, counts=False)))
+        return len(asked)
+    begun = [work for work in works if work.running]
+    if not begun:
+        return 0
+    about = tuple(work.cause for work in begun if work.cause > 0)
+    entry = Entry(Thought(slot=slot, about=about, text="cancelled", model=""), slot)
+    await store.commit(replace(commit, entries=(entry,), finish=WorkDone(tuple(work.id for work in begun), owner)))
+    return 1
+
+
+async def _is_of_talk(store: Store, mind: StreamKey, work: Work, session: str | None) -> bool:
+    """Return whether work is about an utterance or a correction; other work (a life's) has its own commands."""
+    if work.cause < 0:
+        return session is None
+    found = await store.events(mind, work.cause - 1, limit=1)
+    event = found[0].event if found and found[0].seq == work.cause else None
+    if isinstance(event, Heard):
+        return session in (None, event.session)
+    return isinstance(event, Corrected) and session is None
+
+
+LOG = logging.getLogger("mindstream.reasoners")
+"""Logger of failed runs; without logging configuration, Python writes warnings to standard error."""
+QUIET = 4
+"""Maximum number of times that the poll interval of an idle slot is doubled."""
+
+
+FORGOTTEN = "words that it had read were erased in the meantime"
+
+
+class Background:
+    """Runs reasoners next to a conversation, each in its slot.
+
+    Args:
+        speak_up: adds entries to conclusions.
+        tools: tools for the runs, in addition to the reasoners' own.
+        lease_s: how long work stays with a process that does not renew it.
+        retry_s: pause after the first failed run; each further pause is four times as long.
+        session: the conversation.
+        thinks: run the reasoners here; otherwise their work is released for another process (`mindstream work`).
+        owner: the name of the holder of its work; "": a new one.
+
+    Attributes:
+        floor: held during an answer. Conclusions are written when it is free: a belief never changes during an answer,
+            and no follow-up interrupts one.
+
+    Raises:
+        InputError: a slot is used twice, a reasoner is invalid, or the lease is too long.
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        reasoners: Sequence[Reasoner] = (),
+        speak_up: SpeakUp = silent,
+        *,
+        tools: Sequence[Tool] = (),
+        lease_s: float = 10.0,
+        retry_s: float = 0.5,
+        session: str = "",
+        thinks: bool = True,
+        owner: str = "",
+    ) -> None:
+        if not 0 < lease_s <= LONGEST_LEASE_S:
+            raise InputError(f"lease_s is a time in seconds, above 0 and at most {LONGEST_LEASE_S:.0f}, not {lease_s}")
+        self.memory, self.owner, self.floor = memory, owner or chance.token(), asyncio.Lock()
+        self._slots: dict[str, Slot] = {}
+        self.add(*reasoners)
+        self._speak_up, self._tools, self._thinks = speak_up, tools, thinks
+        self._lease_s, self._retry_s = lease_s, retry_s
+        self._waiting = set[asyncio.Event]()
+        """Callers of `settled`, to be notified of changes."""
         self._held: set[int] = set()
         self._hearing = 0
         self._over = False
-        self._thinks = thinks
-        self.turns = Turns(self.memory, self.owner, f"{ANSWER}{session}", self._lease_s)
-        self._letting_go: set[asyncio.Task[None]] = set()
+        self.turns = Turns(memory, self.owner, f"{ANSWER}{session}", lease_s)
+        self._releasing: set[asyncio.Task[None]] = set()
+
+    def add(self, *reasoners: Reasoner) -> None:
+        """Add reasoners; before `run`.
+
+        Raises:
+            InputError: a slot is used twice, or a reasoner is invalid.
+        """
+        for reasoner in map(checked_reasoner, reasoners):
+            if reasoner.slot in self._slots:
+                raise InputError(f"two reasoners write the slot {reasoner.slot!r}: give one of them another")
+            self._slots[reasoner.slot] = Slot(reasoner)
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """The names of the slots."""
+        return tuple(self._slots)
+
+    async def work(self) -> list[Work]:
+        """List the mind's open work for these slots, oldest first."""
+        return [work for work in await self.memory.store.open_work(self.memory.key) if work.slot in self._slots]
+
+    def cancel(self, slot: str | None = None) -> int:
+        """Stop the runs of a slot, or all; return their number. Their work counts as done."""
+        runs = [each.run for name, each in self._slots.items() if slot in (None, name)]
+        return sum(run.thinking.stop() for run in runs if run and run.thinking)
 
     @contextlib.contextmanager
     def hearing(self) -> Iterator[None]:
-        """Claim nothing while the block runs: what is being written down is to be held first."""
+        """Claim nothing while the block runs: the utterance being committed must be held first."""
         self._hearing += 1
         try:
             yield
@@ -54,38 +278,40 @@ class Background(Runner):
             self._hearing -= 1
 
     def hold(self, heard: int) -> None:
-        """Leave an utterance alone until it is released: the Talker is about to answer it."""
+        """Do not think about an utterance until it is released, because the Talker answers it first."""
         self._held.add(heard)
         self.turns.claimed.add(heard)
 
     def claims(self, turn: Occurrence, besides: Sequence[str] = (), *, answered: bool = False) -> NewWork:
-        """Return the work that an utterance causes; `answered`: that it is to be answered is work, too."""
-        work = super().claims(turn, besides)
+        """Return the work that an utterance causes; `answered`: its answer is work, too."""
+        fired = [name for name, slot in self._slots.items() if slot.reasoner.trigger.fires(turn)]
+        slots = tuple(name for name in fired if name not in besides)
         if answered:
-            return replace(work, slots=(*work.slots, self.turns.slot))
-        return work if self._thinks else replace(work, lease=0.0)
+            return NewWork((*slots, self.turns.slot), self.owner, self._lease())
+        return NewWork(slots, self.owner, self._lease() if self._thinks else 0.0)
 
     def release(self, heard: int) -> None:
-        """Think about it now: about what was heard and, where the Talker has not waited, about what it said."""
+        """Think about an utterance now, and about its answer if the Talker has spoken already."""
         was_held = heard in self._held
         self._held.discard(heard)
         self.wake()
         is_left = heard in self.turns.claimed and not self.turns.is_on(heard)
         if is_left or (was_held and not self._thinks):
-            task = asyncio.ensure_future(self._let_go(heard))
-            self._letting_go.add(task)
-            task.add_done_callback(self._letting_go.discard)
+            task = asyncio.ensure_future(self._release_work(heard))
+            self._releasing.add(task)
+            task.add_done_callback(self._releasing.discard)
 
-    async def _let_go(self, heard: int) -> None:
-        """Let others think about it; where it is not being waited for, nobody answers it any more."""
+    async def _release_work(self, heard: int) -> None:
+        """Release the work on an utterance for other processes; its answer ends unless it is waiting for its turn
+        here."""
         ended = () if self.turns.is_on(heard) else (self.turns.slot,)
         if ended:
             self.turns.claimed.discard(heard)
         with contextlib.suppress(StorageError):  # else the lease runs out by itself
-            await self.memory.store.let_go(self.memory.key, heard, self.owner, ended)
+            await self.memory.store.release_work(self.memory.key, heard, self.owner, ended)
 
     def wake(self) -> None:
-        """Look for work now, also where a model could not be had a while ago."""
+        """Look for work now, even if a model was unavailable a moment ago."""
         for slot in self._slots.values():
             if slot.outages:
                 slot.due = None
@@ -94,7 +320,7 @@ class Background(Runner):
             slot.woken.set()
 
     async def run(self) -> None:
-        """Work until cancelled; then let go of what was not finished."""
+        """Work until cancelled, then release unfinished work."""
         try:
             async with asyncio.TaskGroup() as group:
                 for slot in self._slots.values():
@@ -103,23 +329,26 @@ class Background(Runner):
             await asyncio.get_running_loop().create_future()
         finally:
             self._over = True
-            await self._tell_moved()
-            await asyncio.gather(*self._letting_go, return_exceptions=True)
+            self._notify()
+            await asyncio.gather(*self._releasing, return_exceptions=True)
             with contextlib.suppress(StorageError):
                 await asyncio.shield(self.memory.store.give_up(self.owner))
 
     async def settled(
         self, upto: int | None = None, slots: Sequence[str] | None = None, ids: Sequence[int] | None = None
     ) -> None:
-        """Return when nothing is open up to that utterance, or of that work; or when nothing can come of waiting.
+        """Return when no work is open (up to an utterance, of some slots, or of these ids), or when waiting is
+        pointless.
 
-        Nothing can where the store cannot be used, a model cannot be had, or the mind is closed. It always comes: a run
-        has a time limit, and what fails again and again is set aside. What silence or an hour calls for is waited for
-        where it is named.
+        Waiting is pointless if the store fails repeatedly, a model is unavailable, or the mind is closed. It always
+        returns:
+        runs have a timeout, and work that keeps failing is dead-lettered. Work that silence or an hour causes is only
+        waited
+        for if named by id.
         """
 
         async def is_open() -> bool:
-            with contextlib.suppress(StorageError):  # whether that is so for long, the slots will find out
+            with contextlib.suppress(StorageError):  # a slot's loop reports a lasting failure
                 work = [each for each in await self.work() if slots is None or each.slot in slots]
                 work = [each for each in work if not self._slots[each.slot].is_waiting_out]
                 if ids is not None:
@@ -132,21 +361,21 @@ class Background(Runner):
         def is_stuck() -> bool:
             return any(slot.stuck >= STUCK and slot.stuck != before[name] for name, slot in self._slots.items())
 
-        with self.memory.store.heeding(self.memory.key, self._written_elsewhere):
-            async with self._moved:
+        changed = asyncio.Event()
+        self._waiting.add(changed)
+        try:
+            with self.memory.store.subscribe(self.memory.key, changed.set):
                 while not self._over and await is_open() and not is_stuck():
                     with contextlib.suppress(TimeoutError):
-                        async with asyncio.timeout(self._lease_s / 20):  # another process may be at it
-                            await self._moved.wait()
+                        async with asyncio.timeout(self._lease_s / 20):  # another process may do the work
+                            await changed.wait()
+                    changed.clear()
+        finally:
+            self._waiting.discard(changed)
 
-    def _written_elsewhere(self) -> None:
-        task = asyncio.ensure_future(self._tell_moved())
-        self._letting_go.add(task)
-        task.add_done_callback(self._letting_go.discard)
-
-    async def _tell_moved(self) -> None:
-        async with self._moved:
-            self._moved.notify_all()
+    def _notify(self) -> None:
+        for changed in self._waiting:
+            changed.set()
 
     async def _serve(self, slot: Slot) -> None:
         while True:
@@ -154,24 +383,24 @@ class Background(Runner):
                 while work := await self._claim(slot):
                     await self._think(slot, Run(work))
                     slot.stuck = 0
-                    await self._tell_moved()
+                    self._notify()
                 slot.stuck = 0
                 await self._rest(slot)
             except asyncio.CancelledError:
                 if (task := asyncio.current_task()) is None or task.cancelling():
                     raise
-                await self._get_stuck(slot, "the store broke off by itself")
-            except Exception as error:  # noqa: BLE001 (nothing ends the runner: it rests and tries again)
+                await self._get_stuck(slot, "the store cancelled the call")
+            except Exception as error:  # noqa: BLE001 (nothing ends the runner: it retries after a pause)
                 await self._get_stuck(slot, describe(error))
 
     async def _get_stuck(self, slot: Slot, why: str) -> None:
         slot.stuck += 1
         self.memory.show(Failed(text=why, where=slot.name))
-        await self._tell_moved()
+        self._notify()
         await asyncio.sleep(min(self._retry_s * slot.stuck, self._lease_s / 3))
 
     async def _call_others(self, slot: Slot) -> None:
-        """Leave to others what silence or an hour calls for, and say when it is time."""
+        """Open the work that silence or an hour causes, for other processes."""
         trigger = slot.reasoner.trigger
         while trigger.idle_s is not None or (trigger.at is not None and not trigger.each):
             slot.woken.clear()
@@ -182,7 +411,7 @@ class Background(Runner):
             trigger = slot.reasoner.trigger
 
     async def _rest(self, slot: Slot) -> None:
-        """Wait for a wake; look up now and then, for leases of the dead run out; use silence, or an hour."""
+        """Wait until woken or until the poll interval is over; then open the work that silence or an hour causes."""
         trigger, now_s = slot.reasoner.trigger, asyncio.get_running_loop().time()
         at = None if slot.hour == trigger.at and not trigger.each else trigger.at
         rest_s = self._lease_s / 3 * 2**slot.quiet
@@ -202,7 +431,7 @@ class Background(Runner):
                 await self._use_silence(slot, trigger.on, trigger.idle_s)
 
     async def _use_silence(self, slot: Slot, on: Sequence[str], idle_s: float) -> None:
-        """Open what silence calls for, if nothing was heard for so long by any process; else look again then."""
+        """Open the work that silence causes if no process heard anything for that long; otherwise check again later."""
         now_s, was_silent_at = asyncio.get_running_loop().time(), slot.silent_at
         if was_silent_at is None or now_s < was_silent_at:
             return
@@ -211,7 +440,7 @@ class Background(Runner):
         left_s = newest.at + idle_s - self.memory.clock.now() if newest else 0.0
         if newest and left_s <= 0:
             await self._open(slot, silence_after(newest.seq))
-        if slot.silent_at == was_silent_at:  # else something was heard meanwhile
+        if slot.silent_at == was_silent_at:  # else an utterance was heard in between
             slot.silent_at = now_s + left_s if left_s > 0 else None
 
     async def _open(self, slot: Slot, occasion: int) -> None:
@@ -219,22 +448,22 @@ class Background(Runner):
         await self.memory.commit(wake=NewWork((slot.name,), self.owner, lease, occasion))
 
     async def _claim(self, slot: Slot) -> list[Work]:
-        """Take up what is open; where something has failed before, one by one, so that it stands in nobody's way."""
+        """Claim open work; after a failure one item at a time, so that it blocks no other."""
         slot.quiet = 0 if slot.woken.is_set() else min(slot.quiet + 1, QUIET)
-        slot.woken.clear()  # whoever wakes it from here on wants it looked up again
+        slot.woken.clear()  # a wake from here on causes another look
         if self._hearing or slot.is_resting:
             return []
         slot.due = None
         before = min(self._held, default=None)
         left, now = await self._unheld(slot), self.memory.clock.now()
-        slot.quiet = 0 if left else slot.quiet  # what another holds may be let go of
+        slot.quiet = 0 if left else slot.quiet  # another process may release the work that it holds
         ours = [work for work in left if work.is_open_to(self.owner, now)]
-        if self._hearing or before != min(self._held, default=None):  # while it was looked up
+        if self._hearing or before != min(self._held, default=None):  # an utterance came during the look
             return []
         return await self._take(slot, self._one_by_one(ours) or before) if ours else []
 
     async def _unheld(self, slot: Slot) -> list[Work]:
-        """Return a slot's open work; what is about to be answered, and all after it, waits for the answer."""
+        """Return a slot's open work, except for the utterance that is about to be answered and all later ones."""
         before = min(self._held, default=None)
         return [
             work for work in await self.work() if work.slot == slot.name and (before is None or work.cause < before)
@@ -242,7 +471,7 @@ class Background(Runner):
 
     def _newer(self, slot: Slot, run: Run) -> Newer:
         async def newer() -> Sequence[Utterance]:
-            """Steer the run: take up what was heard since and is not held for its answer."""
+            """Steer the run: claim the utterances heard since, except those held for their answers."""
             known, now = set(run.ids), self.memory.clock.now
             if self._hearing or not any(
                 w.is_open_to(self.owner, now()) and w.id not in known for w in await self._unheld(slot)
@@ -253,3 +482,130 @@ class Background(Runner):
             return utterances_in(await rows_of(self.memory, fresh))
 
         return newer
+
+    async def _think(self, slot: Slot, run: Run) -> None:
+        """Think, and commit the conclusion, the failure or the end of retries."""
+        slot.run = run
+        outer = erasures.READING.set(None)
+        try:
+            erasures.READING.set(erasures.Reading(await self.memory.store.last_erasure()))  # before anything is read
+            if any(work.attempts > CRASHES for work in run.work):
+                await self._set_aside(slot, run.work, f"taken up {CRASHES} times, and the process died each time")
+                return
+            with renewing(self.memory.store, self.memory.clock, lambda: run.ids, self.owner, self._lease_s):
+                context = await self._occasion(slot, run)
+                await self._conclude(run, context, await self._conclusion(slot, run, context))
+            slot.due, slot.outages = None, 0
+        except Stopped:
+            await self._finish_cancelled(slot, run)
+        except Overdue:
+            await self._fail(slot, run, f"{slot.name}: no conclusion within {slot.reasoner.timeout_s:.0f} seconds")
+        except Exception as error:  # noqa: BLE001 (any error is a failure of this run only)
+            cause = error.cause if isinstance(error, ForeignFailure) else error
+            if isinstance(cause, ErasedMeanwhile):
+                await self._read_again(run, cause)
+            elif isinstance(cause, OUTAGES):
+                await self._wait_out(slot, run, cause)
+            elif not isinstance(cause, LeaseLost):  # otherwise another process has the work
+                reason = f"{slot.name}: {error if isinstance(error, ForeignFailure) else describe(error)}"
+                await self._fail(slot, run, reason, cause)
+        finally:
+            erasures.READING.reset(outer)
+            slot.run = None
+
+    async def _read_again(self, run: Run, erased: ErasedMeanwhile) -> None:
+        """Release work whose words were erased in part, so that it is done again without them."""
+        if run.work and not erased.whole:
+            with contextlib.suppress(LeaseLost, ErasedMeanwhile):  # it was erased with the words
+                await self.memory.commit(put_back=WorkReleased(run.ids, self.owner, FORGOTTEN, counts=False))
+
+    async def _tell(self, entries: Sequence[Entry], run: Run, put_back: WorkReleased | None) -> None:
+        """Log a failure and release the work; if words were erased, only release the work."""
+        try:
+            await self.memory.commit(*entries, put_back=put_back)
+        except ErasedMeanwhile as erased:
+            await self._read_again(run, erased)
+
+    async def _occasion(self, slot: Slot, run: Run) -> RunContext:
+        rows = await rows_of(self.memory, run.work)
+        return await build_context(self.memory, slot.name, rows, self._newer(slot, run), self._tools)
+
+    async def _conclusion(self, slot: Slot, run: Run, context: RunContext) -> RunResult:
+        with span(genai.INVOKE_AGENT, slot.name, {genai.AGENT: slot.name, genai.CONVERSATION: context.session}):
+            thinking = run.thinking = ForeignTask(lambda: slot.reasoner.think(context))
+
+            def look(work: Sequence[Work]) -> None:
+                """Stop if another process ended or took over the work: the result could not be committed."""
+                if not set(run.ids) <= {each.id for each in work if each.owner == self.owner}:
+                    thinking.stop()
+
+            with calls_for(Cause(rows=run.about)), looking(self.memory, look):
+                return await thinking.result(slot.reasoner.timeout_s)
+
+    async def _conclude(self, run: Run, context: RunContext, run_result: RunResult) -> None:
+        finish = WorkDone(run.ids, self.owner) if run.work else None
+        if not run.about and not run_result.thought:  # it woke by itself and found nothing
+            if finish:
+                await self.memory.commit(finish=finish)
+            return
+        async with self.floor:
+            await conclude(context, run_result, self._speak_up, run.about, finish)
+
+    async def _wait_out(self, slot: Slot, run: Run, outage: ModelError) -> None:
+        """Release the work unchanged, to rest until the model is available; log that once per outage."""
+        is_known = slot.outages > 0 or isinstance(outage, ModelResting)  # already logged
+        reason = f"{slot.name}: {describe(outage)}"
+        slot.outages += 1
+        wished_s = outage.rest_s if isinstance(outage, ModelResting) else 0.0
+        wished_s = outage.retry_after_s or 0.0 if isinstance(outage, RateLimited) else wished_s
+        slot.rest(min(LONGEST_REST_S, max(wished_s, self._retry_s * 2.0 ** min(slot.outages, 20))))
+        if not is_known:
+            LOG.warning("%s", reason)
+        news = [] if is_known else [Entry(Failed(text=reason, where=slot.name), slot.name)]
+        put_back = WorkReleased(run.ids, self.owner, reason, counts=False) if run.work else None
+        if news or put_back:
+            await self._tell(news, run, put_back)
+
+    async def _fail(self, slot: Slot, run: Run, reason: str, cause: BaseException | None = None) -> None:
+        """Release the work for another attempt; dead-letter work that has failed too often."""
+        LOG.warning("%s", reason, exc_info=cause)
+        slot.outages = 0
+        tired = [work for work in run.work if work.failures + 1 >= TRIES]
+        again = [work for work in run.work if work.failures + 1 < TRIES]
+        put_back = WorkReleased(tuple(work.id for work in again), self.owner, reason) if again else None
+        if again:
+            slot.rest(self._retry_s * 4 ** max(work.failures for work in again))
+        if tired:
+            await self._set_aside(slot, tired, reason, put_back)
+        else:
+            await self._tell([Entry(Failed(text=reason, where=slot.name), slot.name)], run, put_back)
+
+    async def _set_aside(
+        self, slot: Slot, work: Sequence[Work], reason: str, put_back: WorkReleased | None = None
+    ) -> None:
+        about, attempts = Run([*work]).about, max(each.attempts for each in work)
+        event = Entry(SetAside(slot=slot.name, about=about, reason=reason, attempts=attempts), slot.name)
+        with contextlib.suppress(LeaseLost, ErasedMeanwhile):
+            finish = WorkDone(tuple(each.id for each in work), self.owner)
+            await self.memory.commit(event, finish=finish, put_back=put_back)
+
+    async def _finish_cancelled(self, slot: Slot, run: Run) -> None:
+        thought = Thought(slot=slot.name, about=run.about, text="cancelled", model="")
+        with contextlib.suppress(LeaseLost, ErasedMeanwhile):
+            finish = WorkDone(run.ids, self.owner) if run.work else None
+            await self.memory.commit(Entry(thought, slot.name), finish=finish)
+
+    def _one_by_one(self, ours: Sequence[Work]) -> int | None:
+        """Return the cause before which work is claimed; None: claim all.
+
+        After a failure, work is claimed one item at a time, so that a failing one does not block the others.
+        """
+        has_failed = len(ours) > 1 and any(w.failures or w.attempts > TRIES for w in ours)
+        return sorted(work.cause for work in ours)[1] if has_failed else None
+
+    async def _take(self, slot: Slot, before: int | None) -> list[Work]:
+        key, now = self.memory.key, self.memory.clock.now()
+        return await self.memory.store.claim(key, slot.name, self.owner, now, self._lease(), before)
+
+    def _lease(self) -> float:
+        return self.memory.clock.now() + self._lease_s

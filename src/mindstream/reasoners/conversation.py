@@ -1,4 +1,4 @@
-"""A conversation as prompts show it."""
+"""Conversations as prompts show them."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ from mindstream.models.fence import cut, escaped, indented
 from mindstream.models.model import Message
 
 USER = "user"
-LONGEST_YES = 30
-"""Words of so many characters may confirm what was asked."""
-LONGEST = 4_000
-"""How much of a line or a note is shown, in characters."""
+MAX_YES = 30
+"""Maximum length of an utterance that may only confirm a question, in characters."""
+MAX_SHOWN = 4_000
+"""Characters of a line or a note that are shown."""
 
 
 class Line(BaseModel):
-    """One thing that was said."""
+    """A line of a conversation."""
 
     model_config = ConfigDict(frozen=True)
 
     by_user: bool
     text: str
     by: str = "mind"
-    """Who said it, where the user did not."""
+    """Who said it, if not the user."""
     later: str = ""
-    """Where another talk begins with it: how much later, as "the next day"."""
+    """If the line begins another conversation: how much later, such as "the next day"."""
 
     @property
     def words(self) -> str:
         return f"({self.later}) {self.text}" if self.later else self.text
 
     def __str__(self) -> str:
-        return f"{USER if self.by_user else self.by}: {indented(cut(self.words, LONGEST))}"
+        return f"{USER if self.by_user else self.by}: {indented(cut(self.words, MAX_SHOWN))}"
 
     @property
     def message(self) -> Message:
-        """The line as a message of a request: its role is its fence."""
+        """The line as a message of a request; its role delimits it."""
         return Message("user" if self.by_user else "assistant", escaped(self.words))
 
 
 class DatedLine(Line):
-    """A line of an earlier talk, with its day."""
+    """A line of an earlier conversation, with its day."""
 
     day: str
 
@@ -54,7 +54,7 @@ class DatedLine(Line):
 
 
 class Note(BaseModel):
-    """Something that memory holds, with the day it was learnt."""
+    """A memory, with the day it was learnt."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -62,11 +62,11 @@ class Note(BaseModel):
     text: str
 
     def __str__(self) -> str:
-        return f"{self.day}: {indented(cut(self.text, LONGEST))}"
+        return f"{self.day}: {indented(cut(self.text, MAX_SHOWN))}"
 
 
 def note(record: Record, now: Moment | None = None) -> Note:
-    """Read a record as a note; with `now` its day is counted from there."""
+    """Return a record as a note; with `now`, its day is relative to that moment."""
     return Note(day=_day(record, now), text=record.text)
 
 
@@ -75,31 +75,31 @@ def _day(record: Record, now: Moment | None) -> str:
 
 
 def format_ago(passed_s: float) -> str:
-    """Say how long ago something was, as it is known without a time zone: in nights that lie between."""
+    """Return how long ago a moment was, in days, as known without a time zone."""
     days = round(passed_s / DAY_S)
     return "earlier" if days < 1 else "a day ago" if days == 1 else f"{days} days ago"
 
 
 def dated_line(record: Record, now: Moment | None = None) -> DatedLine:
-    """Read a chat record as a line of an earlier talk; with `now` its day is counted from there."""
+    """Return a chat record as a line of an earlier conversation; with `now`, its day is relative to that moment."""
     by_user = bool(record.data.get("by_user"))
     return DatedLine(day=_day(record, now), by_user=by_user, text=record.text, by=record.by)
 
 
 def lines(records: Sequence[Record]) -> tuple[Line, ...]:
-    """Read chat records as lines."""
+    """Return chat records as lines."""
     return tuple(Line(by_user=bool(record.data.get("by_user")), text=record.text, by=record.by) for record in records)
 
 
 def lines_of_talks(
     records: Sequence[Record], session: str, now: Moment, known: Mapping[str, Line] = MappingProxyType({})
 ) -> tuple[Line, ...]:
-    """Read chat records of several talks as lines, those of others than `session` with their day.
+    """Return chat records of several conversations as lines; lines of other sessions than `session` have their day.
 
-    The first of each talk but the first says how much later it began.
+    The first line of each conversation but the first says how much later it began.
 
     Args:
-        known: lines of `session` that were made already, by the id of their record.
+        known: existing lines of `session`, by the id of their record.
     """
     found, before = list[Line](), None
     for record in records:
@@ -113,18 +113,18 @@ def lines_of_talks(
 
 
 def format_later(passed_s: float) -> str:
-    """Say how much later something is, as it is known without a time zone."""
+    """Return how much later a moment is, in days, as known without a time zone."""
     days = round(passed_s / DAY_S)
     return "later" if days < 1 else "the next day" if days == 1 else f"{days} days later"
 
 
 def user_statements(conversation: Sequence[Line], utterances: Sequence[str]) -> Iterator[str]:
-    """Give what the user stated in a talk, the newest utterances last.
+    """Yield the user's statements, the newest utterances last.
 
-    Where the newest words are few ("yes, exactly"), they may confirm what was asked before them: then that, too.
+    Short newest words ("yes, exactly") may confirm the question before them: that question is yielded as well.
     """
     yield from (line.text for line in conversation if line.by_user)
     asked = next((line.text for line in reversed(conversation) if not line.by_user), "")
-    if len(" ".join(utterances)) <= LONGEST_YES and ("?" in asked or "？" in asked):
+    if len(" ".join(utterances)) <= MAX_YES and ("?" in asked or "？" in asked):
         yield asked
     yield from utterances

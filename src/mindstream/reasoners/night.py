@@ -1,4 +1,4 @@
-"""Sleep in silence: when nobody has spoken for a while, the mind tidies its memory (the M0, M1, M2 system)."""
+"""Sleep in silence: when the user has been idle for a while, the mind tidies its memory (the M0, M1, M2 system)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from mindstream.reasoners.reasoner import RunContext, RunResult, Trigger
 
 @dataclass(frozen=True)
 class SleepReasoner:
-    """Sleeps once when the mind has been idle; what is said meanwhile is answered as ever.
+    """Sleeps once when the mind has been idle; utterances are answered as usual during that time.
 
-    The steps commit by themselves (memory/lifecycle/sleep), so the conclusion has nothing left to write.
+    Each step commits by itself (memory/lifecycle/sleep), so the conclusion writes nothing.
     """
 
     model: Model

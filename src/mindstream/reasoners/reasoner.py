@@ -1,4 +1,4 @@
-"""The protocol of all reasoners: a slot, and a way to think on an occasion that comes to a conclusion."""
+"""The protocol `Reasoner`: a slot, a trigger, and `think(context) -> result`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mindstream.log.events import Heard, Logged, Observed, Thought, ToolCalled, 
 from mindstream.log.work import Work
 from mindstream.memory.belief import Patch
 from mindstream.memory.memory import Memory
-from mindstream.memory.store.record import Record, RecordDraft
+from mindstream.memory.store.record import Record, RecordDraft, Triple
 from mindstream.memory.store.store import Entry, Revision
 from mindstream.models.model import Call
 from mindstream.text.links import links
@@ -32,12 +32,12 @@ from mindstream.tools.tool import Tool, traits_of
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """Something that happens, as triggers see it; mostly an utterance.
+    """An event as triggers see it; usually an utterance.
 
     Attributes:
-        number: how often that has happened to this mind, this time included.
-        phase, before: the phase that the talk is in now, and was in the time before.
-        kind: what happens: the kind of the event.
+        number: how often this kind of event has happened to the mind, including this time.
+        phase, before: the phase of the conversation now, and at the previous utterance.
+        kind: the kind of the event.
     """
 
     number: int
@@ -48,17 +48,17 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """Wakes a reasoner on utterances, or other events, that meet all of its conditions, or on silence.
+    """Wakes a reasoner on events that meet all of its conditions, on silence, or at a time.
 
     Attributes:
-        every: on every so many of them; 0: on none.
+        every: on every n-th event; 0: on none.
         phases: only in these phases; empty: in any.
-        entering: only at the first one after the phase has changed.
-        on: the kinds of events that it is for (`heard`: an utterance).
-        idle_s: when so many seconds have passed without an utterance, once until the next one.
-        at: at that moment, by itself; a reasoner that has a time of its own gives another trigger when it has been.
-        each: at that moment in each process that has the mind open, where what is done then has a lease of its own (a
-            life). Else one of all processes does what silence or a moment calls for, as with what is heard.
+        entering: only at the first event after the phase has changed.
+        on: the kinds of events (`heard`: an utterance).
+        idle_s: after this many seconds without an utterance, once until the next utterance.
+        at: at that moment; the reasoner returns another trigger afterwards.
+        each: at that moment in each process that has the mind open, because the work has a lease of its own (a life).
+            Otherwise one of all processes does the work of silence or a moment.
     """
 
     every: int = 1
@@ -70,7 +70,7 @@ class Trigger:
     each: bool = False
 
     def fires(self, turn: Occurrence) -> bool:
-        """Return whether this wakes the reasoner."""
+        """Return whether this event wakes the reasoner."""
         if turn.kind not in self.on or self.every == 0 or turn.number % self.every:
             return False
         if self.entering and turn.phase == turn.before:
@@ -82,15 +82,15 @@ EVERY_TURN = Trigger()
 
 
 FRESH_S = 600.0
-"""What a tool gave longer ago is asked for again."""
+"""Maximum age of a recorded tool result that is used again, in seconds."""
 MOST = 1_000
-"""So many rows of the log are looked through."""
+"""Maximum number of log rows that are searched for recorded calls."""
 
 
 class Calls:
-    """What the calls of a slot's runs gave since a row of the log (None: there were none), each to be given once.
+    """Results of the calls that interrupted runs of a slot made since a log row (None: none); each is used once.
 
-    A call that failed is made again. Those of a run that came to an end are done with.
+    Failed calls are made again. Calls of a run that was concluded are not used.
     """
 
     def __init__(self, memory: Memory, slot: str, since: int | None) -> None:
@@ -98,7 +98,7 @@ class Calls:
         self._given: defaultdict[tuple[str, str], deque[str]] | None = None
 
     async def recorded_result(self, call: Call) -> str | None:
-        """Return what such a call gave, and keep it no longer; None where there was none."""
+        """Return and forget the recorded result of such a call; None if there is none."""
         if self._given is None:
             self._given = await self._read()
         texts = self._given.get((call.tool, call.arguments))
@@ -126,11 +126,11 @@ class Calls:
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """Something the user said that a reasoner is to think about.
+    """An utterance for a reasoner to think about.
 
     Attributes:
-        seq: its row in the log.
-        record: the memory record of its words.
+        seq: its log row.
+        record: the id of its memory record.
     """
 
     seq: int
@@ -149,18 +149,19 @@ async def nothing_newer() -> Sequence[Utterance]:
 
 @dataclass(frozen=True)
 class RunContext:
-    """Why a reasoner wakes, and what it may use.
+    """The events that caused a run, and its resources.
 
     Attributes:
-        utterances: what to think about, oldest first; more than one where they came faster than it thinks.
-        conversation: the last records of the talk before these utterances, oldest first, with what the Talker said.
-        reply: what the Talker has said to the newest utterance already; "" where it has not.
-        waits: the Talker waits for this run before it answers.
-        newer: claims what was said since, so that this run thinks about it too.
-        tools: what the mind lets its reasoners call.
-        events: the rows of the log that woke it, oldest first: utterances, and whatever else triggers ask for.
-        found: what tools have given so far; `strangers`: what of it strangers wrote. Where there is any, all that the
-            run comes to is tainted. `searched`: what of it names pages that may be fetched.
+        utterances: what to think about, oldest first; several if they came faster than the reasoner thinks.
+        conversation: the last records of the conversation before these utterances, oldest first, with the Talker's
+            words.
+        reply: the Talker's answer to the newest utterance; "" if there is none yet.
+        waits: whether the Talker waits for this run.
+        newer: claims newer utterances, so that this run thinks about them as well.
+        tools: tools of the mind.
+        events: the log rows that woke it, oldest first.
+        found: tool results so far; `strangers`: those with third-party content, which taint everything that the run
+            writes; `searched`: those that name pages that may be fetched.
     """
 
     slot: str
@@ -178,16 +179,26 @@ class RunContext:
 
     @property
     def session(self) -> str:
-        """The session of the newest utterance; "" where there is none."""
+        """The session of the newest utterance; "" if there is none."""
         return self.utterances[-1].session if self.utterances else ""
 
-    async def call(self, tool: str, /, **arguments: JsonValue) -> str:
-        """Call one of `tools` and return what it gave; the log has the call.
+    @property
+    def evidence(self) -> tuple[str, ...]:
+        """Ids of the utterances' records."""
+        return tuple(utterance.record for utterance in self.utterances)
 
-        A run that goes on where another was broken off is given what that one's call gave.
+    def note_draft(self, text: str, predicate: str, object: str, by: str) -> RecordDraft:
+        """Return a note about the user, with the utterances as evidence."""
+        about, at = Triple("user", predicate, object), self.utterances[-1].at
+        return RecordDraft(text=text, kind="note", by=by, evidence=self.evidence, depth=1, about=about, created=at)
+
+    async def call(self, tool: str, /, **arguments: JsonValue) -> str:
+        """Call one of `tools`, log the call, and return its result.
+
+        A run that resumes an interrupted one gets the results of that one's calls.
 
         Raises:
-            ToolError: there is no such tool, the arguments do not fit, or it failed.
+            ToolError: the tool is unknown, the arguments do not fit, or it failed.
         """
         found = await watched_call(Call(tool, json.dumps(arguments), chance.token()), self.tools, self)
         if found.failed:
@@ -195,7 +206,7 @@ class RunContext:
         return found.text
 
     async def take_newer(self) -> str:
-        """Take what was said since the run began into it; return its words, "" where there are none."""
+        """Claim utterances that came since the run began; return their words, "" if there are none."""
         return "\n".join(utterance.text for utterance in await self.newer())
 
     async def recorded_result(self, call: Call) -> str | None:
@@ -209,12 +220,12 @@ class RunContext:
         return given
 
     async def log_call(self, call: Call) -> None:
-        """Log a tool's call."""
+        """Log a tool call."""
         event = ToolCalled(slot=self.slot, tool=call.tool, arguments=call.arguments, id=call.id)
         await self.memory.commit(Entry(event, self.slot))
 
     async def log_observation(self, call: Call, found: Observation) -> None:
-        """Log what a tool gave back."""
+        """Log a tool result."""
         if not found.failed:
             self.found.append(found.text)
         if found.foreign:
@@ -238,7 +249,7 @@ class RunContext:
 
     @cached_property
     def calls(self) -> Calls:
-        """The calls that runs about the same have made and not come to an end with."""
+        """Recorded calls of interrupted runs about the same events."""
         since = min((row.seq for row in self.events), default=None)
         return Calls(self.memory, self.slot, since)
 
@@ -248,11 +259,11 @@ Writing = tuple[Sequence[Entry], Sequence[Revision]]
 
 @dataclass(frozen=True, slots=True)
 class BeliefPatch:
-    """What changes in a belief: a value replaces, a list adds, null clears (see memory/belief).
+    """A change of a belief: a value replaces, a list adds, null clears (see memory/belief).
 
     Attributes:
-        shape: what the belief of this slot is made of.
-        evidence: ids of the records that it rests on.
+        shape: the model of the slot's belief.
+        evidence: ids of the records that it is based on.
     """
 
     slot: str
@@ -263,13 +274,13 @@ class BeliefPatch:
 
 @dataclass(frozen=True, slots=True)
 class Briefing:
-    """What whoever speaks is told by whoever thinks; it speaks from it in its own words.
+    """What a reasoner tells the Talker, which uses its own words.
 
     Attributes:
-        stands: how it stands: what is going on, what holds.
-        ask: the one thing worth finding out next.
-        offer: what to say now, as it could be said.
-        care: a caution, or what not to say.
+        stands: the present state of things.
+        ask: the one question worth asking next.
+        offer: the next thing to say, in words that fit.
+        care: a caution, or something not to say.
     """
 
     stands: str = ""
@@ -287,17 +298,16 @@ class Briefing:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What a reasoner has come to; written in one commit with the end of its work, or not at all.
+    """A reasoner's result; committed together with the end of its work, or not at all.
 
     Attributes:
-        thought: in a few words, for people to read; "" where it woke by itself and there was nothing: no row is
-            written.
-        model: who thought it.
-        records: what is to be remembered of it; `by` is the slot where it is not said.
-        beliefs: what changes in beliefs; merged into what is believed when it is written, whoever else wrote.
-        write: makes what else is to be written against what is believed at that moment; called again on a conflict.
-        briefing: what the Talker is to speak from.
-        follow_up: what the mind should say unasked, if the Talker has already spoken.
+        thought: a summary for people; "" if the run woke by itself and found nothing: no row is written.
+        model: the model's name.
+        records: records to remember; `by` defaults to the slot.
+        beliefs: changes of beliefs, merged into the latest versions when they are written.
+        write: returns further entries, based on the latest beliefs; called again after a conflict.
+        briefing: advice for the Talker.
+        follow_up: what the mind says unsolicited, if the Talker has already spoken.
     """
 
     thought: str
@@ -310,34 +320,34 @@ class RunResult:
 
 
 class Reasoner(Protocol):
-    """Whoever thinks behind the talk (Christakopoulou 2024): `Mind.open(reasoners=[…])` takes some."""
+    """Thinks in the background of a conversation (Christakopoulou 2024): `Mind.open(reasoners=[…])`."""
 
     @property
     def slot(self) -> str:
-        """Name the part of memory that it writes; at most one run per slot goes on at a time."""
+        """The part of memory that it writes; one run per slot at a time."""
 
     @property
     def trigger(self) -> Trigger:
-        """Say when it wakes."""
+        """When it wakes."""
 
     @property
     def timeout_s(self) -> float:
-        """Say for how many seconds a run may think."""
+        """The timeout of a run, in seconds."""
 
     async def think(self, context: RunContext) -> RunResult:
-        """Think about what was heard.
+        """Think about the events of a context.
 
-        Whatever it raises is the failure of this run: what is believed stays as it is, the work is tried again, a
-        bounded number of times, and is then set aside. Where it raises that its model cannot be had, the work rests
-        until that is there again.
+        If it raises, beliefs stay as they are, and the work is retried a bounded number of times, then dead-lettered.
+        If it
+        raises because its model is unavailable, the work rests until the model is back.
         """
 
 
 def checked_reasoner(reasoner: Reasoner) -> Reasoner:
-    """Return a reasoner that has all that one has.
+    """Return a reasoner that fulfils the protocol.
 
     Raises:
-        InputError: something is missing, or is no such thing; the message says what.
+        InputError: a member is missing or wrong; the message says which.
     """
     name = reasoner.__name__ if isinstance(reasoner, type) else type(reasoner).__name__
     slot, timeout_s = getattr(reasoner, "slot", None), getattr(reasoner, "timeout_s", None)
@@ -357,18 +367,18 @@ def checked_reasoner(reasoner: Reasoner) -> Reasoner:
 
 
 TRIES = 3
-"""So many runs about an utterance may fail; then it is set aside."""
+"""Number of failed runs after which work is dead-lettered."""
 CRASHES = 20
-"""So often it may be taken up and neither finished nor put back, as where the process dies of it."""
+"""Number of times that work may be claimed and neither finished nor released, as when the process dies of it."""
 LONGEST_REST_S = 60.0
-"""A reasoner whose model cannot be had asks it again after so long, or sooner."""
+"""Maximum pause until an unavailable model is tried again, in seconds."""
 STUCK = 3
-"""After so many failures of the store in a row nobody waits for it any longer."""
+"""Number of store failures in a row after which callers of `settled` stop waiting."""
 
 
 @dataclass(eq=False)
 class Run:
-    """A run that goes on; what it is about grows when it is steered."""
+    """A run in progress; its work grows when it is steered."""
 
     work: list[Work]
     thinking: ForeignTask[RunResult] | None = None
@@ -379,21 +389,21 @@ class Run:
 
     @property
     def about(self) -> tuple[int, ...]:
-        """The seqs of the utterances; an occasion has none."""
+        """The log rows of its utterances; work caused by silence or an hour has none."""
         return tuple(each.cause for each in self.work if each.cause > 0)
 
 
 @dataclass(eq=False)
 class Slot:
-    """A reasoner and what goes on for it.
+    """A reasoner and its state.
 
     Attributes:
-        silent_at: when it may use the silence, in seconds of the loop's clock; None: it has, since something was heard.
-        hour: the last moment of its trigger on which it was woken here.
+        silent_at: when silence may be used, in seconds of the loop's clock; None: it was used since the last utterance.
+        hour: the last moment of its trigger at which it was woken here.
         due: when it tries again after a failure, in seconds of the loop's clock.
-        stuck: how often in a row the store could not be used.
-        outages: how often in a row its model could not be had.
-        quiet: how often in a row nothing was open when it looked of itself; it looks less often then.
+        stuck: store failures in a row.
+        outages: number of times in a row that its model was unavailable.
+        quiet: number of polls in a row that found nothing; the poll interval grows with it.
     """
 
     reasoner: Reasoner
@@ -412,34 +422,32 @@ class Slot:
 
     @property
     def is_resting(self) -> bool:
-        """It waits before it tries again, after a failure or for a model that cannot be had."""
+        """Whether it waits before the next attempt."""
         return self.due is not None and asyncio.get_running_loop().time() < self.due
 
     @property
     def is_waiting_out(self) -> bool:
-        """Its model cannot be had, and is left alone for a while: nothing comes of waiting for it."""
+        """Whether its model is unavailable and not due for another attempt: waiting for it is pointless."""
         return self.outages > 0 and self.is_resting
 
     def rest(self, seconds: float) -> None:
-        """Try nothing for so long."""
+        """Wait this long before the next attempt."""
         self.due = asyncio.get_running_loop().time() + seconds
 
 
 REMEMBERED = 40
-"""How many records of the talk a reasoner is shown."""
+"""Number of records of the conversation that a reasoner is shown."""
 
 
 async def build_context(
     stream: Memory, slot: str, rows: Sequence[Logged], newer: Newer, tools: Sequence[Tool] = ()
 ) -> RunContext:
-    """Gather what a run may look at.
-
-    Of utterances: the talk before them, the Talker's reply to the newest, and whether it waits instead.
-    """
+    """Gather the context of a run: utterances, the conversation before them, the reply to the newest, and whether it
+    waits."""
     utterances = utterances_in(rows)
 
     async def taking() -> Sequence[Utterance]:
-        """Take what comes while the run goes on into what it is about."""
+        """Claim newer utterances, and add them to the run's."""
         fresh = await newer()
         utterances.extend(fresh)
         return fresh
@@ -457,14 +465,14 @@ async def build_context(
 
 
 async def rows_of(stream: Memory, work: Sequence[Work]) -> list[Logged]:
-    """Read from the log what work was caused by; what was erased meanwhile is left out."""
+    """Return the log rows that caused work; erased ones are left out."""
     causes = [each.cause for each in work if each.cause > 0]
     found = [await stream.store.events(stream.key, after=cause - 1, limit=1) for cause in causes]
     return [row for rows, cause in zip(found, causes, strict=True) for row in rows if row.seq == cause]
 
 
 def utterances_in(rows: Sequence[Logged]) -> list[Utterance]:
-    """Return what was said, of all that happened."""
+    """Return the utterances among log rows."""
     return [
         Utterance(row.seq, row.event.text, row.event.record, row.event.session, row.at)
         for row in rows

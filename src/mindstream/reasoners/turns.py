@@ -1,7 +1,7 @@
-"""Whose turn it is to be answered, among all processes that talk with one user: one of them answers an utterance.
+"""Turns to answer, among all processes that talk with one user: each utterance is answered by one of them.
 
-That it is to be answered is work (log/work), leased with the utterance, held on to while it is answered, and ended by
-the commit of the answer. Where the process died, another one may take it up and answer it.
+An answer is work (log/work): leased when the utterance is committed, renewed during the answer, and ended by the commit
+of the answer. If the process dies, another one can claim it.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Store, read_log
 
 HOLDER: ContextVar[str] = ContextVar("holder", default="")
-"""Under which name what is answered now was taken up, where another process has left it."""
-LOOK_S = 0.2
-"""How often it is looked whether another process has answered what was said before."""
+"""The owner under which an answer was claimed that another process left unanswered."""
+POLL_S = 0.2
+"""Poll interval for answers that other processes give first, in seconds."""
 
 
 class Turns:
-    """The turns of one conversation, as one process takes them.
+    """The turns of one conversation in this process.
 
     Attributes:
-        claimed: what is to be answered here and was not yet.
+        claimed: utterances to be answered here that are not answered yet.
     """
 
     def __init__(self, memory: Memory, owner: str, slot: str, lease_s: float) -> None:
@@ -38,21 +38,21 @@ class Turns:
         self._on: set[int] = set()
 
     def is_on(self, heard: int) -> bool:
-        """Tell whether it is this utterance's turn now."""
+        """Return whether an utterance is being answered or waits for its turn here."""
         return heard in self._on
 
     def owner(self, heard: int) -> str:
-        """Return under which name an utterance's answer is held here."""
+        """Return the owner under which an utterance's answer is held here."""
         return self._owner if heard in self.claimed else HOLDER.get() or self._owner
 
     @contextlib.asynccontextmanager
     async def of(self, heard: int, stop: Callable[[], object]) -> AsyncIterator[int | None]:
-        """Wait until what was said before is answered, by whatever process; give the work that this answer is.
+        """Wait until earlier utterances are answered, by any process; yield the id of the work that this answer is.
 
-        None: there is none, as where it was answered before.
+        Yields None if the answer is no work, for example because the utterance was answered before.
 
         Args:
-            stop: breaks the answer off; called where that was asked for in another process.
+            stop: cancels the answer; called when another process asks for that.
 
         Raises:
             LeaseLost: another process answers it.
@@ -63,7 +63,7 @@ class Turns:
             if any(each.id == own and each.error == STOPPED for each in work):
                 stop()
 
-        self._on.add(heard)  # before the store is asked: whoever comes next sees it
+        self._on.add(heard)  # before the store is read, so that the next utterance sees it
         try:
             if (found := await self.find(heard)) is None:
                 yield None
@@ -85,12 +85,12 @@ class Turns:
         return [work for work in found if work.slot == self.slot]
 
     async def find(self, heard: int) -> tuple[int, list[Work]] | None:
-        """Return the work that an utterance's answer is, with all answers that are open then; None: it is none.
+        """Return the id of an utterance's answer and all open answers; None: the answer is no open work.
 
-        Where it is asked for again while another process may be at it, that one's comes to nothing.
+        If the utterance is to be answered again, an answer that another process has in progress is discarded.
 
         Raises:
-            LeaseLost: it was to be answered here, and another process does, or has.
+            LeaseLost: it was to be answered here, and another process answers or answered it.
         """
         try:
             answers = await self._answers()
@@ -100,7 +100,7 @@ class Turns:
             if heard in self.claimed or HOLDER.get():
                 raise LeaseLost(f"what was heard at {heard} is answered by another process, or was")
             if found is not None:
-                await self._memory.store.let_go(self._memory.key, heard, found.owner, (self.slot,))
+                await self._memory.store.release_work(self._memory.key, heard, found.owner, (self.slot,))
         except LeaseLost:
             raise
         except StorageError:  # no fault is a reason to be silent
@@ -108,12 +108,12 @@ class Turns:
         return None
 
     async def _wait(self, heard: int) -> None:
-        """Wait for the answers to what was said before, by others or here; who has died is waited for no longer."""
+        """Wait for the answers to earlier utterances; those of dead processes are not waited for."""
         changed = asyncio.Event()
-        with self._memory.store.heeding(self._memory.key, changed.set), contextlib.suppress(StorageError):
+        with self._memory.store.subscribe(self._memory.key, changed.set), contextlib.suppress(StorageError):
             while any(self._is_before(work, heard) for work in await self._answers()):
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(LOOK_S):
+                    async with asyncio.timeout(POLL_S):
                         await changed.wait()
                 changed.clear()
 
@@ -123,11 +123,11 @@ class Turns:
 
 
 async def find_unanswered(store: Store, mind: StreamKey, work: Work) -> Logged | None:
-    """Return what is still to be answered by work that was taken up; None: there is nothing, and the work is ended."""
+    """Return the utterance that claimed work is to answer; None: there is none, and the work was ended."""
     rows = await store.events(mind, work.cause - 1, [Heard.kind], 1)
     if rows and rows[0].seq == work.cause and work.error != STOPPED:
         said = [row.event async for row in read_log(store, mind, work.cause, [Said.kind])]
         if not any(isinstance(event, Said) and event.answers == work.cause for event in said):
             return rows[0]
-    await store.let_go(mind, work.cause, work.owner, (work.slot,))
+    await store.release_work(mind, work.cause, work.owner, (work.slot,))
     return None

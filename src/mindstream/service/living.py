@@ -10,12 +10,11 @@ from pathlib import Path
 
 from mindstream.clock import MachineZone, Moment
 from mindstream.errors import InputError
-from mindstream.life.billed_model import BilledModel
 from mindstream.life.life import Life, LifeConfig
 from mindstream.life.permission import Permits
-from mindstream.life.schedule import ActiveHours
+from mindstream.life.schedule import ActiveHours, Rhythm
 from mindstream.life.state import LifeBudget, LifeSpent, read_state
-from mindstream.life.waking import Rhythm
+from mindstream.life.steps import BilledModel
 from mindstream.memory.memory import Memory
 from mindstream.memory.policy import MemoryPolicy
 from mindstream.memory.recall.rerank import second_stage
@@ -24,7 +23,7 @@ from mindstream.models.model import Model
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.models.wrappers.budget import Budget
-from mindstream.planning.as_tool import planner_tool
+from mindstream.planning.planner import planner_tool
 from mindstream.service.opening import answering, unpriced
 from mindstream.service.pools import open_member
 from mindstream.service.solving import open_tools

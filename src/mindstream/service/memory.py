@@ -11,7 +11,7 @@ from typing import get_args
 
 from pydantic import JsonValue
 
-from mindstream.clock import Clock, SystemClock
+from mindstream.clock import Clock, Moment, SystemClock
 from mindstream.errors import InputError
 from mindstream.log.events import Logged
 from mindstream.log.names import StreamKey, StreamName
@@ -19,10 +19,8 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.opening import finish_erasures, is_begun, open_store
 from mindstream.memory.policy import MemoryPolicy, adopt_policy, open_policy
 from mindstream.memory.recall.embedding import pick_embedder
-from mindstream.memory.recall.rerank import second_stage
 from mindstream.memory.store.record import KINDS, Kind, Record
 from mindstream.memory.store.store import Store, read_log
-from mindstream.models.roles import Models
 from mindstream.service.folders import refuse_town
 from mindstream.settings import Settings
 
@@ -60,26 +58,9 @@ class UserMemory:
         memory.vectors_of = of_another
         return memory
 
-    def rank_by(self, models: Models) -> None:
-        """Let the second stage of recall rank, where the policy names one.
-
-        Raises:
-            SettingsError: it is to be a model, and none is named.
-        """
-        self.memory.second = second_stage(self.policy.reranker, self.policy.reranked, models)
-
-    async def recent(self, n: int, kinds: Sequence[Kind]) -> dict[Kind, list[Record]]:
-        """Return the newest records of each kind that has any, oldest first."""
-        found = {kind: await self.store.latest(self.key, [kind], n, now=self.clock.now()) for kind in kinds}
-        return {kind: records for kind, records in found.items() if records}
-
     async def beliefs_and_plans(self) -> list[Record]:
         """Return the latest version of each belief and plan."""
-        latest: dict[str, Record] = {}
-        for record in await self.store.latest(self.key, ["belief", "plan"], 1000, now=self.clock.now()):
-            if record.slot:  # oldest first, so the newest stays
-                latest[record.slot] = record
-        return sorted(latest.values(), key=lambda record: record.slot or "")
+        return await read_slots(self.store, self.key, self.clock.now())
 
     async def all(self) -> list[Record]:
         """Return every record, superseded and forgotten ones too, in the order of writing."""
@@ -98,6 +79,13 @@ class UserMemory:
         if not await self.is_known():
             raise InputError(nobody(self.user))
         return self
+
+
+async def read_slots(store: Store, key: StreamKey, now: Moment) -> list[Record]:
+    """Return the latest version of each belief and plan, by slot."""
+    records = await store.latest(key, ["belief", "plan"], 1000, now=now)
+    latest = {record.slot: record for record in records if record.slot}  # oldest first, so the newest stays
+    return sorted(latest.values(), key=lambda record: record.slot or "")
 
 
 @contextlib.asynccontextmanager
@@ -122,8 +110,8 @@ async def open_user_memory(
         StorageError: it cannot be read.
     """
     user = StreamName("user", settings.user)
-    if not new and not is_begun(settings.data):
-        raise InputError(f"there is no memory in {settings.data} yet: {begins} begins one, --data names another folder")
+    if not new:
+        require_begun(settings, begins)
     await asyncio.to_thread(finish_erasures, settings.data, user.key)
     async with open_store(settings.data) as store:
         if new or own:
@@ -150,6 +138,12 @@ async def following(store: Store, clock: Clock, user: StreamKey | None, after: i
             yield logged
         while await store.version() == seen:
             await clock.sleep(LOOK_S)
+
+
+def require_begun(settings: Settings, begins: str) -> None:
+    """Raise InputError if there is no memory in the data folder; `begins`: the command that begins one."""
+    if not is_begun(settings.data):
+        raise InputError(f"there is no memory in {settings.data} yet: {begins} begins one, --data names another folder")
 
 
 def nobody(user: str) -> str:

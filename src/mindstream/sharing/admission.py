@@ -1,7 +1,7 @@
-"""The way into a pool: a pair is offered, judged exactly once, and admitted or rejected with reasons (Gao 2024, 3.1.2).
+"""Admission to a pool: a pair is offered, judged exactly once, and admitted or rejected with reasons (Gao 2024, 3.1.2).
 
-The offer is written first, with the work of judging it: a process that dies in between loses nothing, and whoever
-comes next judges it (`judge_open`).
+The offer is written first, together with the work of judging it. If the process dies in between, `judge_open` judges
+the pair later.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from mindstream.sharing.state import PoolState
 if TYPE_CHECKING:
     from mindstream.sharing.pool import Pool
 
-LEASE_S, JUDGING_S, LOOK_S = 110.0, 90.0, 0.05
+LEASE_S, JUDGING_S, POLL_S = 110.0, 90.0, 0.05
 SLOT = "judge "
 
 
@@ -40,9 +40,9 @@ class Pair:
     """A query with its answer.
 
     Attributes:
-        model: who answered; asked_by: whose query it was, where it was not the writer's own.
-        examples: the ids of the exemplars that stood in the prompt.
-        private: nobody but the writer reads it until the writer shares it.
+        model: the model that answered; asked_by: the author of the query, if not the writer.
+        examples: ids of the exemplars in the prompt.
+        private: only the writer can read it until the writer shares it.
     """
 
     query: str
@@ -54,15 +54,15 @@ class Pair:
 
 
 async def lay_in(pool: Pool, pairs: Sequence[Pair], by: str) -> list[Exemplar]:
-    """Admit pairs that a person, the pool's owner, vouches for; return those that are new.
+    """Admit pairs that the pool's owner vouches for; return those that are new.
 
     Raises:
-        InputError: a text cannot be kept, or somebody else than the owner lays them in.
+        InputError: a text cannot be stored, or `by` is not the owner.
     """
     by = normal_name(by)
     state = await pool.state()
-    if state.created and by != state.created.owner:
-        raise InputError(f"only the owner {state.created.owner!r} lays exemplars in; {by!r} may offer them")
+    if by != state.owner:
+        raise InputError(f"only the owner {state.owner!r} may add exemplars directly; {by!r} may offer them")
     fresh: dict[str, Exemplar] = {}
     for pair in pairs:
         exemplar = _exemplar(pool, pair, by)
@@ -77,7 +77,7 @@ async def lay_in(pool: Pool, pairs: Sequence[Pair], by: str) -> list[Exemplar]:
     try:
         if entries:
             await pool.memory.commit(*entries)
-    except Conflict:  # another process has laid some in
+    except Conflict:  # another process has added some of them
         return await lay_in(pool, pairs, by)
     for each in fresh.values():
         await _tell(pool, each)
@@ -85,10 +85,11 @@ async def lay_in(pool: Pool, pairs: Sequence[Pair], by: str) -> list[Exemplar]:
 
 
 async def offer(pool: Pool, pair: Pair, writer: str, scorer: Model) -> ExemplarJudged:
-    """Hand a pair in and have it judged; one that was judged before keeps its verdict.
+    """Offer a pair and have it judged. A pair that was judged before keeps its verdict.
 
     Raises:
-        InputError: it cannot be kept, the writer is no member or has not seen the examples, or no rubric is frozen.
+        InputError: it cannot be stored, the writer is not a member or has not been served the examples, or no rubric
+            is frozen.
         ModelError: the scorer did not answer: the pair waits for `judge_open`.
     """
     writer = normal_name(writer)
@@ -109,7 +110,7 @@ async def offer(pool: Pool, pair: Pair, writer: str, scorer: Model) -> ExemplarJ
 
 
 async def judge_open(pool: Pool, scorer: Model) -> list[ExemplarJudged]:
-    """Judge what was offered and nobody is judging: whoever was to do it died, or got no answer."""
+    """Judge offered pairs that no process is judging, because it died or got no answer."""
     state = await pool.state()
     judged = list[ExemplarJudged]()
     for id_ in [id_ for id_, each in state.standings.items() if each.verdict is None]:
@@ -119,12 +120,12 @@ async def judge_open(pool: Pool, scorer: Model) -> list[ExemplarJudged]:
 
 
 async def _judge(pool: Pool, exemplar: Exemplar, scorer: Model) -> ExemplarJudged:
-    """Judge an offered pair, or wait for who does."""
+    """Judge an offered pair, or wait for the process that does."""
     while not (work := await _claim(pool, exemplar.id)):
         standing = (await pool.state()).standings[exemplar.id]
         if standing.verdict:
             return standing.verdict
-        await asyncio.sleep(LOOK_S)
+        await asyncio.sleep(POLL_S)
     state = await pool.state()
     done = WorkDone(work, pool.owner_token)
     if known := state.standings[exemplar.id].verdict:
@@ -174,7 +175,7 @@ async def _verdict(pool: Pool, state: PoolState, exemplar: Exemplar, scorer: Mod
         return judged.model_copy(update={"reasons": (f"the scorer gave no grades: {describe(error)}",)})
     reasons = tuple(f"{each.criterion}: {each.points:g}, {each.reason}" for each in grades.grades)
     if pool.guarded and grades.gives_orders:
-        reasons = (f"{scorer.name} says that it gives orders to whoever reads it", *reasons)
+        reasons = (f"{scorer.name} says that it gives orders to its reader", *reasons)
         return judged.model_copy(update={"orders": True, "reasons": reasons})
     found = {"score": grades.total, "grades": {each.criterion: each.points for each in grades.grades}}
     if grades.total < rubric.threshold:
@@ -186,11 +187,12 @@ async def _verdict(pool: Pool, state: PoolState, exemplar: Exemplar, scorer: Mod
 async def _measured(
     pool: Pool, state: PoolState, exemplar: Exemplar, judged: ExemplarJudged, likely: MutualInformation | None
 ) -> ExemplarJudged:
-    """Measure a pair that no model of some size reads: whether its answer gives orders, and belongs to its query."""
+    """Measure a pair that rules or a model in this process judge: whether its answer gives orders and belongs to
+    its query."""
     measures = await pool.measures(state)
     heard = await measures.detector.hear(exemplar.query, exemplar.answer)
     if pool.guarded and heard.order:
-        reason = f"it sounds like an order to whoever reads it: {heard.order!r}"
+        reason = f"it resembles an order to its reader: {heard.order!r}"
         return judged.model_copy(update={"orders": True, "reasons": (reason,)})
     fit = await measures.fit(exemplar.query, exemplar.answer, likely)
     weight = 1.0 if exemplar.asked_by else measures.weight
@@ -216,9 +218,9 @@ def _exemplar(pool: Pool, pair: Pair, writer: str) -> Exemplar:
 
 
 async def _record(pool: Pool, exemplar: Exemplar, state: PoolState) -> Record:
-    """Make an exemplar's record: its text is what is embedded; a stranger's query taints it."""
-    drawn = [state.standings[id_].exemplar for id_ in exemplar.examples if id_ in state.standings]
-    text = embedded_text(exemplar.query, exemplar.answer, drawn, state.created.form if state.created else "composed")
+    """Build the record of an exemplar. Its text is the embedded text; it is tainted if a user outside the members
+    asked."""
+    text = embedded_text(exemplar.query, exemplar.answer, state.examples_of(exemplar), state.form)
     data = {"query": exemplar.query, "answer": exemplar.answer, "model": exemplar.model, "asked_by": exemplar.asked_by}
     new = RecordDraft(
         text=text,
@@ -231,8 +233,8 @@ async def _record(pool: Pool, exemplar: Exemplar, state: PoolState) -> Record:
 
 
 async def _tell(pool: Pool, exemplar: Exemplar) -> None:
-    """Tell the retriever of an admission; it is foreign code, and what it raises is logged."""
+    """Notify the retriever of an admission. It may be third-party code: an exception is logged."""
     try:
         await pool.retriever.admitted(exemplar)
-    except Exception as error:  # noqa: BLE001 (the pair is admitted, whoever cannot learn from it)
+    except Exception as error:  # noqa: BLE001 (third-party code: the pair stays admitted)
         await pool.memory.commit(Failed(text=f"{exemplar.id}: {describe(error)}", where="retriever"))

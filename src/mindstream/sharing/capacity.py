@@ -1,4 +1,4 @@
-"""What a full pool keeps: what was graded well, what helped, what is unlike the rest (too many memories can hurt)."""
+"""Choose what a full pool keeps: well graded, helpful and diverse exemplars (too many memories can hurt)."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ import numpy as np
 
 from mindstream.errors import InputError
 from mindstream.sharing.events import ExemplarEvicted
+from mindstream.sharing.feedback import values
 from mindstream.sharing.pool import Pool
 from mindstream.sharing.state import PoolState
-from mindstream.sharing.utility import values
 
 DIVERSITY = 0.5
-"""What being like an exemplar that stays takes, at most."""
+"""Maximum penalty for similarity to an exemplar that is kept."""
 FIRST = 100.0
-"""More than anything else is worth."""
+"""Bonus of seed exemplars, higher than any other value."""
 
 
 async def trim(pool: Pool, size: int, by: str) -> list[str]:
-    """Let go of what is least worth keeping until `size` exemplars are left; return their ids.
+    """Evict the least valuable exemplars until `size` are left; return the evicted ids.
 
-    What was laid in by hand stays. What was drawn from those that go stays, too; they are still to be read in the log.
+    Seed exemplars are never evicted. Exemplars derived from evicted ones stay, and evicted ones remain in the log.
 
     Raises:
-        InputError: the size is below 1, or somebody else than the owner trims the pool.
+        InputError: the size is below 1, or `by` is not the owner.
     """
     state = await pool.state()
-    if size < 1 or (state.created and by != state.created.owner):
+    if size < 1 or (by != state.owner):
         raise InputError(f"a pool's owner trims it, to 1 exemplar or more; this is {by!r} and {size}")
     held = [id_ for id_, each in state.standings.items() if _is_held(state, id_)]
     if len(held) <= size:
@@ -40,10 +40,10 @@ async def trim(pool: Pool, size: int, by: str) -> list[str]:
 
 
 async def keeping_order(pool: Pool, state: PoolState, ids: Sequence[str]) -> list[str]:
-    """Return exemplars in the order in which they are kept: a pool of any size keeps the first so many.
+    """Return exemplars in the order of their value: a pool of n exemplars keeps the first n.
 
-    What was laid in by hand comes first. One after another the best of what is left, where being like what was chosen
-    counts against it.
+    Seed exemplars come first; then, one after another, the best remaining one, with a penalty for similarity to
+    those already chosen.
     """
     texts = [f"{state.standings[id_].exemplar.query}\n{state.standings[id_].exemplar.answer}" for id_ in ids]
     vectors = np.asarray(await pool.memory.embedder.embed(texts), np.float64)

@@ -1,6 +1,7 @@
-"""What can happen to a pool. Its log is its state: who may read what, and what is served, follows from these rows.
+"""The events of a pool. Its state follows from this log alone: permissions, and the exemplars that are served.
 
-A row is never changed, so who wrote what, asked by whom, with which model, judged by which rubric, cannot be either.
+Rows never change, so the record of who wrote, asked and judged a pair, with which model and rubric, cannot change
+either.
 """
 
 from __future__ import annotations
@@ -14,29 +15,31 @@ from mindstream.log.declared import NoWords, Person, Quotes, RecordId
 from mindstream.log.events import Event
 
 Form = Literal["composed", "bare", "pair"]
-"""What of an exemplar is embedded: the prompt as it was put, one level deep; the query alone; query and answer."""
+"""The embedded text of an exemplar: the prompt including its examples, one level deep; the query alone; query and
+answer."""
 Verdict = Literal["admitted", "rejected"]
 Agent: TypeAlias = Annotated[str, AfterValidator(normal_name)]
-"""The name of an agent, in its normal form; rows of earlier versions are normalised when they are read."""
+"""The name of an agent in its normal form; rows of earlier versions are normalised when they are read."""
 BY_RULES = "rules"
-"""Who judged a pair that no model has read."""
+"""The judge of pairs that no model has read."""
 EVERYONE = "*"
-"""Stands for all agents in a list of readers."""
+"""All agents, in a list of readers or members."""
 
 
 class PoolCreated(Event):
-    """A pool was opened for a domain; the first such row counts."""
+    """A pool was created for a domain; the first such row counts."""
 
     kind = "pool_created"
     domain: NoWords[str]
     owner: Person[Agent]
     members: Person[tuple[Agent, ...]] = (EVERYONE,)
-    """Who may write and recall, in addition to the owner. Rows without it are of versions that opened every pool."""
+    """The agents who may write and recall, besides the owner. Rows without it are from versions in which every agent
+    could."""
     shared: bool = True
-    """What a writer has not granted otherwise all members may read; False: nobody else may."""
+    """Whether all members may read what a writer has not granted otherwise; False: no other agent may."""
     form: Form = "composed"
     embedder: NoWords[str] = ""
-    """By whose vectors it is recalled; "": nobody wrote it down, so by whoever opens it."""
+    """The embedder of its vectors; "": not recorded, so that of the process that opens it."""
 
 
 class RubricFrozen(Event):
@@ -44,59 +47,60 @@ class RubricFrozen(Event):
 
     kind = "rubric_frozen"
     rubric: NoWords[str]
-    """All of it, as `Rubric.text` writes it."""
+    """The whole rubric, as `Rubric.text` writes it."""
     digest: NoWords[str]
 
 
 class ExemplarOffered(Event):
-    """A pair was handed in; it is judged exactly once."""
+    """A pair was offered; it is judged exactly once."""
 
     kind = "exemplar_offered"
     id: RecordId[str]
-    """Made of the pool, the writer, the query and the answer: other words are another exemplar."""
+    """Computed from the pool, the writer, the query and the answer: other words are another exemplar."""
     query: Quotes[str]
     answer: Quotes[str]
     writer: Person[Agent]
     model: NoWords[str] = ""
-    """Who answered; "" where a person wrote it."""
+    """The model that answered; "" if a person wrote the answer."""
     asked_by: Person[Agent] = ""
-    """Whose query it was, where that is not the writer's own: a user, another agent."""
+    """The author of the query, if not the writer: a user or another agent."""
     examples: NoWords[tuple[str, ...]] = ()
-    """The ids of the exemplars that stood in the prompt; an id is made of its exemplar's words, so it tells which."""
+    """The ids of the exemplars in the prompt; an id is computed from the words of its exemplar."""
     private: bool = False
-    """Nobody but its writer is served it, nor what was drawn from it, until the writer shares it."""
+    """Until the writer shares it, only the writer is served it, and exemplars derived from it."""
 
 
 class ExemplarJudged(Event):
-    """What became of a pair, and why."""
+    """The verdict on a pair, with reasons."""
 
     kind = "exemplar_judged"
     id: RecordId[str]
     verdict: Verdict
     score: float = 0.0
-    """0 to 100; of a pair that a person laid in, 100."""
+    """0 to 100; 100 for a seed pair."""
     grades: NoWords[dict[str, float]] = Field(default_factory=dict)
     reasons: Quotes[tuple[str, ...]] = ()
     model: NoWords[str] = ""
-    """Who graded it: a model, `rules`, or "" where a person laid it in."""
+    """The judge: a model, `rules`, or "" for a seed pair."""
     rubric: int = 0
-    """By which version of the rubric; 0: by none."""
+    """The version of the rubric; 0: none."""
     by_hand: bool = False
-    """A person laid it in: it is trusted, and the guard measures others by it."""
+    """The owner added it: it is trusted, and other pairs are measured by it."""
     fit: float | None = None
-    """How well the answer belongs to its query, in log odds (see measuring); None: nothing to compare with."""
+    """How well the answer belongs to its query, in log odds (see measuring.py); None: not measured."""
     fit_by: NoWords[str] = ""
-    """Who measured that: `rules`, or rules and the log-probabilities of a model."""
+    """The measurement: `rules`, or rules and the log-probabilities of a model."""
     fit_weight: float = 1.0
-    """How far it counts: a stranger's in full, a member's as far as enough was laid in to measure by."""
+    """The weight of `fit`: 1 if a user outside the members asked; for a member's pair it grows with the seed
+    exemplars."""
     orders: bool = False
-    """It gives orders to whoever reads it."""
+    """It gives orders to its reader."""
     louder: float = 1.0
-    """Which share of what a person laid in sounds at least as much like an order."""
+    """Share of the seed exemplars that are at least as similar to an order."""
 
 
 class ExemplarShared(Event):
-    """A writer said who may read what it wrote; the last word counts, for what was written before, too."""
+    """A writer set who may read its exemplars, earlier pairs included; the last row counts."""
 
     kind = "exemplar_shared"
     writer: Person[Agent]
@@ -104,21 +108,21 @@ class ExemplarShared(Event):
 
 
 class PairsShared(Event):
-    """A writer let others read pairs that it had offered in private: whoever may read what it writes."""
+    """A writer shared pairs that it had offered as private, with everyone who may read this writer."""
 
     kind = "pairs_shared"
     ids: NoWords[tuple[str, ...]]
 
 
 class MembersChanged(Event):
-    """The owner said who may write and recall."""
+    """The owner set who may write and recall."""
 
     kind = "members_changed"
     members: Person[tuple[Agent, ...]]
 
 
 class ExemplarWithdrawn(Event):
-    """Exemplars are served no more, nor what was drawn from them: of a writer all, or single ones."""
+    """Exemplars are no longer served, nor those derived from these: all of a writer, or single ones."""
 
     kind = "exemplar_withdrawn"
     writer: Person[Agent] = ""
@@ -127,7 +131,7 @@ class ExemplarWithdrawn(Event):
 
 
 class SourceTrusted(Event):
-    """A person looked at a source's exemplars and trusts it, or does not."""
+    """The owner decided whether to trust a source."""
 
     kind = "source_trusted"
     source: Person[Agent]
@@ -135,31 +139,31 @@ class SourceTrusted(Event):
 
 
 class ExemplarsHelped(Event):
-    """How good an answer was that these exemplars stood before."""
+    """Feedback on an answer that had these exemplars in its prompt."""
 
     kind = "exemplars_helped"
     ids: NoWords[tuple[str, ...]]
     value: float
     """0 to 1."""
     asked: NoWords[str] = ""
-    """Which question it was, as a short text that tells it from others and has none of its words; "": not known."""
+    """Digest of the question, without its words; "": not known."""
 
 
 class ExemplarEvicted(Event):
-    """The pool was full: these are served no more, though what was drawn from them is."""
+    """The pool was full: these are no longer served, but exemplars derived from these are."""
 
     kind = "exemplar_evicted"
     ids: NoWords[tuple[str, ...]]
 
 
 class CandidatesLabelled(Event):
-    """A model has said of some exemplars how unlikely a pair's answer is after each: what the retriever learns by."""
+    """A model estimated how unlikely a pair's answer is after each of some candidates; the retriever learns by this."""
 
     kind = "candidates_labelled"
     id: RecordId[str]
     """The pair."""
     candidates: NoWords[tuple[str, ...]]
-    """The ids of the exemplars that were weighed."""
+    """The ids of the candidates."""
     p_not: tuple[float, ...]
     """p(not Y | candidate, X) of each."""
     basis: NoWords[str]
@@ -168,9 +172,11 @@ class CandidatesLabelled(Event):
 
 
 class RetrieverTrained(Event):
-    """The pool's retriever has learned: versions are a line, and the newest one's weights lie beside the log.
+    """A new version of the pool's retriever; versions form a line, and the newest one's weights are stored as a
+    checkpoint.
 
-    Each covers what was admitted after the row `after` and up to the row `upto`, so that each pair is covered once.
+    Each version covers the admissions after the row `after` and up to the row `upto`, so that each pair is
+    covered once.
     """
 
     kind = "retriever_trained"
@@ -179,20 +185,20 @@ class RetrieverTrained(Event):
     after: int
     upto: int
     held: bool
-    """False: nothing that does better on what was held out came of it, or not yet; it ranks as its parent does."""
+    """False: the training brought nothing that is better on held-out exemplars; it ranks as its parent does."""
     embedder: NoWords[str]
     basis: NoWords[str]
-    """What said which candidates help: `logprobs`, `stated`, or `stand-in`."""
+    """The source of the labels: `logprobs`, `stated`, or `stand-in`."""
     labeller: NoWords[str] = ""
-    """The model that said so; "": none, the stand-in."""
+    """The model that labelled; "": the stand-in, no model."""
     learned_from: int
-    """How many exemplars' candidates it was trained on."""
+    """Number of exemplars whose candidates it was trained on."""
     held_out: float
-    """How often what it ranks first helps, on exemplars that it was not trained on; 0 where these are too few."""
+    """Share of held-out exemplars for which the candidate it ranks first helps; 0 if these are too few."""
     before: float
-    """The same of its parent."""
+    """The same for its parent."""
     anew: bool = False
-    """It went on from no version: there was none, none that could be read, or one of another embedder."""
+    """It did not continue from a version: there was none, it could not be read, or it belonged to another embedder."""
 
 
 EVENTS: tuple[type[Event], ...] = (

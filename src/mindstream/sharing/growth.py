@@ -1,8 +1,8 @@
-"""How large a pool does best, and how it learns as it grows: how well its own pairs are helped at each size.
+"""Measure how well a pool helps at different sizes, and how its retriever learns as it grows.
 
-Of a size are the exemplars that the capacity policy keeps, or those that were admitted first. Some pairs are held out,
-and asked for their shots, each without itself and its like; a retriever that has learned from the others ranks, and the
-stand-in says how near the shots' answers come to theirs.
+A pool of a given size consists of the exemplars that the capacity policy keeps, or of those admitted first. Some
+pairs are held out and used as queries, each without itself and similar pairs. A retriever that learned from the
+others ranks, and the stand-in estimates how similar the answers of the first shots are to the pair's own answer.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from mindstream.sharing.capacity import keeping_order
 from mindstream.sharing.events import Form
 from mindstream.sharing.learning import LEAST as LEARNING
 from mindstream.sharing.pool import Pool
-from mindstream.sharing.retriever.ranking import ALIKE, Floats, Head, StandIn
+from mindstream.sharing.retriever import SAME_PROBLEM, Floats, Head, StandIn
 from mindstream.sharing.state import PoolState
-from mindstream.sharing.training import Lesson, Lessons, Newest, Tell, Trainer, form_of, lesson_of
+from mindstream.sharing.training import Newest, Tell, Trainer, TrainingInput, TrainingPair, training_pair
 
 SHOTS = 3
-LEAST, MOST = 20, 100
-"""A curve wants so many exemplars; at most so many pairs are asked for."""
-HELD_OUT, LEAST_HELD_OUT = 0.15, 12
-"""Where fewer are held out, all are asked for."""
+LEAST, MAX_QUERIES = 20, 100
+"""Minimum number of exemplars for a curve; and maximum number of pairs used as queries."""
+HELD_OUT, MIN_HELD_OUT = 0.15, 12
+"""Share of held-out pairs; if fewer than MIN_HELD_OUT are held out, all pairs are used as queries."""
 TENTHS = 10
 
 Helps = NDArray[np.float64]
@@ -39,7 +39,7 @@ class SizePoint:
     """How well pairs are helped by a pool of a size: 0 to 1, the mean of their first shots.
 
     Attributes:
-        untrained: the same by the cosine.
+        untrained: the same with cosine ranking.
     """
 
     size: int
@@ -52,10 +52,9 @@ class SizeCurve:
     """How well pairs are helped by pools of each size.
 
     Attributes:
-        asked: so many pairs were asked for, by a retriever that learned as the pool's does;
-            held_out: it learned from the others alone.
-        by_hand: so many were laid in by hand: a pool is not made smaller.
-        best: the smallest size that does no worse than the best by more than the standard error of the difference.
+        asked: number of queries; held_out: whether the retriever learned only from the other pairs.
+        by_hand: number of seed exemplars, the minimum size of the pool.
+        best: the smallest size that is worse than the best by at most the standard error of the difference.
     """
 
     form: Form
@@ -68,11 +67,11 @@ class SizeCurve:
 
 @dataclass(frozen=True)
 class Probes:
-    """Pairs that are asked for their shots, against exemplars in an order.
+    """Pairs used as queries, against exemplars in a given order.
 
     Attributes:
-        rows: which of the exemplars are asked for.
-        hidden: which exemplars a pair is not shown: itself, and its like; helps: how much each helps.
+        rows: the rows of the exemplars that are used as queries.
+        hidden: which exemplars a query must not get: itself and similar ones; helps: how much each exemplar helps.
     """
 
     rows: list[int]
@@ -82,13 +81,13 @@ class Probes:
     hidden: NDArray[np.bool_]
     helps: Helps
 
-    def others(self, lessons: Sequence[Lesson]) -> list[Lesson]:
-        """Return what is learned from: all but the pairs held out."""
+    def others(self, lessons: Sequence[TrainingPair]) -> list[TrainingPair]:
+        """Return what may be learned from: all but the held-out pairs."""
         out = set(self.rows) if self.held_out else set()
         return [each for at, each in enumerate(lessons) if at not in out]
 
     def helped(self, size: int, head: Head) -> Helps:
-        """Return how much its first shots of the first so many exemplars help each pair, on average."""
+        """Return for each query how much its first shots among the first `size` exemplars help, on average."""
         near = (head.ask(self.questions) @ head.project(self.memories[:size]).T).astype(np.float64)
         near[self.hidden[:, :size]] = -np.inf
         order = np.argsort(-near, axis=1, kind="stable")[:, :SHOTS]
@@ -98,35 +97,35 @@ class Probes:
 
 
 async def size_curve(pool: Pool, reader: str, form: Form | None = None) -> SizeCurve:
-    """Measure a pool at tenths of its size; `form`: of what is embedded, None: the pool's own.
+    """Measure a pool at tenths of its size; `form`: the embedded form, None: the pool's own.
 
     Raises:
-        InputError: it is too small, or the reader is no member.
+        InputError: it is too small, or the reader is not a member.
     """
     state, ids = await _state_of(pool, reader)
     by_hand = sum(bool(each.verdict and each.verdict.by_hand) for each in map(state.standings.__getitem__, ids))
-    lessons = [lesson_of(state, id_, form) for id_ in await keeping_order(pool, state, ids)]
+    lessons = [training_pair(state, id_, form) for id_ in await keeping_order(pool, state, ids)]
     asked = await _ask(pool, lessons)
     plain = Head.untrained(asked.memories.shape[1])
     trainer = Trainer(pool.memory.embedder, plain.width)
     if len(ids) >= LEARNING:
         in_order = sorted(asked.others(lessons), key=lambda each: state.standings[each.id].judged)
-        await trainer.study(Newest(), Lessons(seed=in_order))
+        await trainer.study(Newest(), TrainingInput(seed=in_order))
     sizes = _tenths(len(ids))
-    helped = {size: asked.helped(size, trainer.head) for size in sizes}
+    helped = {size: asked.helped(size, trainer.version.head) for size in sizes}
     points = [SizePoint(n, float(each.mean()), float(asked.helped(n, plain).mean())) for n, each in helped.items()]
     best = _best({size: each for size, each in helped.items() if size >= min(by_hand, sizes[-1])})
-    return SizeCurve(form or form_of(state), tuple(points), len(asked.rows), asked.held_out, by_hand, best)
+    return SizeCurve(form or state.form, tuple(points), len(asked.rows), asked.held_out, by_hand, best)
 
 
 async def growth_curve(pool: Pool, reader: str, tell: Tell = lambda _: None) -> list[SizePoint]:
-    """Let a retriever learn from a pool as it grew, and measure it at each tenth, always by the same pairs.
+    """Let a retriever learn from a pool in the order of admission, and measure it at each tenth with the same queries.
 
     Raises:
-        InputError: the pool is too small, or the reader is no member.
+        InputError: the pool is too small, or the reader is not a member.
     """
     state, ids = await _state_of(pool, reader)
-    lessons = [lesson_of(state, id_) for id_ in ids]
+    lessons = [training_pair(state, id_) for id_ in ids]
     asked = await _ask(pool, lessons)
     plain = Head.untrained(asked.memories.shape[1])
     others = {each.id for each in asked.others(lessons)}
@@ -134,10 +133,10 @@ async def growth_curve(pool: Pool, reader: str, tell: Tell = lambda _: None) -> 
     for size in _tenths(len(ids)):
         if size >= LEARNING:
             more = [each for each in lessons[done:size] if each.id in others]
-            await trainer.study(Newest(), Lessons(admit=more) if done else Lessons(seed=more))
+            await trainer.study(Newest(), TrainingInput(admit=more) if done else TrainingInput(seed=more))
             done = size
         tell(size)
-        trained, untrained = (float(asked.helped(size, head).mean()) for head in (trainer.head, plain))
+        trained, untrained = (float(asked.helped(size, head).mean()) for head in (trainer.version.head, plain))
         points.append(SizePoint(size, trained, untrained))
     return points
 
@@ -154,22 +153,22 @@ def _tenths(count: int) -> list[int]:
     return sorted({max(SHOTS + 1, round(count * tenth / TENTHS)) for tenth in range(1, TENTHS + 1)})
 
 
-async def _ask(pool: Pool, lessons: list[Lesson]) -> Probes:
-    """Choose who is asked for shots, and weigh what each exemplar would help."""
+async def _ask(pool: Pool, lessons: list[TrainingPair]) -> Probes:
+    """Choose the queries, and compute how much each exemplar would help."""
     held_out = [at for at, each in enumerate(lessons) if fraction("held out", each.id) < HELD_OUT]
-    rows = (held_out if len(held_out) >= LEAST_HELD_OUT else list(range(len(lessons))))[:MOST]
+    rows = (held_out if len(held_out) >= MIN_HELD_OUT else list(range(len(lessons))))[:MAX_QUERIES]
     embedder = pool.memory.embedder
     memories = await embedder.embed([each.text for each in lessons])
     prompts = await embedder.embed([each.query for each in lessons])
     questions = prompts[rows]
-    hidden = questions @ prompts.T >= ALIKE
+    hidden = questions @ prompts.T >= SAME_PROBLEM
     hidden[np.arange(len(rows)), rows] = True
     stand_in, helps = StandIn(embedder), np.zeros(hidden.shape)
     for row, at in enumerate(rows):
         helps[row] = 1 - await stand_in.p_not(lessons[at], lessons)
         hidden[row] |= [each.answer == lessons[at].answer for each in lessons]
         await asyncio.sleep(0)
-    return Probes(rows, len(held_out) >= LEAST_HELD_OUT, questions, memories, hidden, helps)
+    return Probes(rows, len(held_out) >= MIN_HELD_OUT, questions, memories, hidden, helps)
 
 
 def _best(helped: dict[int, Helps]) -> int:

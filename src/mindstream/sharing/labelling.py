@@ -1,7 +1,7 @@
-"""Labels exemplars by how much they help a model's answer (Gao 2024, eq. 1).
+"""Label candidates by how likely a model's answer is after each of them (Gao 2024, eq. 1).
 
-By log-probabilities where the model tells how likely a given text is, else as it states them. What was labelled stands
-in the pool's log: a run that is stopped, or whose model fails, goes on from there, in any process.
+By log-probabilities if the model returns those of a given text, else by numbers that the model states. Labels are
+written to the pool's log, so that an interrupted labelling continues from there, in any process.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from mindstream.models.model import JsonSchema, Model
 from mindstream.models.prompt import Prompt, rule
 from mindstream.models.shorten import estimate_tokens
 from mindstream.sharing.events import CandidatesLabelled
-from mindstream.sharing.retriever.ranking import Basis, Corpus, Labels, Pair, Unlikely, shortened
+from mindstream.sharing.retriever import Basis, Corpus, Labels, Pair, Unlikely, shortened
 from mindstream.sharing.state import PoolState
 
 if TYPE_CHECKING:
     from mindstream.sharing.exemplar import Exemplar
     from mindstream.sharing.pool import Pool
 
-LONGEST_ANSWER = 400
-"""So many characters of an answer are weighed at most."""
+MAX_ANSWER = 400
+"""Maximum number of characters of an answer that are scored."""
 
 
 class AnswerAfterExample(Prompt[str]):
@@ -47,14 +47,14 @@ class AnswerAfterExample(Prompt[str]):
 
 @rule(AnswerAfterExample)
 def same_again(ask: AnswerAfterExample) -> str:
-    """Without a model nobody finds anything likely; the example's answer is said again."""
+    """Repeat the example's answer: without a model no answer is likely."""
     return ask.example_answer
 
 
 class Likelihood:
     """1 - the geometric mean of the probabilities of Y's tokens after "x, y, X".
 
-    The tag before Y is weighed with it, and is the same after each candidate.
+    The tag before Y is scored as well; it is the same after each candidate.
     """
 
     basis: Basis = "logprobs"
@@ -63,10 +63,10 @@ class Likelihood:
         self._model = model
 
     async def is_told(self) -> bool:
-        """Tell whether the model says how likely a given text is; it is asked once for that.
+        """Return whether the model returns the log-probabilities of a given text; it is called once to find out.
 
         Raises:
-            ModelError: it cannot be had.
+            ModelError: it is not available.
         """
         try:
             await text_logprobs(
@@ -86,16 +86,16 @@ class Likelihood:
 
 
 def after(example_question: str, example_answer: str, question: str) -> AnswerAfterExample:
-    """Return the words after which an answer is weighed."""
+    """Return the prompt after which an answer is scored."""
     return AnswerAfterExample(example_question=example_question, example_answer=example_answer, question=question)
 
 
 def answer_of(text: str) -> str:
-    """Return an answer as it would stand after those words."""
-    return f"\n<answer>\n{text[:LONGEST_ANSWER]}"
+    """Return an answer in the form in which it follows that prompt."""
+    return f"\n<answer>\n{text[:MAX_ANSWER]}"
 
 
-MOST = 100
+PERCENT = 100
 
 
 class Helps(BaseModel):
@@ -103,7 +103,7 @@ class Helps(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    likely: tuple[Annotated[int, Field(ge=0, le=MOST)], ...]
+    likely: tuple[Annotated[int, Field(ge=0, le=PERCENT)], ...]
 
 
 class DoesItHelp(Prompt[Helps]):
@@ -132,12 +132,12 @@ class DoesItHelp(Prompt[Helps]):
 
 @rule(DoesItHelp)
 def not_known(ask: DoesItHelp) -> Helps:
-    """Without a model nobody has read them."""
-    return Helps(likely=(MOST // 2,) * len(ask.examples))
+    """Return the same number for each: without a model the examples have not been read."""
+    return Helps(likely=(PERCENT // 2,) * len(ask.examples))
 
 
 class Stated:
-    """What a model says in numbers."""
+    """Labels that a model states as numbers."""
 
     basis: Basis = "stated"
 
@@ -146,41 +146,41 @@ class Stated:
 
     async def p_not(self, pair: Pair, candidates: Sequence[Pair]) -> NDArray[np.float64]:
         found = await ask(self._model, does_it_help(pair, candidates))
-        return 1 - np.array(found.likely, np.float64) / MOST
+        return 1 - np.array(found.likely, np.float64) / PERCENT
 
 
 def does_it_help(pair: Pair, candidates: Sequence[Pair]) -> DoesItHelp:
-    """Return what a model is asked of a pair's candidates."""
+    """Return the prompt about a pair's candidates."""
     shown = tuple(f"{shortened(each.query)}\n{shortened(each.answer)}" for each in candidates)
     return DoesItHelp(question=shortened(pair.query), wanted=shortened(pair.answer), examples=shown)
 
 
 AMONG, WEIGHED = 60, 16
-"""Of so many exemplars that are most relevant by BM25, so many are weighed, spread over all of these: the nearest alone
-are about the same, and do not tell what else makes an answer likely."""
-AT_ONCE = 4
+"""WEIGHED candidates are labelled, spread over the AMONG most relevant ones by BM25: the nearest alone are too similar
+to show what else makes an answer likely."""
+CONCURRENT = 4
 
 
 @dataclass(frozen=True)
 class Labeller:
-    """A model that labels, on one basis; `find_labeller` finds out which."""
+    """A model that labels, on one basis; `find_labeller` determines which."""
 
     model: Model
     source: Unlikely
 
     @property
     def key(self) -> tuple[str, str]:
-        """By what its labels are known from others'."""
+        """The key of its labels in `PoolState.labels`."""
         return self.source.basis, self.model.name
 
     def labels(self, state: Callable[[], PoolState]) -> Labels:
-        """Return what it has said, as the state is whenever it is asked."""
+        """Return its labels, read from the state at each use."""
         return Labels(self.source.basis, self.model.name, lambda id_: state().labels.get(self.key, {}).get(id_, {}))
 
 
 @dataclass(frozen=True)
 class LabelCost:
-    """What labelling will take: pairs, calls of the model, and their tokens."""
+    """The cost of labelling: pairs, calls of the model, and tokens."""
 
     pairs: int
     calls: int
@@ -189,22 +189,22 @@ class LabelCost:
 
 
 async def find_labeller(model: Model) -> Labeller:
-    """Find out whether a model tells log-probabilities of a given text; it is asked once.
+    """Determine whether a model returns log-probabilities of a given text; it is called once.
 
     Raises:
-        ModelError: it cannot be had.
+        ModelError: it is not available.
     """
     likely = Likelihood(model)
     return Labeller(model, likely if await likely.is_told() else Stated(model))
 
 
 def known_labeller(model: Model, basis: str) -> Labeller:
-    """Return a labeller whose basis is known from before: nobody is asked."""
+    """Return a labeller whose basis is known; the model is not called."""
     return Labeller(model, Likelihood(model) if basis == Likelihood.basis else Stated(model))
 
 
 def unlabelled(pool: Pool, state: PoolState, labeller: Labeller) -> dict[str, list[str]]:
-    """Return the exemplars that a labeller has not read, each with the candidates that it is to weigh."""
+    """Return the exemplars that a labeller has not read, each with the candidates to label."""
     known = state.labels.get(labeller.key, {})
     ids = state.teaching(pool.guarded)
     if all(id_ in known for id_ in ids):
@@ -223,7 +223,7 @@ def _spread(rows: Sequence[int]) -> list[int]:
 
 
 def label_cost(state: PoolState, labeller: Labeller, wanted: dict[str, list[str]]) -> LabelCost:
-    """Estimate what it takes to label these."""
+    """Estimate the cost of labelling these."""
     pairs = {
         id_: state.standings[id_].exemplar for id_ in {*wanted, *(each for some in wanted.values() for each in some)}
     }
@@ -238,21 +238,21 @@ def label_cost(state: PoolState, labeller: Labeller, wanted: dict[str, list[str]
 
 
 def _tokens(exemplar: Exemplar) -> int:
-    return estimate_tokens(exemplar.query) + estimate_tokens(exemplar.answer[:LONGEST_ANSWER])
+    return estimate_tokens(exemplar.query) + estimate_tokens(exemplar.answer[:MAX_ANSWER])
 
 
 async def label(
     pool: Pool, labeller: Labeller, wanted: dict[str, list[str]], tell: Callable[[int], None] = lambda _: None
 ) -> None:
-    """Have exemplars labelled, and keep it in the pool's log as it comes.
+    """Label exemplars, and write the labels to the pool's log as they come.
 
     Args:
-        tell: told how many are labelled.
+        tell: called with the number of labelled exemplars.
 
     Raises:
-        ModelError: the model failed; what it labelled until then is kept.
+        ModelError: the model failed; its labels up to then are kept.
     """
-    state, done, room = pool.last_state, 0, asyncio.Semaphore(AT_ONCE)
+    state, done, room = pool.last_state, 0, asyncio.Semaphore(CONCURRENT)
     pairs = {id_: each.exemplar for id_, each in state.standings.items()}
 
     async def one(id_: str, candidates: list[str]) -> None:

@@ -1,8 +1,10 @@
-"""A pool's retriever as all its processes use it: each ranks by the newest version, and one at a time makes the next.
+"""Coordinate the retriever of a pool between processes: each ranks by the newest version, and one at a time trains the
+next.
 
-Whoever has admitted something learns from it beside recall, unless the process that made the last version is still at
-it and covers it, too. A version is written only upon the newest: who comes second takes that one over, and learns
-again. A process that dies loses nothing: what is not covered is learned by whoever admits next.
+A process that has admitted an exemplar trains in the background, unless the process that made the last version is
+still active and will cover it. A version is stored only as the successor of the newest one: the second process to
+store takes over the stored version and trains again. A process that dies loses nothing: exemplars that are not
+covered yet are learned by the next process that admits one.
 """
 
 from __future__ import annotations
@@ -21,39 +23,39 @@ from mindstream.sharing.events import RetrieverTrained
 from mindstream.sharing.exemplar import Exemplar
 from mindstream.sharing.labelling import LabelCost, Labeller, label, label_cost, unlabelled
 from mindstream.sharing.ranking import Retriever
-from mindstream.sharing.retriever.ranking import Labels
+from mindstream.sharing.retriever import Labels
 from mindstream.sharing.state import PoolState
 from mindstream.sharing.training import (
     NAME,
-    Lessons,
     Newest,
     Outcome,
     StudyStopped,
     Tell,
     Trainer,
-    lesson_of,
+    TrainingInput,
     publish,
     read_newest,
+    training_pair,
 )
 
 if TYPE_CHECKING:
     from mindstream.sharing.pool import Pool
 
 LEAST = 36
-"""A pool of fewer is ranked untrained: with 24 learning costs as often as it gains, with 36 it costs nothing."""
+"""Minimum pool size for training: with 24 exemplars training does harm as often as good, with 36 it does none."""
 RELEARNED = 1_000
-"""A process that takes learning over learns from the newest so many exemplars; those before are ranked all the same."""
-LOOK_S = 0.1
-LINGER, HEAD_START = 30, 5
-"""Looks at the pool: so many without news until a process leaves off, and so many that another one waits for it."""
+"""Number of exemplars, the newest, that a process learns from when it takes over training."""
+POLL_S = 0.1
+IDLE_POLLS, YIELD_POLLS = 30, 5
+"""Polls without news after which a process stops training; and polls for which another process waits for it."""
 RECENT_S = 5.0
 STAND_IN = "stand-in"
-TRIES = 5
+MAX_TRIES = 5
 
 
 @dataclass(frozen=True)
 class Base:
-    """What a version is made upon: the one before, and which rows of the log it covers."""
+    """The version that the next one succeeds, and the rows of the log that the next one covers."""
 
     newest: Newest
     after: int
@@ -61,15 +63,15 @@ class Base:
 
 
 class PoolLearner(Retriever):
-    """Ranks a pool by its newest version, and learns from what this process admits.
+    """Rank a pool by its newest version, and learn from the exemplars that this process admits.
 
     Args:
-        labeller: which model says which candidates help; None: the stand-in does. Beside recall it labels what is
-            admitted once it has taught a version (`train`), for the first time is dear; a version that another one
-            taught is left as it is.
+        labeller: the model that labels candidates; None: the stand-in does. In the background it labels new
+            exemplars only after it has taught a version (`train`), because the first labelling is expensive. A
+            version that another model taught is not changed.
 
     Attributes:
-        failure: why it left off learning beside recall; "" where nothing failed.
+        failure: why background training stopped; "" if nothing failed.
     """
 
     def __init__(self, pool: Pool, labeller: Labeller | None = None) -> None:
@@ -91,7 +93,7 @@ class PoolLearner(Retriever):
 
     @property
     def fault(self) -> str:
-        """Why the newest version does not rank; "" where it does, or there is none."""
+        """Why the newest version cannot be used; "" if it can, or there is none."""
         return self._newest.fault
 
     async def catch_up(self, state: PoolState) -> None:
@@ -101,13 +103,13 @@ class PoolLearner(Retriever):
         elif newer:
             self._newest = await read_newest(self._pool.memory, state.version)
 
-    async def admitted(self, pair: Exemplar) -> None:  # noqa: ARG002 (whatever is not covered is learned from)
+    async def admitted(self, pair: Exemplar) -> None:  # noqa: ARG002 (every exemplar that is not covered is learned)
         if not self._closing.is_set() and (self._task is None or self._task.done()):
             self._task = asyncio.create_task(self._run())
 
     async def settle(self) -> None:
         while self._task and not self._task.done() and await self._is_behind():
-            await asyncio.wait({self._task}, timeout=LOOK_S)
+            await asyncio.wait({self._task}, timeout=POLL_S)
 
     async def close(self) -> None:
         self._closing.set()
@@ -116,12 +118,12 @@ class PoolLearner(Retriever):
         if self._task:
             await asyncio.gather(self._task, return_exceptions=True)
 
-    # Beside recall.
+    # Background training.
 
     async def _run(self) -> None:
         try:
             idle = 0
-            while idle < LINGER and not self._closing.is_set():
+            while idle < IDLE_POLLS and not self._closing.is_set():
                 if await self._is_behind() and await self._is_our_turn():
                     async with self._one_at_a_time:
                         await self._learn()
@@ -129,22 +131,23 @@ class PoolLearner(Retriever):
                 else:
                     idle += 1
                     await self._pause()
-        except Exception as error:  # noqa: BLE001 (an embedder, a store: the pair is admitted, whoever cannot learn from it)
+        except Exception as error:  # noqa: BLE001 (an embedder or a store failed: the pair stays admitted)
             self._trainer, self.failure = None, describe(error)
-            with contextlib.suppress(StorageError):  # closed, or what failed was the store itself
+            with contextlib.suppress(StorageError):  # it is closed, or the store itself failed
                 await self._pool.write(Failed(text=describe(error), where=NAME), NAME)
 
     async def _pause(self) -> None:
         try:
-            async with asyncio.timeout(LOOK_S):
+            async with asyncio.timeout(POLL_S):
                 await self._closing.wait()
         except TimeoutError:
             pass
 
     async def _is_behind(self) -> bool:
-        """Tell whether something is to be learned, by this process: of another embedder only who trains it does.
+        """Return whether there is something to learn for this process.
 
-        Nor does the stand-in learn on what a model taught, or one model on what another did.
+        A version of another embedder is continued only by the process that trains it. The stand-in does not continue
+        a version that a model taught, nor one model another model's.
         """
         state = await self._pool.state()
         if state.admitted <= state.covered or len(state.standings) < LEAST:
@@ -157,17 +160,13 @@ class PoolLearner(Retriever):
     def _is_taught_by_us(self, state: PoolState) -> bool:
         newest = state.versions[-1] if state.versions else None
         if newest is None or not newest.labeller:
-            return True  # by the stand-in; a model begins when it is told to
+            return True  # the stand-in taught it; a model starts only with `train`
         return self.labeller is not None and self.labeller.key == (newest.basis, newest.labeller)
 
-    def _labels(self, state: PoolState) -> Labels | None:
-        """Return by which labels it goes on beside recall: by those that taught the newest version."""
-        taught = state.versions and state.versions[-1].labeller
-        return self.labeller.labels(lambda: self._pool.last_state) if taught and self.labeller else None
-
     async def _is_our_turn(self) -> bool:
-        """Let the process that made the last version go on, if it is still at it: it has weighed the pool already."""
-        for _ in range(HEAD_START):
+        """Wait for the process that made the last version, which has labelled the pool already, as long as it is
+        active."""
+        for _ in range(YIELD_POLLS):
             state = await self._pool.state()
             since = self._pool.memory.clock.now() - state.trained
             if self._closing.is_set() or state.admitted <= state.covered:
@@ -178,27 +177,47 @@ class PoolLearner(Retriever):
         return not self._closing.is_set()
 
     async def _learn(self) -> None:
-        base = await self._base()
-        labels = self._labels(self._pool.last_state)
-        if labels and self.labeller:
-            await label(self._pool, self.labeller, unlabelled(self._pool, self._pool.last_state, self.labeller))
-        trainer = await self._ready(labels)
+        """Train on what is not covered, by the labels of the model that taught the newest version."""
+        base, state = await self._base(), self._pool.last_state
+        labeller = self.labeller if state.versions and state.versions[-1].labeller else None
+        if labeller:
+            await label(self._pool, labeller, unlabelled(self._pool, state, labeller))
         try:
-            outcome = await trainer.study(base.newest, self._lessons(trainer))
-            await self._publish(base, trainer, outcome)
+            await self._attempt(base, labeller)
         except StudyStopped:
             self._trainer = None
-        except Conflict:  # another process was first: what it wrote is taken over, and we look again
+
+    async def _attempt(
+        self, base: Base, labeller: Labeller | None, tell: Tell = lambda _: None, *, whole: bool = False
+    ) -> RetrieverTrained | None:
+        """Train and store a version; None: another process was first, and its version is taken over.
+
+        Args:
+            whole: train on all exemplars, else on those not covered. If cancelled, an accepted version is stored.
+        """
+        if whole:
+            self._check_size(self._pool.last_state)
+            self._trainer = None
+        trainer = await self._ready(labeller.labels(lambda: self._pool.last_state) if labeller else None)
+        try:
+            outcome = await trainer.study(base.newest, self._lessons(trainer, whole), tell)
+            return await self._publish(base, trainer, outcome)
+        except Conflict:
             self._newest = await read_newest(self._pool.memory, base.newest.number)
+            return None
+        except asyncio.CancelledError:
+            if whole and (outcome := await trainer.leave_off()).held:
+                await self._publish(base, trainer, outcome)
+            raise
 
     async def _base(self) -> Base:
-        """Return what the next version is to follow, and to cover, as it is now."""
+        """Return the version and the rows that the next version starts from, as they are now."""
         while (state := await self._pool.state()).version > self._newest.number:
-            await self.catch_up(state)  # then look again: it may be newer than that state
+            await self.catch_up(state)  # then check again: it may be newer than that state
         return Base(self._newest, state.covered, max(state.covered, state.admitted))
 
     async def _ready(self, labels: Labels | None) -> Trainer:
-        """Return who learns; another one where the version that it stands on cannot be had by anybody else."""
+        """Return the trainer; a new one if the version that it continues from is not available to other processes."""
         ours = self._trainer
         lost = ours is not None and ours.number != self._newest.number and self._newest.version is None
         if ours is None or lost or (ours.labels is None) != (labels is None):
@@ -206,20 +225,21 @@ class PoolLearner(Retriever):
             ours = self._trainer = Trainer(embedder, await width_of(embedder), labels)
         return ours
 
-    def _lessons(self, trainer: Trainer, whole: bool = False) -> Lessons:
-        """Return what is to be learned, as the state was last read; `whole`: from all, else what is not covered."""
+    def _lessons(self, trainer: Trainer, whole: bool = False) -> TrainingInput:
+        """Return the training input from the last state read; `whole`: from all exemplars, else from those not
+        covered."""
         state = self._pool.last_state
         ids = state.teaching(self._pool.guarded)
-        pairs = [lesson_of(state, id_) for id_ in ids if id_ not in trainer.taken]
+        pairs = [training_pair(state, id_) for id_ in ids if id_ not in trainer.taken]
         if not trainer.taken:
-            return Lessons(seed=pairs if whole else pairs[-RELEARNED:])
+            return TrainingInput(seed=pairs if whole else pairs[-RELEARNED:])
         oldest = min(state.standings[id_].judged for id_ in trainer.taken)
         fresh = [each for each in pairs if state.standings[each.id].judged > oldest]
         lost = [id_ for id_ in ids if id_ in trainer.taken and state.standings[id_].judged > state.covered]
-        return Lessons(admit=fresh, again=lost, gone=sorted(trainer.taken - set(ids)))
+        return TrainingInput(admit=fresh, again=lost, gone=sorted(trainer.taken - set(ids)))
 
     async def _publish(self, base: Base, trainer: Trainer, outcome: Outcome) -> RetrieverTrained:
-        """Write the next version; it covers what was admitted when its lessons were chosen."""
+        """Store the next version; it covers the exemplars admitted when its input was chosen."""
         version, parent = outcome.version, base.newest.number
         row = RetrieverTrained(
             number=parent + 1,
@@ -240,10 +260,10 @@ class PoolLearner(Retriever):
         self._newest = Newest(row.number, version, trainer.policy)
         return row
 
-    # When somebody asks for it.
+    # On request.
 
     async def cost(self, by: str) -> LabelCost | None:
-        """Estimate what `train` will ask of the labeller; None: there is none.
+        """Estimate the cost of the labelling in `train`; None: there is no labeller.
 
         Raises:
             InputError: see `train`.
@@ -261,33 +281,21 @@ class PoolLearner(Retriever):
     async def train(
         self, by: str, tell: Tell = lambda _: None, tell_labelled: Tell = lambda _: None
     ) -> RetrieverTrained:
-        """Learn from all now, for a member, and write what comes of it; broken off, what held until then is written.
+        """Train on all exemplars now, for a member, and store the result. A cancelled training stores its last accepted
+        version.
 
-        What the labeller has not read yet it labels first; where it fails, what it labelled is kept for the next time.
+        Exemplars that the labeller has not read are labelled first. If it fails, its labels up to then are kept for the
+        next time.
 
         Raises:
-            InputError: there is too little to learn from, or `by` is no member.
-            ModelError: the labeller failed; nothing is taught in its place.
+            InputError: there is too little to learn from, or `by` is not a member.
+            ModelError: the labeller failed; nothing is trained in its place.
         """
         self._check_size(state := await self._pool.member_state(by))
         if self.labeller:
             await label(self._pool, self.labeller, unlabelled(self._pool, state, self.labeller), tell_labelled)
         async with self._one_at_a_time:
-            return await self._train(tell)
-
-    async def _train(self, tell: Tell) -> RetrieverTrained:
-        for _ in range(TRIES):
-            base = await self._base()
-            self._check_size(self._pool.last_state)
-            self._trainer = None
-            trainer = await self._ready(self.labeller.labels(lambda: self._pool.last_state) if self.labeller else None)
-            try:
-                outcome = await trainer.study(base.newest, self._lessons(trainer, whole=True), tell)
-                return await self._publish(base, trainer, outcome)
-            except Conflict:
-                self._newest = await read_newest(self._pool.memory, base.newest.number)
-            except asyncio.CancelledError:
-                if (outcome := await trainer.leave_off()).held:
-                    await self._publish(base, trainer, outcome)
-                raise
-        raise Conflict(f"{TRIES} times another process has written a version first; try again")
+            for _ in range(MAX_TRIES):
+                if row := await self._attempt(await self._base(), self.labeller, tell, whole=True):
+                    return row
+        raise Conflict(f"{MAX_TRIES} times another process has written a version first; try again")

@@ -1,30 +1,33 @@
-"""An agent's place in a pool: what any mind is handed to take part, by one argument."""
+"""Membership in a pool: the one argument by which a mind, planner or life takes part; and offers of its answers.
+
+Offered answers are private until the user shares them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
-from mindstream.errors import InputError
+from mindstream.errors import InputError, MindstreamError
+from mindstream.foreign_code import describe
 from mindstream.memory.recall.exemplars import Example
+from mindstream.models.model import Model
 from mindstream.models.roles import AnyModels, open_models
 from mindstream.sharing.admission import Pair, offer
 from mindstream.sharing.events import ExemplarJudged
-from mindstream.sharing.exemplar import Exemplar
+from mindstream.sharing.exemplar import TOKENS, Exemplar, render_shot, shots
 from mindstream.sharing.pool import Pool
-from mindstream.sharing.shots import TOKENS, render_shot, shots
 
 
 @dataclass(frozen=True)
 class Member:
-    """An agent of a pool; as `exemplars=` any mind, planner or life takes it.
+    """An agent of a pool; minds, planners and lives take it as `exemplars=`.
 
     Attributes:
-        agent: under whose name it reads and writes; model: who answers for it.
-        scorer: the model that grades what it offers: a model, its name, or `Models` (role `scorer`); None: it only
-            reads.
-        private: what it offers nobody else reads until it is shared (`Pool.release`).
-        render: how an exemplar is shown.
+        agent: the name under which it reads and writes; model: the model that answers for it.
+        scorer: the model that grades its offers: a model, its name, or `Models` (role `scorer`); None: it only reads.
+        private: only it can read its offers until they are shared (`Pool.release`).
+        render: formats an exemplar.
     """
 
     pool: Pool
@@ -36,32 +39,85 @@ class Member:
     render: Callable[[Exemplar], str] = render_shot
 
     async def examples(self, query: str, k: int = 3) -> list[Example]:
-        """Return shots for a query, best first, that fit whole into the tokens."""
+        """Return shots for a query, best first, that fit completely into the tokens."""
         kept = shots(await self.pool.recall(query, k, reader=self.agent), self.tokens)
-        return [Example(self.render(each), each.id, self.pool.is_strangers(each.id)) for each in kept]
+        return [Example(self.render(each), each.id, self.pool.is_untrusted(each.id)) for each in kept]
 
     async def offer(self, query: str, answer: str, shown: Sequence[Example], *, asked_by: str = "") -> ExemplarJudged:
-        """Hand in what was answered after these were shown: it is drawn from them.
+        """Offer an answer, as derived from the examples that were shown.
 
         Raises:
             InputError: it has no scorer.
             SettingsError: the scorer is neither a model nor the name of one.
         """
         if self.scorer is None:
-            raise InputError(f"{self.agent!r} only reads: nobody grades what it offers (`Member(…, scorer=…)`)")
+            raise InputError(f"{self.agent!r} only reads: no scorer grades its offers (`Member(…, scorer=…)`)")
         pair = Pair(query, answer, self.model, asked_by, tuple(each.id for each in shown), self.private)
         async with open_models(self.scorer) as models:
             return await offer(self.pool, pair, self.agent, models.of("scorer"))
 
     async def helped(self, shown: Sequence[Example], value: float, query: str = "") -> None:
-        """Tell how good the answer was, from 0 to 1, that these stood before.
+        """Record how good the answer was, from 0 to 1, that had these examples in its prompt.
 
         Args:
-            query: what was asked; where it comes again, what helped with it then counts more than what helps mostly.
+            query: the question; if it comes again, what helped with it counts more than what usually helps.
         """
         await self.pool.helped([each.id for each in shown], value, self.agent, query)
 
 
 def plan_shot(exemplar: Exemplar) -> str:
-    """Show an exemplar whose answer is a plan as a planner reads them."""
+    """Format an exemplar whose answer is a plan, for planners."""
     return f"Question: {exemplar.query}\n{exemplar.answer}"
+
+
+REMEMBERED = 50
+"""Number of questions for which the shown exemplars are remembered."""
+
+
+@dataclass
+class Offering:
+    """A member's offers. As `exemplars=` it returns what the pool finds, and remembers it for the offer.
+
+    Attributes:
+        scorer: the model that grades; None: not known yet.
+    """
+
+    member: Member
+    scorer: Model | None = None
+    _shown: dict[str, tuple[Example, ...]] = field(default_factory=dict)
+
+    async def examples(self, query: str, k: int) -> Sequence[Example]:
+        """Return exemplars for a question, and remember them."""
+        found = tuple(await self.member.examples(query, k))
+        self._shown[query] = found
+        for old in list(self._shown)[:-REMEMBERED]:
+            del self._shown[old]
+        return found
+
+    async def offer(self, query: str, answer: str, shown: Sequence[Example] = ()) -> str:
+        """Offer an answer as private; return the result in one line."""
+        shown = shown or self._shown.get(query, ())
+        pool = self.member.pool.name
+        if any(each.foreign for each in shown):
+            return f"not offered to {pool}: the prompt of the answer contained untrusted text"
+        member = replace(self.member, scorer=self.scorer, private=True)
+        try:
+            judged = await member.offer(query, answer, shown)
+        except (MindstreamError, TimeoutError) as error:
+            return f"{pool} has not accepted it yet: {describe(error)}"
+        if judged.verdict == "rejected":
+            return f"{pool} rejected {judged.id}: {judged.reasons[0] if judged.reasons else 'it had too few points'}"
+        return (
+            f"{pool} admitted {judged.id}; it is private: mindstream pool share {pool} {judged.id} lets others read it"
+        )
+
+
+def offered_pool(pool: str, offer: str) -> str:
+    """Return the pool to open: answers based on exemplars of one pool are not offered to another.
+
+    Raises:
+        InputError: two pools are named.
+    """
+    if pool and offer and pool != offer:
+        raise InputError(f"--offer {offer!r}: answers based on exemplars of {pool!r} can be offered only to {pool!r}")
+    return offer or pool

@@ -1,4 +1,4 @@
-"""Pairs as lines of JSON, in the chat form that models are fine-tuned on."""
+"""Read and write pairs as JSON lines, in the chat format for fine-tuning."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from mindstream.errors import InputError
 from mindstream.sharing.admission import Pair
 from mindstream.sharing.pool import Pool
 
-MOST = 100_000
+MAX_LINES = 100_000
 
 
 async def export_lines(pool: Pool, reader: str) -> list[str]:
-    """Return what a reader may be served, a line each; who wrote it stands beside it."""
+    """Return the exemplars that a reader may be served, one per line, with their writers."""
     state = await pool.member_state(reader)
     served = pool.served(state, reader)
     return [_line(pool, id_, state.standings[id_].exemplar.query) for id_ in state.standings if id_ in served]
@@ -33,16 +33,16 @@ def _line(pool: Pool, id_: str, query: str) -> str:
 
 
 def read_pairs(lines: Iterable[bytes | str], source: str) -> Iterator[Pair]:
-    """Read pairs from lines; who is said there to have written them is not believed.
+    """Read pairs from lines; the writer that a line names is ignored.
 
     Raises:
-        InputError: a line is none; naming it.
+        InputError: a line is not a pair; the message names it.
     """
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        if number > MOST:
-            raise InputError(f"{source} has over {MOST:,} lines")
+        if number > MAX_LINES:
+            raise InputError(f"{source} has over {MAX_LINES:,} lines")
         try:
             given = json.loads(line)
             said = {message["role"]: message["content"] for message in given["messages"]}
@@ -51,5 +51,5 @@ def read_pairs(lines: Iterable[bytes | str], source: str) -> Iterator[Pair]:
             query = answer = model = None
         if not (isinstance(query, str) and isinstance(answer, str) and isinstance(model, str)):
             wanted = '{"messages": [{"role": "user", "content": …}, {"role": "assistant", "content": …}]}'
-            raise InputError(f"{source}:{number}: no pair stands there; wanted {wanted}")
+            raise InputError(f"{source}:{number}: expected a pair: {wanted}")
         yield Pair(query, answer, model=model)

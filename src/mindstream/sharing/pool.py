@@ -1,4 +1,4 @@
-"""A pool: exemplars that several agents write and recall from, on a stream of its own in the store that they share.
+"""A pool: exemplars that several agents write and recall, in a stream of its own in their shared store.
 
 async with Pool.open("data", "verse") as pool:
     found = await pool.recall("a limerick on tea", 3, reader="ann")
@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import shlex
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from mindstream import chance
 from mindstream.clock import Clock
@@ -24,19 +24,18 @@ from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
 from mindstream.models.model import Model
 from mindstream.sharing import events
-from mindstream.sharing.events import EVERYONE, Form
+from mindstream.sharing.events import EVERYONE, Form, RetrieverTrained
 from mindstream.sharing.exemplar import Exemplar, pair_id, question_id
 from mindstream.sharing.grading.rubric import Rubric
 from mindstream.sharing.guarding.answer_fit import MutualInformation, mutual_information
 from mindstream.sharing.guarding.measuring import Measures, build_measures
 from mindstream.sharing.learning import PoolLearner
-from mindstream.sharing.ranking import Retriever
-from mindstream.sharing.serving import Served, mask_of
+from mindstream.sharing.ranking import Retriever, Served, mask_of
 from mindstream.sharing.state import PoolState, Standing
 
-SPARE = 4
-"""So many are ranked for each that is wanted: two writers may have written the same."""
-MOST_SHOTS = 64
+RANKED_PER_SHOT = 4
+"""Number of candidates ranked per wanted exemplar, because two writers may have written the same pair."""
+MAX_SHOTS = 64
 USUAL = "wordllama"
 
 
@@ -44,11 +43,12 @@ class Pool:
     """Exemplars that several agents of a store share (Gao 2024). Open one with `Pool.open`; `create` it once.
 
     Args:
-        retriever: who ranks; None: what the pool has learned, and goes on learning once it has 36 exemplars.
-        measure_by: a model in this process that tells whether answers belong; None: the scorer, where it is in it.
-        guarded: False: nothing is doubted (a control for experiments).
+        retriever: ranks the exemplars; None: the pool's own, which learns from admissions once there are 36 exemplars.
+        measure_by: a model in this process that measures whether answers belong to their queries; None: the scorer,
+            if it runs in this process.
+        guarded: False: no pair is doubted (a control for experiments).
 
-    Raises (from every method): StorageError; InputError for what cannot be done, and by whom.
+    Raises (from every method): StorageError; InputError for an invalid request or a missing permission.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Pool:
         self.retriever: Retriever = retriever or PoolLearner(self)
         self.guarded = guarded
         self.owner_token = chance.token()
-        """By which this process holds what it is judging."""
+        """Identifies this process as the owner of the judging work that it has claimed."""
         self._state = PoolState()
         self._served: dict[str, tuple[int, frozenset[str]]] = {}
         self.measure_by = measure_by
@@ -83,9 +83,9 @@ class Pool:
         guarded: bool = True,
         measure_by: MutualInformation | None = None,
     ) -> AsyncIterator[Pool]:
-        """Open a pool of a data folder or of a store, created or not.
+        """Open a pool of a data folder or a store; it need not have been created yet.
 
-        `embed`: None: the embedder that it was created with; wordllama where there is no such.
+        `embed`: None: the embedder that it was created with; wordllama for a new pool.
         """
         stream = StreamName("pool", name)
         if embed is None:
@@ -100,12 +100,12 @@ class Pool:
                 await pool.close()
 
     async def close(self) -> None:
-        """Leave off learning; the memory stays open."""
+        """Stop the training. The memory stays open."""
         await self.retriever.close()
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Its name."""
         return self.memory.name
 
     async def create(
@@ -120,8 +120,8 @@ class Pool:
         """Create it.
 
         Args:
-            members: who may write and recall, in addition to the owner; `*` opens it to everybody in the data.
-            shared: what a member writes all members may read, until it says otherwise; False: none may, until then.
+            members: agents who may write and recall, besides the owner; `*` means every agent in the data.
+            shared: whether all members may read what a member writes, unless that member decides otherwise.
         """
         owner, *members = (_checked_agent(each) for each in (owner, *members))
         created = events.PoolCreated(
@@ -138,56 +138,55 @@ class Pool:
             raise InputError(f"there is a pool {self.name!r} already") from None
 
     async def exists(self) -> bool:
-        """Tell whether it was created."""
+        """Return whether it was created."""
         await self._state.catch_up(self.memory.store, self.memory.key)
         return self._state.created is not None
 
     async def state(self) -> PoolState:
-        """Return all of it but its vectors, with what any process has written."""
+        """Return its current state (everything but the vectors), including what other processes have written."""
         if not await self.exists():
             raise InputError(f"there is no pool {self.name!r}: `mindstream pool create {self.name}` makes one")
         return self._state
 
     @property
     def last_state(self) -> PoolState:
-        """Return its state as it was last read, without looking for what is new."""
+        """Return its state as it was last read, without reading the log."""
         return self._state
 
     async def member_state(self, agent: str) -> PoolState:
-        """Return its state, sure that an agent may write and recall."""
+        """Return its current state, after checking that an agent may write and recall."""
         agent = normal_name(agent)
         state = await self.state()
         if not state.is_member(agent):
-            owner = state.created.owner if state.created else ""
             raise InputError(
-                f"{agent!r} is no member of the pool {self.name!r}: its owner {owner!r} lets them in with"
+                f"{agent!r} is no member of the pool {self.name!r}: its owner {state.owner!r} lets them in with"
                 f" `mindstream pool members {shlex.quote(self.name)} --add {shlex.quote(agent)}"
-                f" --user {shlex.quote(owner)}`, or everybody with --add '*'"
+                f" --user {shlex.quote(state.owner)}`, or everybody with --add '*'"
             )
         return state
 
     def known(self, id_: str) -> Standing:
-        """Return what is known of a pair, as the state was last read."""
+        """Return the standing of a pair in the state that was last read."""
         return self._state.standings[id_]
 
-    def is_strangers(self, id_: str) -> bool:
-        """Tell whether a pair, or anything that it was drawn from, was asked for by a stranger."""
+    def is_untrusted(self, id_: str) -> bool:
+        """Return whether a user outside the members asked for a pair, or for one that it was derived from."""
         drawn = (id_, *self._state.standings[id_].roots)
         return any(self._state.standings[each].exemplar.asked_by for each in drawn if each in self._state.standings)
 
     async def write(self, event: Event, by: str) -> None:
-        """Write an event of the pool."""
+        """Write an event to the pool's log."""
         await self.memory.commit(Entry(event, by))
 
     # Recall.
 
     async def recall(self, query: str, k: int = 3, *, reader: str) -> list[Exemplar]:
-        """Return the k exemplars that a reader may see and that answer best, best first; fewer where there are fewer.
+        """Return the k best exemplars that a reader may see, best first, or fewer if there are fewer.
 
-        k = 0 gives none (zero-shot). Who may read what is asked now, not when it was written.
+        k = 0 returns none (zero-shot). Permissions are those at the time of the recall, not of the writing.
         """
-        if not 0 <= k <= MOST_SHOTS:
-            raise InputError(f"k says how many exemplars are wanted, 0 to {MOST_SHOTS}, not {k}")
+        if not 0 <= k <= MAX_SHOTS:
+            raise InputError(f"k says how many exemplars are wanted, 0 to {MAX_SHOTS}, not {k}")
         reader = normal_name(reader)
         state = await self.member_state(reader)
         served = self.served(state, reader)
@@ -203,8 +202,10 @@ class Pool:
             state.helped_again,
             question_id(query),
         )
-        found = await self.memory.recall(query, SPARE * k, kinds=["exemplar"], policy=policy, touch=False)
-        served = self.served(await self.member_state(reader), reader)  # again: somebody may have withdrawn meanwhile
+        found = await self.memory.recall(query, RANKED_PER_SHOT * k, kinds=["exemplar"], policy=policy, touch=False)
+        served = self.served(
+            await self.member_state(reader), reader
+        )  # again: an exemplar may have been withdrawn since
         by_pair: dict[str, Exemplar] = {}
         for each in found:
             if each.record.id in served:
@@ -213,7 +214,7 @@ class Pool:
         return list(by_pair.values())[:k]
 
     def served(self, state: PoolState, reader: str) -> frozenset[str]:
-        """Return the ids of what a reader may be served now."""
+        """Return the ids of the exemplars that a reader may be served now."""
         seq, found = self._served.get(reader, (-1, frozenset[str]()))
         if seq != state.seq:
             found = frozenset(id_ for id_ in state.standings if state.is_served(id_, reader, self.guarded))
@@ -221,23 +222,27 @@ class Pool:
         return found
 
     def likely(self, scorer: Model) -> MutualInformation | None:
-        """Return the model in this process that tells how likely answers are: the pool's own, or else the scorer."""
+        """Return the model in this process that measures pairs: the pool's own, else the scorer, or None."""
         if self.measure_by is None and scorer.name not in self._likely:
             self._likely[scorer.name] = mutual_information(scorer.name)
         return self.measure_by or self._likely.get(scorer.name)
 
     async def measures(self, state: PoolState) -> Measures:
-        """Return what pairs are measured with: made anew where what was laid in by hand has changed."""
+        """Return the instruments that measure pairs; rebuilt when the seed exemplars have changed."""
         trusted = state.trusted()
         if self._measures is None or self._measures[0] != trusted:
             exemplars = [state.standings[id_].exemplar for id_ in sorted(trusted)]
-            self._measures = (trusted, await build_measures(embedder(USUAL), exemplars))  # its bounds are for this one
+            self._measures = (
+                trusted,
+                await build_measures(embedder(USUAL), exemplars),
+            )  # its thresholds are calibrated for this embedder
         return self._measures[1]
 
-    # Who may read, and what is there no more.
+    # Permissions and withdrawal.
 
     async def freeze_rubric(self, rubric: Rubric, by: str) -> int:
-        """Freeze a rubric that a person has reviewed; return its version. The same one again changes nothing."""
+        """Freeze a rubric that a person has reviewed; return its version. Freezing the same rubric again changes
+        nothing."""
         state = await self._owners_state(by)
         if state.rubrics and state.rubrics[-1] == rubric:
             return len(state.rubrics)
@@ -245,16 +250,16 @@ class Pool:
         return len((await self.state()).rubrics)
 
     async def share(self, writer: str, readers: Sequence[str]) -> None:
-        """Let these, and nobody else, read what a writer wrote and what was drawn from it: () is private."""
+        """Let only these agents read what a writer wrote, and everything derived from it; (): only the writer."""
         writer, *readers = (_checked_agent(each) for each in (writer, *readers))
         await self.member_state(writer)
         await self.write(events.ExemplarShared(writer=writer, readers=tuple(dict.fromkeys(readers))), writer)
 
     async def release(self, ids: Sequence[str], by: str) -> None:
-        """Let others read pairs that a writer has offered in private: those who may read what it writes.
+        """Share pairs that a writer offered as private with everyone who may read this writer.
 
         Raises:
-            InputError: one of them is none of its own.
+            InputError: a pair was not offered by this writer.
         """
         by = normal_name(by)
         state = await self.member_state(by)
@@ -263,13 +268,13 @@ class Pool:
         await self.write(events.PairsShared(ids=tuple(ids)), by)
 
     async def set_members(self, members: Sequence[str], by: str) -> None:
-        """Say who may write and recall."""
+        """Set who may write and recall."""
         by, *members = (_checked_agent(each) for each in (by, *members))
         await self._owners_state(by)
         await self.write(events.MembersChanged(members=tuple(dict.fromkeys(members))), by)
 
     async def change_members(self, add: Sequence[str] = (), remove: Sequence[str] = (), *, by: str) -> None:
-        """Add members and remove others; `*` stands for everybody."""
+        """Add members and remove others; `*` means every agent."""
         add, remove = ([normal_name(each) for each in names] for names in (add, remove))
         state = await self._owners_state(by)
         if unknown := [each for each in remove if each not in state.members]:
@@ -279,7 +284,7 @@ class Pool:
         await self.set_members([each for each in (*state.members, *add) if each not in remove], by)
 
     async def trust(self, source: str, trusted: bool, by: str) -> None:
-        """Trust a source that a person has looked at, or do not."""
+        """Record the owner's decision whether to trust a source."""
         state = await self._owners_state(by)
         if source not in state.sources:
             known = ", ".join(sorted(state.sources)) or "none"
@@ -287,13 +292,13 @@ class Pool:
         await self.write(events.SourceTrusted(source=source, trusted=trusted), by)
 
     async def withdraw(self, *ids: str, writer: str = "", by: str, because: str = "", erase: bool = False) -> list[str]:
-        """Withdraw exemplars, or all that a writer has written until now; return their ids.
+        """Withdraw exemplars, or everything a writer has written until now; return their ids.
 
-        From the next recall on nobody is served them, nor what was drawn from them, in any process.
+        From the next recall on, in any process, neither these exemplars nor those derived from these are served.
 
         Args:
-            by: the writer itself, or the pool's owner.
-            erase: their words are deleted for good, too, from records and log.
+            by: the writer, or the pool's owner.
+            erase: also erase their words from records and log.
         """
         state = await self.state()
         found = [id_ for id_, each in state.standings.items() if id_ in ids or each.exemplar.writer == writer]
@@ -301,16 +306,15 @@ class Pool:
             raise InputError(f"there is no exemplar {sorted(unknown)[0]!r} in the pool {self.name!r}")
         if not found:
             raise InputError(f"{writer!r} has written nothing in the pool {self.name!r}")
-        owner = state.created.owner if state.created else ""
-        if by != owner and any(state.standings[id_].exemplar.writer != by for id_ in found):
-            raise InputError(f"{by!r} may withdraw what {by!r} wrote, and the owner {owner!r} anything")
+        if by != state.owner and any(state.standings[id_].exemplar.writer != by for id_ in found):
+            raise InputError(f"{by!r} may withdraw what {by!r} wrote, and the owner {state.owner!r} anything")
         await self.write(events.ExemplarWithdrawn(writer=writer, ids=tuple(ids), because=because), by)
         if erase:
             await self._erase(state, found)
         return found
 
     async def _erase(self, state: PoolState, ids: Sequence[str]) -> None:
-        """Delete exemplars for good; what was drawn from them stays, and is embedded by its own query alone."""
+        """Erase exemplars. Exemplars derived from them stay, embedded by their own query alone."""
         rows = frozenset(state.standings[id_].seq for id_ in ids)
         drawn = [id_ for id_, each in state.standings.items() if each.roots & set(ids) and id_ not in ids]
         records = await self.memory.store.records(self.memory.key, drawn)
@@ -318,7 +322,7 @@ class Pool:
         await self.memory.store.erase(self.memory.key, Erasure(ids=tuple(ids), rows=rows, rewritten=bare))
 
     async def helped(self, ids: Sequence[str], value: float, by: str, query: str = "") -> None:
-        """Tell how good an answer was, from 0 to 1, that these exemplars stood before; `query`: to which question."""
+        """Record how good an answer was, from 0 to 1, that had these exemplars in its prompt; `query`: the question."""
         if not 0 <= value <= 1:
             raise InputError(f"feedback goes from 0 to 1, not {value}")
         by = normal_name(by)
@@ -333,11 +337,54 @@ class Pool:
     async def _owners_state(self, by: str) -> PoolState:
         by = normal_name(by)
         state = await self.state()
-        if state.created and by != state.created.owner:
-            raise InputError(f"the pool {self.name!r} is {state.created.owner!r}'s, and {by!r} cannot change it")
+        if by != state.owner:
+            raise InputError(f"the pool {self.name!r} is {state.owner!r}'s, and {by!r} cannot change it")
         return state
 
 
 def _checked_agent(name: str) -> str:
     """Return the normal form of an agent's name, or EVERYONE."""
     return name if name == EVERYONE else checked_name(name, "agent")
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What happened to a pair.
+
+    Attributes:
+        unserved: why it is not served to the reader; () if it is.
+        drawn: ids of the exemplars derived from it.
+        covering: the version of the retriever that covers its admission; version: the one that ranks now.
+    """
+
+    standing: Standing
+    unserved: tuple[str, ...]
+    drawn: tuple[str, ...]
+    covering: RetrieverTrained | None = None
+    version: int = 0
+
+
+async def explain(pool: Pool, id_: str, reader: str) -> Explanation:
+    """Explain a pair by its id, or by a unique prefix of it.
+
+    Raises:
+        InputError: there is no such pair, or this reader may not read it; the message does not tell these cases apart.
+    """
+    state = await pool.member_state(reader)
+    found = [each for each in state.standings if each.startswith(id_)] if id_ else []
+    readable = [each for each in found if state.may_see(reader, each)]
+    if len(readable) != 1:
+        what = f"{len(readable)} exemplars begin so" if readable else "there is no exemplar that you may read"
+        raise InputError(f"{what}: {id_!r}; `mindstream pool export {pool.name}` lists their ids")
+    one = readable[0]
+    drawn = tuple(each for each, standing in state.standings.items() if one in standing.roots)
+    await pool.retriever.catch_up(state)
+    unserved = tuple(state.reasons_unserved(one, reader, pool.guarded))
+    return Explanation(state.standings[one], unserved, drawn, state.covering(one), pool.retriever.version)
+
+
+def taught_by(row: RetrieverTrained) -> str:
+    """Return what a version was trained by."""
+    if not row.labeller:
+        return "a stand-in"
+    return f"{row.labeller} by {'log-probabilities' if row.basis == 'logprobs' else 'what it states'}"

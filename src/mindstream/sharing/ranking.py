@@ -1,18 +1,26 @@
-"""Who ranks a pool: a policy for recall, told of every admission so that it can learn from it."""
+"""Rank the exemplars that a reader may be served: the interface of retrievers, and a bonus for what helped before."""
 
 from __future__ import annotations
 
-from mindstream.memory.recall.policies import Cosine, Policy
+from collections.abc import Set
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mindstream.memory.recall.policies import Candidates, Cosine, Policy, Ranking, best
+from mindstream.memory.store.columns import Columns
 from mindstream.sharing.exemplar import Exemplar
+from mindstream.sharing.feedback import AGAIN, WEIGHT, Helped, values
 from mindstream.sharing.state import PoolState
 
 
 class Retriever:
-    """Ranks the exemplars of a pool, all of them; as it is here by the cosine, and nothing is learned."""
+    """Rank all exemplars of a pool. This default ranks by cosine and learns nothing."""
 
     @property
     def policy(self) -> Policy:
-        """How exemplars are ranked now; asked for before each recall, and never waited for."""
+        """The current ranking policy. It is read before each recall and must not wait."""
         return Cosine()
 
     @property
@@ -21,13 +29,51 @@ class Retriever:
         return 0
 
     async def catch_up(self, state: PoolState) -> None:
-        """Take over what other processes have learned; called before each recall."""
+        """Take over what other processes have trained; called before each recall."""
 
     async def admitted(self, pair: Exemplar) -> None:
-        """Take notice of an exemplar that was admitted; what it raises is logged, and nothing else."""
+        """Note an exemplar that was admitted. What it raises is logged and has no other effect."""
 
     async def settle(self) -> None:
-        """Wait until all that was admitted is learned from, or cannot be."""
+        """Wait until everything admitted has been learned, or cannot be."""
 
     async def close(self) -> None:
-        """Leave off; what was not learned yet is learned by whoever admits next."""
+        """Stop. What has not been learned is learned by the next process that admits an exemplar."""
+
+
+@dataclass(frozen=True)
+class Served:
+    """A policy over what may be served, with the values of what helped.
+
+    Attributes:
+        helped, again: feedback by exemplar, and by question and exemplar; asked: the question.
+        columns: the columns whose row order `mask` uses. If these were reloaded since, `Pool.recall` checks the
+            ids again.
+    """
+
+    policy: Policy
+    columns: Columns
+    mask: NDArray[np.bool_]
+    helped: dict[str, Helped]
+    again: dict[tuple[str, str], Helped]
+    asked: str
+
+    def rank(self, candidates: Candidates, n: int) -> Ranking:
+        served = np.zeros(len(candidates.relevance), np.bool_)
+        known = min(len(served), len(self.mask))
+        served[:known] = self.mask[:known]
+        visible = replace(candidates, relevance=np.where(served, candidates.relevance, -np.inf))
+        ranking = self.policy.rank(visible, n)
+        if not self.helped or len(ranking.rows) < 2:
+            return ranking
+        ids = [self.columns.ids[at] if at < len(self.columns.ids) else "" for at in ranking.rows]
+        gains = WEIGHT * values(self.helped, ids) + AGAIN * values(self.again, [(self.asked, each) for each in ids])
+        if not gains.any():
+            return ranking
+        scores = ranking.scores + gains
+        return best(ranking.rows, scores, n, {**ranking.parts, "helped": gains})
+
+
+def mask_of(columns: Columns, served: Set[str]) -> NDArray[np.bool_]:
+    """Return a mask of the rows that may be served."""
+    return columns.ids.among(list(served))

@@ -1,4 +1,4 @@
-"""A pool as its log tells it: who may read, what is trusted, what is withdrawn. Every process folds the same rows."""
+"""The state of a pool, computed from its log: permissions, trusted sources, withdrawn exemplars."""
 
 from __future__ import annotations
 
@@ -12,36 +12,22 @@ from mindstream.memory.store.store import LogStore
 from mindstream.sharing import events
 from mindstream.sharing.events import BY_RULES, EVERYONE
 from mindstream.sharing.exemplar import Exemplar, pair_id
+from mindstream.sharing.feedback import Helped
 from mindstream.sharing.grading.rubric import Rubric, read_rubric
-from mindstream.sharing.guarding.answer_fit import LEAST, particulars
-from mindstream.sharing.guarding.orders import TWICE, Mentions, SourceRecord
-from mindstream.sharing.utility import Helped
+from mindstream.sharing.guarding.answer_fit import MIN_SEEDS, particulars
+from mindstream.sharing.guarding.trust import TWICE, Mentions, SourceRecord
 
-KINDS = (
-    "pool_created",
-    "rubric_frozen",
-    "exemplar_offered",
-    "exemplar_judged",
-    "exemplar_shared",
-    "pairs_shared",
-    "members_changed",
-    "exemplar_withdrawn",
-    "source_trusted",
-    "exemplars_helped",
-    "exemplar_evicted",
-    "candidates_labelled",
-    "retriever_trained",
-)
+KINDS = tuple(event.kind for event in events.EVENTS)
 
 
 @dataclass
 class Standing:
-    """What is known of a pair that was offered.
+    """What is known of an offered pair.
 
     Attributes:
-        at, seq: when it was offered, and by which row of the log.
-        roots: the ids of everything that it was drawn from, at any depth; writers: who wrote it or any of that.
-        verdict: None: not judged yet; judged: by which row of the log.
+        at, seq: time and row of the offer.
+        roots: ids of everything it was derived from, at any depth; writers: the writers of it and of all these.
+        verdict: None: not judged yet; judged: the row of the verdict.
     """
 
     exemplar: Exemplar
@@ -55,18 +41,18 @@ class Standing:
 
 @dataclass
 class PoolState:
-    """All of a pool but its vectors.
+    """Everything of a pool but its vectors.
 
     Attributes:
-        seq: the row up to which it was folded.
+        seq: the last row that was read.
         created: None: there is no such pool.
-        released: the ids of pairs that were offered in private, and shared since.
-        rubrics: all that were frozen, the first is version 1.
-        readers: whom a writer lets read; who is not here does as the pool does.
-        sources: what is known of whoever pairs came from.
+        released: ids of pairs that were offered as private and shared later.
+        rubrics: all frozen rubrics; the first is version 1.
+        readers: the agents that each writer lets read; writers that are not listed follow the pool's default.
+        sources: the history of each source of pairs.
         versions: of the retriever, in order; trained: when the newest was written.
-        admitted: the row that admitted the newest exemplar.
-        labels: what models have said of candidates: by basis and model, then by pair and candidate.
+        admitted: the row of the last admission.
+        labels: labels by models: by basis and model, then by pair and candidate.
         helped: feedback by exemplar; helped_again: by question and exemplar.
     """
 
@@ -98,12 +84,12 @@ class PoolState:
         return state
 
     async def catch_up(self, store: LogStore, pool: StreamKey) -> None:
-        """Fold what any process has written since the last time."""
+        """Apply what any process has written since the last read."""
         while rows := await store.events(pool, self.seq, KINDS):
             self.fold(rows)
 
     def fold(self, rows: Iterable[Logged]) -> None:
-        """Take rows of the log in, oldest first."""
+        """Apply rows of the log, oldest first."""
         for row in rows:
             self._fold(row)
             self.seq = row.seq
@@ -131,7 +117,7 @@ class PoolState:
             case events.ExemplarsHelped(ids=ids, value=value, asked=asked):
                 for id_ in ids:
                     self.helped.setdefault(id_, Helped()).add(value)
-                    if asked and len(ids) == 1:  # of several nobody knows which it was that helped
+                    if asked and len(ids) == 1:  # of several it is not known which one helped
                         self.helped_again.setdefault((asked, id_), Helped()).add(value)
             case events.ExemplarEvicted(ids=ids):
                 self.evicted.update(ids)
@@ -169,7 +155,21 @@ class PoolState:
         self.withdrawn.update(event.ids)
         self.because.update(dict.fromkeys(event.ids, event.because))
 
-    # What follows from it.
+    # Derived from the log.
+
+    @property
+    def owner(self) -> str:
+        """The agent that created the pool; "": it was not created."""
+        return self.created.owner if self.created else ""
+
+    @property
+    def form(self) -> events.Form:
+        """The form in which exemplars are embedded."""
+        return self.created.form if self.created else "composed"
+
+    def examples_of(self, exemplar: Exemplar) -> list[Exemplar]:
+        """Return the exemplars in the prompt of another one."""
+        return [self.standings[id_].exemplar for id_ in exemplar.examples if id_ in self.standings]
 
     @property
     def version(self) -> int:
@@ -178,27 +178,27 @@ class PoolState:
 
     @property
     def covered(self) -> int:
-        """The row of the log up to which the retriever has learned from what was admitted."""
+        """The row of the log up to which admissions have been learned by the retriever."""
         return self.versions[-1].upto if self.versions else 0
 
     def covering(self, id_: str) -> events.RetrieverTrained | None:
-        """Return the version of the retriever that covers an exemplar's admission; None: none yet, or never."""
+        """Return the version of the retriever that covers an exemplar's admission; None: none does."""
         judged = self.standings[id_].judged
         return next((each for each in self.versions if each.after < judged <= each.upto), None)
 
     def teaching(self, guarded: bool = True) -> list[str]:
-        """Return the ids of the exemplars that the retriever learns from, in the order of their admission.
+        """Return the ids of the exemplars that the retriever learns from, in the order of admission.
 
-        Those that every member is served: what somebody keeps to itself, and what is doubted, ranks nobody's recall.
+        Only exemplars that every member is served: private or doubted exemplars have no effect on
+        others' ranking.
         """
-        owner = self.created.owner if self.created else ""
         found = [
             id_
             for id_, each in self.standings.items()
             if each.verdict
             and self.is_open(id_)
             and all(map(self._is_public, each.writers))
-            and self.is_served(id_, owner, guarded)
+            and self.is_served(id_, self.owner, guarded)
         ]
         return sorted(found, key=lambda id_: self.standings[id_].judged)
 
@@ -211,21 +211,21 @@ class PoolState:
 
     @staticmethod
     def source_of(exemplar: Exemplar) -> str:
-        """Name whoever stands behind a pair: who asked, where it was not the writer; a talker plants by asking."""
+        """Return the source of a pair: the author of the query if that is not the writer, because an attacker plants by
+        asking."""
         return f"asked by {exemplar.asked_by}" if exemplar.asked_by else exemplar.writer
 
     def is_member(self, agent: str) -> bool:
-        """Tell whether an agent may write and recall at all."""
-        owner = self.created.owner if self.created else ""
-        return agent == owner or agent in self.members or EVERYONE in self.members
+        """Return whether an agent may write and recall at all."""
+        return agent == self.owner or agent in self.members or EVERYONE in self.members
 
     def may_read(self, reader: str, writer: str) -> bool:
-        """Tell whether an agent may read what a writer wrote."""
+        """Return whether an agent may read what a writer wrote."""
         readers = self._readers(writer)
         return self.is_member(reader) and (reader == writer or reader in readers or EVERYONE in readers)
 
     def is_open(self, id_: str, reader: str = "") -> bool:
-        """Tell whether neither an exemplar nor what it was drawn from is another's that was offered in private."""
+        """Return whether neither an exemplar nor anything it was derived from is another writer's private pair."""
         return not self._private(self.standings[id_], reader)
 
     def _private(self, standing: Standing, reader: str) -> list[Exemplar]:
@@ -237,13 +237,14 @@ class PoolState:
         ]
 
     def may_see(self, reader: str, id_: str) -> bool:
-        """Tell whether an agent may look at a pair, whatever became of it; the owner may at all that is not private."""
-        owner, standing = self.created.owner if self.created else "", self.standings[id_]
-        readable = reader == owner or all(self.may_read(reader, writer) for writer in standing.writers)
+        """Return whether an agent may inspect a pair, served or not. The owner may inspect everything that is not
+        private."""
+        standing = self.standings[id_]
+        readable = reader == self.owner or all(self.may_read(reader, writer) for writer in standing.writers)
         return readable and self.is_open(id_, reader)
 
     def reasons_unserved(self, id_: str, reader: str, guarded: bool = True) -> Iterator[str]:
-        """Say why an agent is not served an exemplar; nothing where it is. `guarded`: doubts count."""
+        """Yield why an exemplar is not served to an agent; nothing if it is. `guarded`: doubts count."""
         standing = self.standings.get(id_)
         if standing is None or standing.verdict is None:
             yield "it was not judged yet" if standing else "there is no such exemplar"
@@ -251,17 +252,17 @@ class PoolState:
         if standing.verdict.verdict == "rejected":
             yield "it was rejected"
         if id_ in self.evicted:
-            yield "it had to go when the pool was full"
+            yield "it was evicted when the pool was full"
         yield from self._walls(standing, reader)
         if guarded and not standing.verdict.by_hand and (doubt := self._doubt(standing)):
             yield doubt
 
     def is_served(self, id_: str, reader: str, guarded: bool = True) -> bool:
-        """Tell whether an agent is served an exemplar; `guarded`: doubts count."""
+        """Return whether an exemplar is served to an agent; `guarded`: doubts count."""
         return next(self.reasons_unserved(id_, reader, guarded), None) is None
 
     def trusted(self) -> frozenset[str]:
-        """Return the ids of what a person laid in, and that is still there."""
+        """Return the ids of the seed exemplars that are still there."""
         gone = self.withdrawn | self.evicted
         return frozenset(
             id_
@@ -275,7 +276,7 @@ class PoolState:
     def _walls(self, standing: Standing, reader: str) -> Iterator[str]:
         for writer in sorted(standing.writers):
             own = writer == standing.exemplar.writer
-            words = f"{writer!r} wrote it" if own else f"it was drawn from what {writer!r} wrote"
+            words = f"{writer!r} wrote it" if own else f"it was derived from what {writer!r} wrote"
             if self.withdrawn_writers.get(writer, 0) > standing.seq or self._drew_withdrawn(standing, writer):
                 yield f"{words}, which was withdrawn"
             if not self.may_read(reader, writer):
@@ -286,16 +287,16 @@ class PoolState:
         if gone:
             yield f"withdrawn: {', '.join(sorted(gone))}"
         if unknown := standing.roots - self.standings.keys():
-            yield f"it was drawn from what is not there: {', '.join(sorted(unknown))}"
+            yield f"it was derived from exemplars that do not exist: {', '.join(sorted(unknown))}"
 
     def _drew_withdrawn(self, standing: Standing, writer: str) -> bool:
-        """Tell whether anything that it was drawn from is by that writer, and older than its withdrawal."""
+        """Return whether any of its roots was written by that writer before the writer's withdrawal."""
         since = self.withdrawn_writers.get(writer, 0)
         roots = (self.standings.get(id_) for id_ in standing.roots)
         return any(root.seq < since and root.exemplar.writer == writer for root in roots if root)
 
     def _doubt(self, standing: Standing) -> str:
-        """Say why a pair that nobody vouched for is not served; "" where nothing speaks against it."""
+        """Return why a pair that the owner did not add is not served; "" if nothing speaks against it."""
         exemplar, source = standing.exemplar, self.source_of(standing.exemplar)
         record = self.sources.get(source)
         if record is None or standing.verdict is None:
@@ -304,10 +305,10 @@ class PoolState:
             return doubt
         if standing.verdict.fit is None and standing.verdict.model == BY_RULES:
             return (
-                f"a stranger asked ({source}), and nothing measures whether the answer fits: lay in {LEAST} pairs,"
+                f"a stranger asked ({source}), and nothing measures whether the answer fits: add {MIN_SEEDS} pairs,"
                 " grade by a model, or trust the source"
             )
         if record.pairs < TWICE:
-            return f"too little is known of whoever asked ({source}): {record.pairs} pair, and {TWICE} are wanted"
+            return f"too little is known about who asked ({source}): {record.pairs} pair, {TWICE} are required"
         name = self.mentions.agenda(source, particulars(exemplar.answer))
-        return f"answers {source} name {name!r} again and again, and nobody else's do" if name else ""
+        return f"answers {source} repeatedly name {name!r}, and no other source's do" if name else ""

@@ -1,17 +1,14 @@
-"""A pool's retriever while it learns: in a thread with a loop of its own, so that recall never waits for it."""
+"""Train a pool's retriever in a thread with its own event loop, so that recall never waits for training."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
+from pydantic import ValidationError
 
-from mindstream.errors import InputError
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.policies import Policy
 from mindstream.memory.store.checkpoints import Checkpoint
@@ -19,16 +16,12 @@ from mindstream.memory.store.store import Entry
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.sharing.events import Form, RetrieverTrained
 from mindstream.sharing.exemplar import embedded_text
-from mindstream.sharing.retriever.ranking import (
+from mindstream.sharing.retriever import (
     AboutMean,
-    Basis,
     ByHead,
-    Head,
     Labels,
     LearnedRetriever,
     Pair,
-    StandIn,
-    Unlikely,
     Version,
 )
 from mindstream.sharing.state import PoolState
@@ -41,9 +34,9 @@ class Newest:
     """The newest version of a pool, as this process can use it.
 
     Attributes:
-        number: its place in the line; 0: there is none.
+        number: its number; 0: there is none.
         version: None: the pool is ranked untrained.
-        fault: why, where there is one; foreign: it is of another embedder.
+        fault: why the newest version cannot be used, if so; foreign: because it belongs to another embedder.
     """
 
     number: int = 0
@@ -54,50 +47,44 @@ class Newest:
 
 
 async def read_newest(stream: Memory, number: int) -> Newest:
-    """Read the newest version, which the log says is this one, or a later one."""
+    """Read the newest version; the log says that its number is `number`, or it is a later one."""
     kept = await stream.store.checkpoint(stream.key, NAME)
     if kept is None:
-        return Newest(number, fault=f"the weights of version {number} are lost or damaged; it learns anew")
+        return Newest(number, fault=f"the weights of version {number} are lost or damaged; training starts over")
     number = max(number, kept.version)
     try:
-        version = await asyncio.to_thread(_read, kept)
-    except InputError as error:
-        return Newest(number, fault=f"version {number} cannot be read ({error}); it learns anew")
+        version = await asyncio.to_thread(Version.model_validate_json, kept.data)
+    except ValidationError as error:
+        return Newest(
+            number, fault=f"version {number} cannot be read ({error.errors()[0]['msg']}); training starts over"
+        )
     if version.embedder != stream.embedder.name:
         fault = f"version {number} was learned with the embedder {version.embedder}, and this is {stream.embedder.name}"
         return Newest(number, fault=fault, foreign=True)
     return Newest(number, version, ByHead(version.head))
 
 
-def _read(kept: Checkpoint) -> Version:
-    try:
-        data = json.loads(kept.data)
-    except (ValueError, RecursionError) as error:
-        raise InputError(str(error)) from None
-    return Version.from_data(data if isinstance(data, dict) else {})
-
-
 async def publish(stream: Memory, version: Version, row: RetrieverTrained) -> None:
-    """Write a version at the end of the line.
+    """Store a version as the newest.
 
     Raises:
-        Conflict: another process has written one: go on from that one, and learn again.
+        Conflict: another process has stored one: continue from that one and learn again.
     """
-    named = replace(version, number=row.number, parent=row.parent)
-    data = await asyncio.to_thread(lambda: json.dumps(named.as_data()).encode())
+    named = version.model_copy(update={"number": row.number, "parent": row.parent})
+    data = named.model_dump_json().encode()
     await stream.commit(Entry(row, NAME), checkpoint=Checkpoint(NAME, row.number, data))
 
 
 Tell = Callable[[int], None]
 
 
-class StudyStopped(Exception):  # noqa: N818 (no fault: whoever waits has asked for it)
-    """Learning was broken off."""
+class StudyStopped(Exception):  # noqa: N818 (not a failure: the caller asked for it)
+    """Training was stopped by `Trainer.stop`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
-    """A pair, and what of it is embedded."""
+class TrainingPair:
+    """A pair, and its embedded text."""
 
     id: str
     query: str
@@ -105,42 +92,41 @@ class Lesson:
     text: str
 
 
-def lesson_of(state: PoolState, id_: str, form: Form | None = None) -> Lesson:
-    """Return what an exemplar teaches; `form`: None: the pool's own."""
+def training_pair(state: PoolState, id_: str, form: Form | None = None) -> TrainingPair:
+    """Return the training pair of an exemplar; `form`: None: the pool's own."""
     exemplar = state.standings[id_].exemplar
-    drawn = [state.standings[each].exemplar for each in exemplar.examples if each in state.standings]
-    text = embedded_text(exemplar.query, exemplar.answer, drawn, form or form_of(state))
-    return Lesson(id_, exemplar.query, exemplar.answer, text)
+    text = embedded_text(exemplar.query, exemplar.answer, state.examples_of(exemplar), form or state.form)
+    return TrainingPair(id_, exemplar.query, exemplar.answer, text)
 
 
-def form_of(state: PoolState) -> Form:
-    """Return what of an exemplar a pool embeds."""
-    return state.created.form if state.created else "composed"
+def _text_of(pair: Pair) -> str:
+    return pair.text if isinstance(pair, TrainingPair) else pair.query
 
 
 @dataclass(frozen=True)
-class Lessons:
-    """What is learned at once.
+class TrainingInput:
+    """The input of one training run.
 
     Attributes:
         seed: pairs to learn from all together; admit: one by one.
-        again: ids of pairs that were learned from in vain: another process wrote the version.
-        gone: ids of what teaches no more.
+        again: ids of pairs whose training was lost, because another process stored its version first.
+        gone: ids of pairs that must not be learned from any more.
     """
 
-    seed: Sequence[Lesson] = ()
-    admit: Sequence[Lesson] = ()
+    seed: Sequence[TrainingPair] = ()
+    admit: Sequence[TrainingPair] = ()
     again: Sequence[str] = ()
     gone: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of it.
+    """The result of a training run.
 
     Attributes:
-        version: what ranks now; held: it is another one than before.
-        before: how often what the version before ranks first helps, on what is held out (0: too little is).
+        version: the version that ranks now; held: whether it differs from the one before.
+        before: share of held-out exemplars for which the first candidate of the version before helps (0: too few are
+            held out).
     """
 
     version: Version
@@ -148,106 +134,69 @@ class Outcome:
     before: float
 
 
-class Trainer:
-    """A retriever in training.
+class Trainer(LearnedRetriever):
+    """A retriever that learns in a thread with its own event loop.
 
     Attributes:
-        number: the version of the line that it stands on.
-        taken: the ids of what it was given.
-        labels: by what it learns; None: by the stand-in.
+        number: number of the stored version that it continues from.
+        taken: ids of the pairs that it was given.
     """
 
     def __init__(self, embedder: Embedder, width: int, labels: Labels | None = None) -> None:
         self.number = 0
         self.taken: set[str] = set()
-        self._texts: dict[str, str] = {}
         self._made: list[Version] = []
         self._stop = threading.Event()
         self._tell: Tell = lambda _: None
-        self._weighed = 0
+        self._labelled = 0
         self._running: asyncio.Task[Outcome] | None = None
-        self.labels = labels
-        watched = Watched(StandIn(embedder), self._look)
-        self._own = LearnedRetriever(
-            embedder,
-            width,
-            watched,
-            labels=labels,
-            text_of=lambda pair: self._texts[pair.id],
-            on_version=self._made.append,
+        super().__init__(
+            embedder, width, labels=labels, text_of=_text_of, on_version=self._made.append, on_weighing=self._count
         )
 
-    async def study(self, newest: Newest, lessons: Lessons, tell: Tell = lambda _: None) -> Outcome:
-        """Learn, from the newest version on.
+    async def study(self, newest: Newest, given: TrainingInput, tell: Tell = lambda _: None) -> Outcome:
+        """Learn, starting from the newest version.
 
         Args:
-            tell: told how many pairs were weighed, from the thread.
+            tell: called from the thread with the number of labelled pairs.
 
         Raises:
             StudyStopped: `stop` was called.
         """
-        given = (*lessons.seed, *lessons.admit)
-        self._texts |= {each.id: each.text for each in given}
-        self.taken.update(each.id for each in given)
-        self._tell, self._weighed = tell, 0
+        self.taken.update(each.id for each in (*given.seed, *given.admit))
+        self._tell, self._labelled = tell, 0
         self._made.clear()
-        self._running = asyncio.create_task(asyncio.to_thread(asyncio.run, self._study(newest, lessons)))
+        self._running = asyncio.create_task(asyncio.to_thread(asyncio.run, self._study(newest, given)))
         return await asyncio.shield(self._running)
 
     def stop(self) -> None:
-        """Break off what is going on."""
+        """Stop the current training run."""
         self._stop.set()
 
     async def leave_off(self) -> Outcome:
-        """Break off what is going on, and return what held until then."""
+        """Stop the current training run and return its result up to now."""
         self.stop()
         if self._running:
             await asyncio.gather(self._running, return_exceptions=True)
         return self._outcome()
 
-    @property
-    def policy(self) -> Policy:
-        """How its last version ranks."""
-        return self._own.policy
-
-    @property
-    def head(self) -> Head:
-        """What its last version ranks by."""
-        return self._own.version.head
-
     def _outcome(self) -> Outcome:
-        version = self._own.version
-        return Outcome(version, bool(self._made), self._made[0].before if self._made else version.held_out)
+        return Outcome(self.version, bool(self._made), self._made[0].before if self._made else self.version.held_out)
 
-    async def _study(self, newest: Newest, lessons: Lessons) -> Outcome:
+    async def _study(self, newest: Newest, given: TrainingInput) -> Outcome:
         if newest.version and newest.number != self.number:
-            self._own.adopt(newest.version)
+            self.adopt(newest.version)
         self.number = newest.number
-        await self._own.withdraw(lessons.gone)
-        if lessons.seed:
-            await self._own.seed_with(lessons.seed)
-        for each in lessons.admit:
-            await self._own.admitted(each)
-        await self._own.relearn(lessons.again)
+        self.withdraw(given.gone)
+        if given.seed:
+            await self.seed_with(given.seed)
+        for each in given.admit:
+            await self.admitted(each)
+        self.relearn(given.again)
         return self._outcome()
 
-    def _look(self) -> None:
+    def _count(self) -> None:
         if self._stop.is_set():
             raise StudyStopped
-        self._weighed += 1
-        self._tell(self._weighed)
-
-
-class Watched:
-    """Says how unlikely an answer is, and is watched: each pair that is weighed is counted."""
-
-    def __init__(self, inner: Unlikely, look: Callable[[], None]) -> None:
-        self._inner, self._look = inner, look
-
-    @property
-    def basis(self) -> Basis:
-        return self._inner.basis
-
-    async def p_not(self, pair: Pair, candidates: Sequence[Pair]) -> NDArray[np.float64]:
-        self._look()
-        return await self._inner.p_not(pair, candidates)
+        self._labelled += 1
+        self._tell(self._labelled)

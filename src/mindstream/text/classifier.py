@@ -1,7 +1,7 @@
-"""Telling a kind of text from others without a model: logistic regression on n-grams of words and characters.
+"""Classify texts without a language model: logistic regression on n-grams of words and characters.
 
-The weights come from a file that `benchmarks/train_recogniser.py` wrote from labelled sentences; reading one takes
-a fraction of a millisecond and needs nothing but numpy. It knows the languages it was trained on (English, Chinese).
+`benchmarks/train_recogniser.py` trains the weights from labelled sentences. Loading them takes a fraction of a
+millisecond and needs only numpy. The classifier knows the languages it was trained on (English, Chinese).
 """
 
 from __future__ import annotations
@@ -23,17 +23,16 @@ from mindstream.caches import remember
 from mindstream.text.words import terms
 
 TOKEN = re.compile(r"[a-z']+|[0-9]+|[\u3400-\u9fff]")
-WORDS, CHARACTERS = 3, (2, 5)
-"""How long the n-grams are: up to three words (or Chinese characters), two to five characters within a word. The text's
-beginning and end count as words: "I just want to sleep" is not the beginning of something worse.
-"""
+MAX_WORD_GRAM, CHARACTER_GRAMS = 3, (2, 5)
+"""Lengths of n-grams: up to three words (or Chinese characters), and two to five characters within a word. Beginning
+and end of the text count as words, so that "I just want to sleep" differs from the beginning of a longer sentence."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class View:
-    """The n-grams of one kind in a text: by their hashes, each once, and 1 + ln of how often it stands there.
+    """The n-grams of one kind in a text: their hashes, each once, and 1 + ln of their counts.
 
-    The hash is of the n-gram with the view's name before it, so that views never meet.
+    The name of the view is part of the hash, so that equal n-grams of different views have different hashes.
     """
 
     name: str
@@ -43,22 +42,18 @@ class View:
 
 @remember(64)
 def views(text: str) -> tuple[View, ...]:
-    """Return a text's n-grams of words ("w") and of characters ("c")."""
+    """Return the n-grams of words ("w") and of characters ("c") of a text."""
     plain = _plain(text)
     return _view("w", _words(plain)), _view("c", _characters(plain))
 
 
-def hash_gram(gram: str) -> int:
-    """Return the number by which an n-gram, its view's name before it, is known in a file of weights."""
-    return zlib.crc32(gram.encode())
-
-
 class Classifier:
-    """Tells whether a text is of a kind.
+    """A binary classifier.
 
     Args:
-        path: an .npz file with `hashes` (K, rising), `rarity` (K: inverse document frequency), `rarest` (that of an
-            n-gram never seen: what is unknown makes the rest count less), `weights` (K) and `bias`.
+        path: an .npz file with `hashes` (K, ascending), `rarity` (K: inverse document frequency), `rarest` (that of
+            an n-gram outside the training set: unknown n-grams lower the weight of the others), `weights` (K) and
+            `bias`.
 
     Raises:
         OSError: the file cannot be read.
@@ -66,14 +61,14 @@ class Classifier:
 
     def __init__(self, path: Path) -> None:
         with np.load(path) as kept:
-            # One place more at the end, for what is not known: it weighs nothing.
+            # An additional last entry, for unknown n-grams, with weight 0.
             self._hashes: NDArray[np.uint32] = np.append(kept["hashes"], np.uint32(2**32 - 1))
             self._rarity = np.append(kept["rarity"], kept["rarest"]).astype(np.float32)
             self._weights = np.append(kept["weights"].astype(np.float32), np.float32(0))
             self._bias = float(kept["bias"])
 
     def log_odds(self, seen: Sequence[View]) -> float:
-        """Return the log odds of the kind; above 0: more likely than not."""
+        """Return the log odds of the class; above 0: more likely than not."""
         total = self._bias
         for view in seen:
             at = self._hashes.searchsorted(view.hashes)
@@ -98,12 +93,12 @@ def _view(name: str, grams: Iterable[str]) -> View:
 def _words(plain: str) -> Iterator[str]:
     tokens = ["^", *TOKEN.findall(plain), "$"]
     yield from tokens
-    for size in range(2, WORDS + 1):
+    for size in range(2, MAX_WORD_GRAM + 1):
         yield from map(" ".join, zip(*(tokens[at:] for at in range(size)), strict=False))
 
 
 def _characters(plain: str) -> list[str]:
-    shortest, longest = CHARACTERS
+    shortest, longest = CHARACTER_GRAMS
     grams: list[str] = []
     for word in plain.split():
         framed, length = f" {word} ", len(word) + 2
@@ -113,17 +108,17 @@ def _characters(plain: str) -> list[str]:
 
 
 SHARE = 0.5
-"""So much of a text's words must have been said where it names no words that it rests on."""
-SHORTEST = 4
-"""A quotation of fewer letters says nothing (of a script without spaces: of fewer than half as many)."""
-SHOWN = 400
+"""Minimum share of a text's words that must occur in the sources, if it quotes none."""
+MIN_QUOTATION = 4
+"""Minimum number of letters of a quotation (half as many in a script without spaces)."""
+MAX_COMPLAINT = 400
 BROKEN_OFF = re.compile(r"\.{3}|…")
 
 
 class Support:
-    """What people said, tools gave and memory holds: what a belief may rest on.
+    """The sources that a belief may be based on: messages of users, results of tools, records.
 
-    Source: grounded beliefs (a quotation is looked up, verbatim but for case, spaces and signs).
+    Source: grounded beliefs (quotations are searched literally, apart from case, spaces and punctuation).
     """
 
     def __init__(self, texts: Iterable[str]) -> None:
@@ -138,17 +133,17 @@ class Support:
         return frozenset(term for text in self._texts for term in terms(text))
 
     def has_quotation(self, quoted: str) -> bool:
-        """Tell whether a quotation stands somewhere; of one with gaps (…), whether all its parts do.
+        """Return whether a quotation occurs in the sources; if it has gaps (…), whether all its parts do.
 
-        One that is very short must be all that was said ("no").
+        A very short quotation must be a whole message ("no").
         """
         parts = [letters for part in BROKEN_OFF.split(quoted) if (letters := _letters(part))]
-        long = sum(len(part) * (1 if part.isascii() else 2) for part in parts) >= SHORTEST
+        long = sum(len(part) * (1 if part.isascii() else 2) for part in parts) >= MIN_QUOTATION
         wanted = parts if long else [f"\n{part}\n" for part in parts]
         return bool(parts) and all(part in self._letters for part in wanted)
 
     def has_most_words(self, text: str) -> bool:
-        """Tell whether at least half of a text's words were said, numbers all of them."""
+        """Return whether at least half of a text's words, and all its numbers, occur in the sources."""
         wanted = set(terms(text))
         if not wanted:
             return False
@@ -157,12 +152,12 @@ class Support:
 
 
 def named(unsupported: Iterable[str]) -> str:
-    """Name what rests on nothing, in a few words."""
-    return ", ".join(f"“{each}”" for each in unsupported)[:SHOWN]
+    """Return unsupported items as a short list."""
+    return ", ".join(f"“{each}”" for each in unsupported)[:MAX_COMPLAINT]
 
 
 def complaint(unsupported: Iterable[str]) -> str:
-    """Say to a model what rests on nothing, and what to do."""
+    """Return the message to a model about unsupported items, and what to do."""
     return (
         f"Nobody said this, and no tool gave it: {named(unsupported)}. Copy the words that it rests on into "
         '"rests_on", as they stand; leave out what rests on none.'
@@ -170,6 +165,6 @@ def complaint(unsupported: Iterable[str]) -> str:
 
 
 def _letters(text: str) -> str:
-    """Return what counts in comparing; in a prompt `<` is written `&lt;`."""
+    """Return the letters and digits that are compared; prompts write `<` as `&lt;`."""
     plain = unicodedata.normalize("NFKC", text.replace("&lt;", "<")).casefold()
     return re.sub(r"[\W_]+", "", plain)

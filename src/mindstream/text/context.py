@@ -1,4 +1,4 @@
-"""Context that fits: the one way in which any mind builds what it sends to a model."""
+"""Select the parts of a prompt that fit into a token budget, and find headings in plain text."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Something to send, made of items (counted as they are written) that can be left out one by one.
+    """A list of items for a prompt, any of which can be left out.
 
     Attributes:
-        keep: which items stay when not all fit: the first, or the last (a history).
+        keep: which items are kept if not all fit: the first, or the last (a history).
     """
 
     name: str
@@ -28,19 +28,20 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """What fits: by part, the places of the items that stay, and how many were cut."""
+    """The selection: by part the positions of the kept items, and how many were cut."""
 
     places: dict[str, list[int]]
     cut: dict[str, int]
     tokens: int
 
     def kept(self, part: str, items: Sequence[T]) -> tuple[T, ...]:
-        """Return those of a part's items that stay, in their order."""
+        """Return the kept items of a part, in their order."""
         return tuple(items[place] for place in self.places[part])
 
 
 def fit(parts: Sequence[Part], budget: int, tokens: Callable[[str], int] = estimate_tokens) -> Fitted:
-    """Choose the items that fit into `budget` tokens: parts in the order in which they are needed, each as it fits."""
+    """Select the items that fit into `budget` tokens. Earlier parts have priority; a part ends at its first item that
+    does not fit."""
     room = budget
     places: dict[str, list[int]] = {}
     for part in parts:
@@ -58,8 +59,8 @@ def fit(parts: Sequence[Part], budget: int, tokens: Callable[[str], int] = estim
 
 
 JOINT = " › "
-"""Stands between a title and what is headed below it."""
-LONGEST, LONGEST_ZH, LONGEST_BEFORE_TEXT = 80, 24, 40
+"""Separator between a heading and the headings below it."""
+MAX_HEADING, MAX_HEADING_ZH, MAX_HEADING_BEFORE_TEXT = 80, 24, 40
 MARKED = re.compile(r"(#{1,6})\s+(?=[^\s#])")
 UNDERLINE = re.compile(r"\A[=-]{3,}\Z")
 ITEM = re.compile(r"\A(?:[-*>|+]|\d{1,3}[.)])")
@@ -68,7 +69,7 @@ CLAUSE = re.compile(r"[，；。]")
 
 
 def find_headings(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
-    """Yield each line that heads what follows: where it stands, its level (0: a title without a mark), its words."""
+    """Yield each heading line: its position, its level (0: a title without a mark), and its text."""
     is_first = True
     for at, line in enumerate(lines):
         words = line.strip()
@@ -80,7 +81,7 @@ def find_headings(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
 
 
 def open_headings(held: Sequence[tuple[int, str]], level: int, words: str) -> list[tuple[int, str]]:
-    """Return what stands above a text after one more heading."""
+    """Return the headings that apply after one more heading."""
     return [
         *(each for each in held if each[0] < level),
         *((level + n, each) for n, each in enumerate(words.split(JOINT))),
@@ -88,8 +89,9 @@ def open_headings(held: Sequence[tuple[int, str]], level: int, words: str) -> li
 
 
 def _stands_alone(lines: Sequence[str], at: int, words: str) -> bool:
-    """Tell whether a line is short, no sentence, and stands before a text, not in it."""
-    longest = LONGEST_ZH if CJK.search(words[:LONGEST]) else LONGEST
+    """Return whether a line is a heading without a mark: short, not a sentence, separate from the text before it and
+    followed by text."""
+    longest = MAX_HEADING_ZH if CJK.search(words[:MAX_HEADING]) else MAX_HEADING
     if len(words) > longest or ITEM.match(words) or UNDERLINE.match(words):
         return False
     if words.rstrip(CLOSING).endswith(tuple(STOPS)) or CLAUSE.search(words):
@@ -98,4 +100,4 @@ def _stands_alone(lines: Sequence[str], at: int, words: str) -> bool:
     if before or not any(line.strip() for line in lines[at + 1 : at + 4]):
         return False
     begins = after[:1].isupper() or after[:1].isdigit() or bool(CJK.match(after))
-    return not after or bool(UNDERLINE.match(after)) or (begins and len(words) <= LONGEST_BEFORE_TEXT)
+    return not after or bool(UNDERLINE.match(after)) or (begins and len(words) <= MAX_HEADING_BEFORE_TEXT)

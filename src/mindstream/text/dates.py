@@ -1,6 +1,7 @@
-"""When a question is about: 'last May', 'three days ago', '7 May 2023', '三天前', '去年五月', without a model.
+"""Find the time that a question is about: 'last May', 'three days ago', '7 May 2023', '三天前', '去年五月'. No model is
+called.
 
-Days are UTC. A month or weekday without a year is the last one that has begun.
+Days are in UTC. A month or weekday without a year is the last one that has begun.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from mindstream.clock import Moment
 
 @dataclass(frozen=True, slots=True)
 class DateSpan:
-    """A stretch of time; `until` is no longer part of it."""
+    """A span of time; `until` is excluded."""
 
     since: Moment
     until: Moment
@@ -42,7 +43,7 @@ HOLIDAYS = {
     "元旦": (1, 1, 1),
     "国庆": (10, 1, 7),
 }
-"""Month, first day, days; Thanksgiving, a Thursday that moves, with all the days that it may be."""
+"""Month, first day, and number of days. Thanksgiving, a Thursday, covers all its possible days."""
 CHINESE = "零一二三四五六七八九"
 CHINESE_WEEKDAYS = "一二三四五六日天"
 CHINESE_UNITS = {"天": "day", "日": "day", "星期": "week", "礼拜": "week", "周": "week", "月": "month", "年": "year"}
@@ -72,18 +73,19 @@ HINT = re.compile(
     r"|\b(?:after|fore)noon|(?:day|week|weekend|month|year)s?\b",
     re.IGNORECASE,
 )
-"""Without any of these a text names no time; most do not."""
-BEFORE = 60
-"""So many characters in front of a time may stretch it: 'a couple of weekends before the'."""
+"""A text without any of these names no time; most texts have none."""
+MAX_BEFORE = 60
+"""Maximum number of characters before a time that are searched for words that extend it: 'a couple of weekends before
+the'."""
 
 
 def spans(text: str, now: Moment) -> list[DateSpan]:
-    """Return the stretches of time that a text names, in its order."""
+    """Return the spans of time that a text names, in the order of the text."""
     return list(_spans(text, _today(now))[0])
 
 
 def without_dates(text: str, now: Moment) -> str:
-    """Return a text without the words that name stretches of time."""
+    """Return a text without the words that name spans of time."""
     return _spans(text, _today(now))[1]
 
 
@@ -99,8 +101,8 @@ def _spans(text: str, today: datetime) -> tuple[tuple[DateSpan, ...], str]:
     rest = text
     for pattern, reading in READINGS:
         for match in pattern.finditer(rest):
-            with contextlib.suppress(ValueError, OverflowError):  # 31 February, or years that no calendar has
-                before = rest[max(0, match.start() - BEFORE) : match.start()]
+            with contextlib.suppress(ValueError, OverflowError):  # 31 February, or a year outside the calendar
+                before = rest[max(0, match.start() - MAX_BEFORE) : match.start()]
                 found[match.start()] = _stretched(reading(match, today), before)
                 rest = rest[: match.start()] + "\0" * len(match[0]) + rest[match.end() :]
     named = dict.fromkeys(days for _, days in sorted(found.items()))
@@ -108,7 +110,7 @@ def _spans(text: str, today: datetime) -> tuple[tuple[DateSpan, ...], str]:
 
 
 def _stretched(days: Days, before: str) -> Days:
-    """Take in what lies before or after, where the words in front say so: 'two weeks before' 3 May."""
+    """Extend a span by the time before or after it that the preceding words name: 'two weeks before' 3 May."""
     asked = STRETCH.search(before)
     if not asked:
         return days
@@ -131,7 +133,8 @@ def _year(year: int) -> Days:
 
 
 def _back(today: datetime, n: int, unit: str) -> Days:
-    """Return the day, week, month or year that lies n units back; a week or more is loosely meant."""
+    """Return the day, week, month or year n units ago; two weeks or more are meant loosely, so the span is centred on
+    the day."""
     if unit == "day":
         return _day(today - timedelta(days=n))
     if unit == "week":
@@ -172,7 +175,7 @@ def _weekday(word: str) -> int:
 
 
 def _dated(match: Match[str], today: datetime) -> Days:
-    """Read day, month and year, as far as they stand there."""
+    """Read day, month and year, as far as they are given."""
     parts = match.groupdict()
     month = _month_number(parts["month"])
     year = int(parts["year"]) if parts.get("year") else today.year
@@ -301,4 +304,4 @@ IN_CHINESE: list[tuple[str, Reading]] = [
     (rf"(?<![\d个]){C_MONTH}", _dated),
 ]
 READINGS = [(re.compile(pattern, re.IGNORECASE), reading) for pattern, reading in (*ENGLISH, *IN_CHINESE)]
-"""Tried in this order; what one has read is not read again."""
+"""Tried in this order; words that one pattern has read are not read by later ones."""

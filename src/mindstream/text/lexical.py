@@ -1,9 +1,8 @@
-"""BM25 over texts that keep coming: adding takes microseconds, asking is vectorised, nothing is ever rebuilt.
+"""An incremental BM25 index: adding a document takes microseconds, queries are vectorised, nothing is ever rebuilt.
 
-A kept key is known by 64 bits of its hash: no word stands in the arrays, and a lookup is a binary search.
-
-A posting is one number, `document << 4 | times` (times capped at 15). A term that stands in one document only, as most
-do, costs a dictionary entry; the others a growing array.
+A posting is one number, `document << 4 | times` (times capped at 15). A term that occurs in one document only, as
+most do, costs one dictionary entry; others have a growing array. Terms of a stored index are identified by 64 bits
+of their hash, so the file contains no words, and a lookup is a binary search.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ NONE: Numbers = np.empty(0, np.uint32)
 
 
 class Postings:
-    """For each key its numbers, in the order in which they were added. A key that has one costs a dictionary entry."""
+    """The numbers of each key, in the order of addition."""
 
     def __init__(self) -> None:
         self._new: dict[str, int | array[int]] = {}
@@ -35,7 +34,7 @@ class Postings:
         self._kept: Numbers = NONE
 
     def add(self, key: str, number: int) -> None:
-        """Add a number to a key's."""
+        """Add a number to a key."""
         there = self._new.get(key)
         if there is None:
             self._new[key] = number
@@ -45,7 +44,7 @@ class Postings:
             there.append(number)
 
     def of(self, key: str) -> Numbers:
-        """Return a key's numbers; not to be kept across an `add`."""
+        """Return the numbers of a key; valid until the next `add`."""
         new, kept = _numbers(self._new.get(key)), self._kept_of(key)
         if not len(kept):
             return new
@@ -70,11 +69,12 @@ class Postings:
         return int(self._starts[at]), int(self._starts[at + 1])
 
     def without(self, gone: Mapping[str, Sequence[int]], removed_below: Numbers, bits: int = 0) -> Postings | None:
-        """Return a copy without some numbers of keys, where later documents move up; None: it does not hold them all.
+        """Return a copy without some numbers of keys, in which later documents move up; None: it does not contain them
+        all.
 
         Args:
-            removed_below: for each document how many before it are removed.
-            bits: so many low bits of a number are none of its document's.
+            removed_below: for each document how many documents before it are removed.
+            bits: number of low bits of a number that are not part of the document's number.
         """
         fresh, holes, emptied = Postings(), list[int](), list[int]()
         fresh._new = dict(self._new)
@@ -111,9 +111,10 @@ class Postings:
                 self._new[key] = array("I", moved.astype(np.uint32).tobytes())
 
     def copying(self, below: int, found: dict[str, Array]) -> Iterator[Callable[[], None]]:
-        """Gather as arrays all numbers below one, in steps; each gives what is left to do, in whatever thread.
+        """Collect all numbers below one into arrays, in steps; each step yields the rest of its work, which any thread
+        may do.
 
-        Numbers may be added between two steps. What is found is not changed later.
+        Numbers may be added between two steps. The collected arrays do not change later.
         """
         keys, hashes, parts = list(self._new), list[int](), list[Numbers]()
         for start in range(0, len(keys), PORTION):
@@ -130,7 +131,7 @@ class Postings:
         yield join
 
     def adopt(self, arrays: Mapping[str, Array]) -> None:
-        """Begin with what `copying` has found."""
+        """Start with arrays that `copying` has collected."""
         self._hashes, self._starts, self._kept = arrays["hashes"], arrays["starts"], arrays["numbers"]
 
 
@@ -139,7 +140,7 @@ def merged(
     hashes: NDArray[np.uint64],
     parts: Sequence[Numbers],
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], Numbers]:
-    """Return kept numbers with new ones behind them, by the hashes of their keys."""
+    """Return stored numbers followed by new ones, by the hashes of their keys."""
     old_hashes, old_starts, old = kept
     all_hashes = np.union1d(old_hashes, hashes)
     old_at, at = np.searchsorted(all_hashes, old_hashes), np.searchsorted(all_hashes, hashes)
@@ -167,7 +168,7 @@ def hashed(key: str) -> np.uint64:
 
 
 def _below(numbers: Numbers, limit: int) -> Numbers:
-    """Copy the numbers below a limit: what looks into an array that grows is not kept."""
+    """Copy the numbers below a limit, so that no view of a growing array is kept."""
     return numbers[numbers < limit]
 
 
@@ -181,7 +182,7 @@ T = TypeVar("T", bound=np.generic)
 
 
 class GrowingArray(Generic[T]):
-    """Rows of one type; adding one costs the same however many there are."""
+    """Rows of one type, with amortised constant cost of adding a row."""
 
     def __init__(self, dtype: type[T], width: int | None = None) -> None:
         self._width = width
@@ -195,14 +196,14 @@ class GrowingArray(Generic[T]):
         return self._count
 
     def reserve(self, rows: int) -> None:
-        """Make room for so many in all, so that growing does not copy what is there again and again."""
+        """Reserve space for this many rows in total."""
         if rows > len(self._rows):
             grown = self._empty(rows, self._rows.dtype)
             grown[: self._count] = self.values
             self._rows = grown
 
     def adopt(self, rows: NDArray[T], count: int) -> None:
-        """Begin with the first rows of an array, and grow into the others."""
+        """Use the first `count` rows of an array, and its other rows as reserved space."""
         self._rows, self._count = rows, count
 
     def append(self, row: ArrayLike) -> None:
@@ -219,7 +220,7 @@ class GrowingArray(Generic[T]):
 
     @property
     def values(self) -> NDArray[T]:
-        """Return what is there: a view, not to be kept across an append."""
+        """Return the rows: a view, valid until the next append."""
         return self._rows[: self._count]
 
 
@@ -229,13 +230,19 @@ Ints = NDArray[np.int64]
 NONE_REMOVED: Ints = np.empty(0, np.int64)
 K1, B = 0.9, 0.25
 GROUP_K1, GROUP_B = 1.2, 0.75
-MOST_TIMES = 15
+MOST_TIMES, MOST_TERMS = 15, 65_535
+
+
+def _postings(document: int, terms: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Yield each term of a document with its posting."""
+    return ((term, document << 4 | min(times, MOST_TIMES)) for term, times in Counter(terms).items())
 
 
 class Matches(NamedTuple):
-    """Where terms were found: documents, in order for each term, how many times each, and how many a term has.
+    """Where terms were found: the documents of each term in order, the counts in them, and the number of documents per
+    term.
 
-    Of a part of an index, `held` is how many a term has in the whole, and `of` where it was found there.
+    For a part of an index, `held` is the number of documents per term in the whole index, and `of` its matches there.
     """
 
     documents: Ints
@@ -246,7 +253,7 @@ class Matches(NamedTuple):
 
 
 class Lexical:
-    """An index of numbered documents: 0, 1, 2 … in the order in which they are added, each in one group or none."""
+    """An index of documents, numbered 0, 1, 2 … in the order of addition, each in one group or none."""
 
     def __init__(self) -> None:
         self.postings = Postings()
@@ -259,11 +266,11 @@ class Lexical:
         return len(self.sizes)
 
     def add(self, terms: Sequence[str], group: int = -1) -> int:
-        """Add a document; return its number. Groups are numbered from 0; -1: in none."""
-        number, length = len(self.sizes), min(len(terms), 65_535)
+        """Add a document; return its number. Groups are numbered from 0; -1: no group."""
+        number, length = len(self.sizes), min(len(terms), MOST_TERMS)
         add = self.postings.add
-        for term, times in Counter(terms).items():
-            add(term, number << 4 | min(times, MOST_TIMES))
+        for term, posting in _postings(number, terms):
+            add(term, posting)
         self.sizes.append(length)
         self.group.append(group)
         self.total += length
@@ -281,17 +288,17 @@ class Lexical:
         removed: Ints,
         removed_below: NDArray[np.uint32],
     ) -> Lexical | None:
-        """Return a copy in which some documents are removed, and others hold other terms; None: it cannot be made.
+        """Return a copy in which some documents are removed and others have other terms; None: it cannot be made.
 
         Args:
-            gone: the terms of the documents that are removed; `removed`: their numbers, in order.
-            changed: of others the terms that they had, and those that they have now.
-            removed_below: for each document how many before it are removed.
+            gone: the terms of the removed documents; `removed`: their numbers, in order.
+            changed: for changed documents the terms before and after.
+            removed_below: for each document how many documents before it are removed.
         """
         old: dict[str, list[int]] = {}
         for number, terms in (*gone.items(), *((number, before) for number, (before, _) in changed.items())):
-            for term, times in Counter(terms).items():
-                old.setdefault(term, []).append(number << 4 | min(times, MOST_TIMES))
+            for term, posting in _postings(number, terms):
+                old.setdefault(term, []).append(posting)
         postings = self.postings.without(old, removed_below, 4)
         if postings is None:
             return None
@@ -302,38 +309,34 @@ class Lexical:
             *((number, ()) for number in gone),
             *((number, now) for number, (_, now) in changed.items()),
         ):
-            length, group = min(len(terms), 65_535), int(self.group.values[number])
+            length, group = min(len(terms), MOST_TERMS), int(self.group.values[number])
             grown = length - int(sizes[number])
             sizes[number] = length
             fresh.total += grown
             if group >= 0:
                 fresh.group_sizes.values[group] += grown
                 fresh.grouped += grown
-            for term, times in Counter(terms).items():
-                postings.add(term, (number - int(removed_below[number])) << 4 | min(times, MOST_TIMES))
+            for term, posting in _postings(number - int(removed_below[number]), terms):
+                postings.add(term, posting)
         fresh.sizes, fresh.group = self.sizes.without(removed), self.group.without(removed)
         fresh.sizes.values[:] = np.delete(sizes, removed)
         return fresh
 
     def matches(self, term: str) -> tuple[Ints, Floats]:
-        """Return the documents that hold a term, in order, and how many times each."""
+        """Return the documents that contain a term, in order, and its count in each."""
         found = self.matches_of([term])
         return found.documents, found.times
 
     def matches_of(self, terms: Sequence[str]) -> Matches:
-        """Return the documents that hold each of these terms, term after term."""
+        """Return the documents that contain each of these terms, term by term."""
         packed = [self.postings.of(term) for term in terms]
         counts = np.array([len(each) for each in packed], np.int64)
         joined = np.concatenate([NONE, *packed])
         return Matches((joined >> 4).astype(np.int64), (joined & MOST_TIMES).astype(np.float32), counts, counts)
 
     def counts(self, terms: Sequence[str]) -> Ints:
-        """Return how many documents hold each of these terms."""
+        """Return how many documents contain each of these terms."""
         return np.array([self.postings.count(term) for term in terms], np.int64)
-
-    def idf(self, term: str) -> float:
-        """Return how telling a term is: ln(1 + (N - n + 1/2) / (n + 1/2)), n of N documents hold it."""
-        return telling(self.postings.count(term), len(self))
 
     def scores(self, terms: Iterable[str]) -> Floats:
         """Return BM25 of every document."""
@@ -343,35 +346,35 @@ class Lexical:
         return np.bincount(found.documents, weights, self.documents).astype(np.float32)
 
     def idf_of(self, found: Matches) -> Floats:
-        """Return for all that was found how telling its term is."""
+        """Return the inverse document frequency of the term of each match."""
         return np.repeat(telling_all(found.held, len(self)), found.counts)
 
     def lengths(self, documents: Ints) -> Floats:
-        """Return how many terms these documents have."""
+        """Return the number of terms of these documents."""
         return self.sizes.values[documents].astype(np.float32)
 
     @property
     def mean_length(self) -> float:
-        """Return how many terms a document has on average, at least 1."""
+        """Mean number of terms of a document, at least 1."""
         return max(1.0, self.total / max(1, len(self)))
 
     @property
     def documents(self) -> int:
-        """Return how many documents may be found."""
+        """Number of documents that can be found."""
         return len(self)
 
     @property
     def groups(self) -> int:
-        """Return how many groups there are."""
+        """Number of groups."""
         return len(self.group_sizes)
 
     @property
     def all_groups(self) -> int:
-        """Return how many groups there are in the whole, of which this may be a part."""
+        """Number of groups in the whole index, of which this may be a part."""
         return self.groups
 
     def group_scores(self, found: Matches) -> Floats:
-        """Return BM25 of every group, taken as one text, for the terms that were looked up."""
+        """Return BM25 of every group, taken as one text, for these matches."""
         of = self.group.values[found.documents]
         cells = np.repeat(np.arange(len(found.counts)) * self.groups, found.counts) + of
         inside, shape = of >= 0, (len(found.counts), self.groups)
@@ -384,7 +387,7 @@ class Lexical:
 
 
 def telling(holds: int, of: int) -> float:
-    """Return the inverse document frequency of a term that `holds` of `of` documents hold."""
+    """Return the inverse document frequency of a term that `holds` of `of` documents contain."""
     return math.log(1 + (of - holds + 0.5) / (holds + 0.5))
 
 
@@ -395,12 +398,13 @@ def telling_all(holds: Ints, of: int) -> Floats:
 
 
 def saturated(times: Floats, resistance: Floats, idf: Floats, k1: float) -> Floats:
-    """Return Okapi's weights of terms that documents hold `times` times; at `resistance` times it is half."""
+    """Return Okapi's weights of terms with `times` occurrences; at `resistance` occurrences the weight is half its
+    limit."""
     weights: Floats = idf * np.float32(k1 + 1) * times
     weights /= times + resistance
     return weights
 
 
 def resisting(lengths: Floats, mean: float, k1: float, b: float) -> Floats:
-    """Return what the length of documents takes from each of their terms, as Okapi has it."""
+    """Return the length normalisation of documents in Okapi's formula."""
     return np.float32(k1 * (1 - b)) + np.float32(k1 * b / mean) * lengths

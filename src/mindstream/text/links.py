@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Set
 from contextlib import aclosing
 from typing import TypeAlias
 
-LONGEST = 2_000
+MAX_HELD_BACK = 2_000
 """Maximum characters of an unfinished link or tag that are held back."""
 LEFT_OUT = "…"
 ENDS = ".,;:!?)]}*_'~/"
@@ -40,7 +40,7 @@ _NO_LINK = re.compile(r"[\w+-]+\.(?:js|ts|jsx|tsx|py|md|txt|html|css|json|csv|pd
 _MAYBE = re.compile(r"://|\.[a-z0-9]|[a-z]\s?:\S|[/\\]{2}", _FLAGS)
 """A necessary part of every link: most texts have none."""
 _MARK = re.compile(r"\]\(|[:/\\.&<@\u00ad\u200b-\u200f\u2060-\u2064\ufeff\uff0e\uff0f\uff1a]")
-"""A character that a link may need: a word with one of them is passed on when it is whole."""
+"""A character that a link may need: a word that contains one is passed on only when complete."""
 _LAST_WORD = re.compile(r"\S*\Z")
 _BEGUN = re.compile(r"(?:h|ht|htt|https?|w|ww|www\.?)\Z", _FLAGS)
 """Letters that may become a link."""
@@ -104,7 +104,7 @@ async def pieces_without_links(
         loaded: the same for addresses that a page may load by itself: images, reference definitions, HTML tags.
             `given` by default.
     """
-    answer = _Filter(given, loaded or given)
+    answer = LinkFilter(given, loaded or given)
     async with aclosing(pieces):
         async for piece in pieces:
             if passed := answer.feed(piece):
@@ -113,8 +113,8 @@ async def pieces_without_links(
         yield passed
 
 
-class _Filter:
-    """The state of a filtered answer: the word that is being written, and the paragraph before it."""
+class LinkFilter:
+    """Removes links from an answer that arrives in pieces. Keeps the unfinished word and the paragraph before it."""
 
     def __init__(self, given: Links, loaded: Links) -> None:
         self._given, self._loaded = given, loaded
@@ -134,20 +134,20 @@ class _Filter:
             begun = len(text) - len(_LAST_WORD.findall(text)[0])
             passed, self._word = text[self._sent : begun], text[begun:]
             if begun:
-                self._before, self._sent = (self._before + text[: begun - 1])[-LONGEST:] + text[begun - 1], 0
+                self._before, self._sent = (self._before + text[: begun - 1])[-MAX_HELD_BACK:] + text[begun - 1], 0
             piece = ""
         for sign in piece:
             if sign.isspace() and not self._is_tag:
                 self._is_tag = _TAG.fullmatch(self._word) is not None
             if sign.isspace() and not self._is_tag:
                 passed += self._end() + sign
-                self._before = "" if sign == "\n" == self._before[-1:] else self._before[-LONGEST:] + sign
+                self._before = "" if sign == "\n" == self._before[-1:] else self._before[-MAX_HELD_BACK:] + sign
                 self._is_dropping = False
                 continue
             if sign == "<" and self._word and not self._is_tag:
                 passed += self._end()
             self._word += sign
-            if (sign == ">" and self._is_tag) or len(self._word) >= LONGEST:
+            if (sign == ">" and self._is_tag) or len(self._word) >= MAX_HELD_BACK:
                 passed += self._end()
         if last:
             return passed + self._end()
@@ -160,7 +160,7 @@ class _Filter:
 
     def _is_plain(self, piece: str) -> bool:
         """Return whether neither a piece nor the current word before it has any part of a link or of a tag."""
-        if self._is_tag or self._is_dropping or len(self._word) + len(piece) >= LONGEST:
+        if self._is_tag or self._is_dropping or len(self._word) + len(piece) >= MAX_HELD_BACK:
             return False
         return not _MARK.search(piece) and "\n" not in piece and not _MARK.search(self._word)
 
@@ -171,7 +171,7 @@ class _Filter:
         if self._is_dropping:
             return ""
         passed = self._judge_tag(word) if is_tag else self._judge(word, sent)
-        self._is_dropping = len(word) >= LONGEST and passed.endswith(LEFT_OUT)
+        self._is_dropping = len(word) >= MAX_HELD_BACK and passed.endswith(LEFT_OUT)
         self._before += word
         return passed
 

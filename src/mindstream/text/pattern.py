@@ -1,9 +1,10 @@
-"""Regular expressions that no text can make slow: RE2's, all of a language in one pass; look-arounds in a second step.
+r"""Regular expressions that no text can make slow: RE2 searches in linear time; look-arounds are checked in a second
+step.
 
-The syntax and what is found are those of Python's `re`, without regard to case. RE2 knows no look-around, and by
-`\\w`, `\\b`, … it means ASCII. So for RE2 a pattern is *relaxed*: what it cannot say falls away, and it finds at least
-what the pattern finds. Only where it does is the pattern itself searched for, by `regex`, which a text can make slow:
-in windows of the text, and no longer than a text may take.
+Syntax and matches are those of Python's `re` with IGNORECASE. RE2 has no look-arounds, and its `\w`, `\b` and the
+like are ASCII only. So RE2 searches for a *relaxed* pattern without these parts, which matches at least where the
+original does. Only where it matches is the original searched for by `regex`, which some texts make slow; so that
+search runs on windows of the text and has a time limit.
 """
 
 from __future__ import annotations
@@ -21,26 +22,26 @@ if TYPE_CHECKING:
     import regex
 
 Name = TypeVar("Name", bound=Hashable)
-MOST_SECONDS = 0.05
-"""So long, in seconds of this process, look-arounds are searched for in one text."""
+MAX_SECONDS = 0.05
+"""Maximum process time, in seconds, of the searches by `regex` in one text."""
 WINDOW = 2_400
-"""In so many characters at once: all that the rules read of an utterance (windows.MOST)."""
-TAKEN_OUT = 100
-"""So many matches at most are taken out of a text."""
-MOST_SIZE = 20_000
-"""A pattern of more steps for each character is refused; the largest that ships has a third."""
+"""Number of characters that `regex` searches at once: the most that the rules read of an utterance (words.MAX_READ)."""
+MAX_REMOVED = 100
+"""Maximum number of matches that `without` removes."""
+MAX_SIZE = 20_000
+"""Maximum size of RE2's program for a pattern, which is its cost per character; the largest that ships has a third."""
 MEMORY = 16 << 20
-"""Bytes for a set of patterns; what it does not need it does not take."""
+"""Maximum memory of a set of patterns, in bytes."""
 
 
 class SearchBudget:
-    """The time that is left for what a text can make slow."""
+    """The remaining time for searches by `regex`."""
 
     def __init__(self) -> None:
-        self._left = MOST_SECONDS
+        self._left = MAX_SECONDS
 
     def search(self, exact: regex.Pattern[str], text: str) -> bool | None:
-        """Tell whether a pattern stands in a text; None: there was no time to find out."""
+        """Return whether a pattern matches in a text; None: there was not enough time."""
         if self._left <= 0:
             return None
         began = time.process_time()
@@ -53,59 +54,55 @@ class SearchBudget:
 
 
 class Pattern:
-    """A regular expression, made ready when it is first searched for. One that is not known to be right: `pattern`."""
+    """A regular expression, compiled at its first search. Use `pattern` for one that has not been checked."""
 
     def __init__(self, source: str) -> None:
         self.source = source
         self._forms: dict[Form, tuple[str, bool]] = {}
 
     def form(self, form: Form) -> tuple[str, bool]:
-        """Return how it is written for an engine, and whether that finds exactly what it finds."""
+        """Return the translation for an engine, and whether it matches exactly what the pattern matches."""
         if form not in self._forms:
             self._forms[form] = translate(self.source, form)
         return self._forms[form]
 
     @cached_property
     def size(self) -> int:
-        """How large RE2's program for it is: what a character of a text costs at most."""
+        """The size of RE2's program for it: the maximum cost per character."""
         size: int = self._relaxed(Form.CHECK).programsize
         return size
 
     @cached_property
     def is_always_searched(self) -> bool:
-        """Tell whether RE2 cannot rule it out anywhere: beside its look-arounds it may be empty."""
+        """Whether RE2 can never rule out a match: without its look-arounds the pattern matches the empty text."""
         return not self.form(Form.ASCII)[1] and self._relaxed(Form.ASCII).search("") is not None
 
     def matches(self, text: str, *, in_doubt: bool = False) -> bool:
-        """Tell whether it stands anywhere in a text."""
+        """Return whether it matches anywhere in a text; `in_doubt` if that takes too long."""
         return self.hits(text) and self.stands(text, _form(text), SearchBudget(), in_doubt)
 
     def hits(self, text: str) -> bool:
-        """Tell whether its relaxed form stands in a text: it may be there."""
+        """Return whether its relaxed form matches in a text: the pattern itself may match."""
         return self._relaxed(_form(text)).search(_encode(text)) is not None
 
-    def first(self, text: str) -> tuple[int, int] | None:
-        """Return from where to where it stands first; of a pattern that is the same in all forms."""
-        found = self._relaxed(Form.ANY).search(text)
-        return found.span() if found else None
-
     def without(self, text: str) -> str:
-        """Return a text with a space in the place of each match, of a hundred at most; unchanged if it takes long."""
+        """Return a text with a space in place of each match, at most MAX_REMOVED of them; unchanged if the search takes
+        too long."""
         form = _form(text)
         relaxed = self._relaxed(form)
         if not relaxed.search(_encode(text)):
             return text
         if self.form(form)[1]:
-            taken: str = relaxed.sub(" ", text, TAKEN_OUT)
+            taken: str = relaxed.sub(" ", text, MAX_REMOVED)
             return taken
         try:
-            spaced: str = self._exact.sub(" ", text, TAKEN_OUT, timeout=MOST_SECONDS)
+            spaced: str = self._exact.sub(" ", text, MAX_REMOVED, timeout=MAX_SECONDS)
         except TimeoutError:
             return text
         return spaced
 
     def stands(self, text: str, form: Form, budget: SearchBudget, in_doubt: bool) -> bool:
-        """Tell whether it stands in a text in which its relaxed form does; `in_doubt` where that takes too long."""
+        """Return whether it matches in a text in which its relaxed form does; `in_doubt` if that takes too long."""
         if self.form(form)[1]:
             return True
         relaxed = self._relaxed(form)
@@ -122,15 +119,15 @@ class Pattern:
 
     @cached_property
     def _exact(self) -> regex.Pattern[str]:
-        import regex  # only where a look-around is in question
+        import regex  # needed only for look-arounds
 
         return regex.compile(self.form(Form.EXACT)[0], regex.IGNORECASE | regex.VERSION0)
 
 
 class Patterns(Generic[Name]):
-    """Several patterns under each name, searched for together.
+    """Search for several patterns under each name together.
 
-    `in_doubt`: whether one counts as found that cannot be searched for in time.
+    `in_doubt`: whether a pattern counts as found if the time limit ends its search.
     """
 
     def __init__(self, named: Mapping[Name, Iterable[Pattern]], *, in_doubt: bool = False) -> None:
@@ -139,12 +136,12 @@ class Patterns(Generic[Name]):
         self._sets: dict[Form, re2.Set] = {}
 
     def matching(self, text: str) -> frozenset[Name]:
-        """Return the names of which a pattern stands in a text."""
+        """Return the names of which a pattern matches in a text."""
         form, budget = _form(text), SearchBudget()
         if form not in self._sets:
             self._sets[form] = self._set(form)
         hits = self._sets[form].Match(_encode(text)) or []
-        if len(self._each) not in hits:  # the empty pattern is missing: memory did not suffice; one alone needs none
+        if len(self._each) not in hits:  # the empty pattern is missing: RE2 ran out of memory, so search for each alone
             hits = [at for at, (_, one) in enumerate(self._each) if one.hits(text)]
         found: set[Name] = set()
         for name, one in (self._each[at] for at in sorted(hits) if at < len(self._each)):
@@ -165,20 +162,20 @@ class Patterns(Generic[Name]):
 
 @lru_cache(4_000)
 def pattern(source: str) -> Pattern:
-    """Read a regular expression.
+    """Compile and check a regular expression.
 
     Raises:
-        ValueError: it is none, or it holds what is not matched here; the message says what to write instead.
+        ValueError: it is invalid or uses unsupported syntax; the message says what to write instead.
     """
     read = Pattern(source)
-    if read.size > MOST_SIZE:
-        raise ValueError(f"would take {read.size:,} steps for each character ({MOST_SIZE:,} are the most): it {LARGE}")
+    if read.size > MAX_SIZE:
+        raise ValueError(f"would take {read.size:,} steps per character (at most {MAX_SIZE:,} are allowed): it {LARGE}")
     return read
 
 
 @lru_cache(1)
 def _options(memory: int) -> Any:
-    import re2  # eleven milliseconds, which not everybody who reads a pack needs
+    import re2  # 11 ms, which loading a pack does not need
 
     options = re2.Options()
     options.case_sensitive, options.log_errors, options.max_mem = False, False, memory
@@ -192,7 +189,7 @@ def _compile(text: str) -> re2._Regexp:
     try:
         return re2.compile(text, _options(8 << 20))
     except UnicodeEncodeError:
-        raise ValueError("not a regular expression: it holds half a character (a surrogate)") from None
+        raise ValueError("not a regular expression: it contains half a character (a surrogate)") from None
     except re2.error as error:
         told = error.args[0].decode(errors="replace") if isinstance(error.args[0], bytes) else str(error)
         if "repetition size" in told or "too large" in told:
@@ -206,7 +203,7 @@ def _form(text: str) -> Form:
 
 def _encode(text: str) -> bytes:
     if not text.isascii():
-        text = text.replace("İ", "i").replace("ı", "i")  # to Python these are forms of an i, to RE2 they are not
+        text = text.replace("İ", "i").replace("ı", "i")  # Python treats these as forms of i, RE2 does not
     try:
         return text.encode()
     except UnicodeEncodeError:

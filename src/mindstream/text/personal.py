@@ -1,7 +1,7 @@
-"""Addresses, numbers and keys that say who somebody is, found by Presidio's recognisers and detect-secrets' plugins.
+"""Find personal data and secrets in text with Presidio's recognisers and the plugins of detect-secrets.
 
-Both come with `mindstream[redact]`. They are asked without a language model: what is found is what has a form and
-mostly a check digit. Names of people and places, and dates of birth, have none: they stay.
+Both are installed by `mindstream[redact]` and used without a language model: they find data with a fixed form,
+mostly with a check digit. Names of people and places and dates of birth have none, and are not found.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from mindstream.errors import SettingsError
 from mindstream.intake import Cleaned, Redactor
 
 NAMES = ("presidio",)
-SURE = 0.4
-"""Presidio gives a phone number .4, and what has a form alone, as any nine digits, less."""
+MIN_SCORE = 0.4
+"""Minimum score. Presidio gives a phone number .4, and anything that only has the form of a number less."""
 RECOGNISERS = {
     "email": ("EmailRecognizer",), "card": ("CreditCardRecognizer",), "iban": ("IbanRecognizer",),
     "id": (
@@ -30,9 +30,9 @@ RECOGNISERS = {
     "phone": ("PhoneRecognizer",), "ip": ("IpRecognizer",), "wallet": ("CryptoRecognizer",),
     "mac": ("MacAddressRecognizer",),
 }  # fmt: skip
-"""Kinds, by the mark that stands in their place, and who finds them. An earlier kind has the word where two do."""
+"""Recognisers by the kind that replaces their matches. Where matches overlap, the kind that is listed first is used."""
 PHONE_REGIONS = ("US", "GB", "DE", "FR", "ES", "IT", "NL", "PL", "PT", "SE", "IN", "BR")
-"""Where numbers without a + may be from."""
+"""Regions of phone numbers without a +."""
 
 
 class _Found(NamedTuple):
@@ -45,14 +45,14 @@ def open_redactor(name: str) -> Redactor:
     """Return the redactor of a name.
 
     Raises:
-        SettingsError: there is none of that name, or it is not installed.
+        SettingsError: there is no such redactor, or it is not installed.
     """
     if name not in NAMES:
-        raise SettingsError(f"there is no redactor {name!r}: presidio is one")
+        raise SettingsError(f"there is no redactor {name!r}; the only one is presidio")
     try:
         return _presidio()
     except ImportError:
-        raise SettingsError("--redact presidio needs what finds it: pip install 'mindstream[redact]'") from None
+        raise SettingsError("--redact presidio is not installed: pip install 'mindstream[redact]'") from None
 
 
 @cache
@@ -61,7 +61,7 @@ def _presidio() -> Presidio:
 
 
 class Presidio:
-    """Takes out what Presidio and detect-secrets find."""
+    """Redact what Presidio and detect-secrets find."""
 
     def __init__(self) -> None:
         self._recognisers = list(_recognisers())
@@ -69,7 +69,7 @@ class Presidio:
         self._one_at_a_time = threading.Lock()
 
     def clean(self, text: str) -> Cleaned:
-        """Return a text with marks in place of what was found."""
+        """Return a text with its matches replaced by their kinds."""
         with self._one_at_a_time:
             found = sorted(self._find(text))
         parts, taken, upto = [], Counter[str](), 0
@@ -84,14 +84,14 @@ class Presidio:
             if kind != "email" and not any(each.isdigit() for each in text):
                 continue
             for each in recogniser.analyze(text, recogniser.supported_entities, None) or ():
-                if each.score >= SURE:
+                if each.score >= MIN_SCORE:
                     yield _Found(each.start, each.end, kind)
         for pattern in self._secrets:
             yield from (_Found(each.start(), each.end(), "key") for each in pattern.finditer(text))
 
 
 def _apart(found: list[_Found]) -> Iterator[_Found]:
-    """Yield what was found, each place once: where two overlap the kind that is named first, over all of both."""
+    """Merge overlapping matches: one match over their whole extent, of the kind that is listed first."""
     order = ["key", *RECOGNISERS]
     held: _Found | None = None
     for each in found:
@@ -110,9 +110,7 @@ def _recognisers() -> Iterator[tuple[str, Any]]:
     import tldextract
     from presidio_analyzer import predefined_recognizers
 
-    shipped = tldextract.TLDExtract(
-        suffix_list_urls=(), cache_dir=None
-    )  # the list that came with it: nothing is fetched
+    shipped = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)  # use the bundled list, without network access
 
     class Email(predefined_recognizers.EmailRecognizer):  # type: ignore[misc, unused-ignore]
         def validate_result(self, pattern_text: str) -> bool:
@@ -135,7 +133,7 @@ def _recognisers() -> Iterator[tuple[str, Any]]:
 
 
 def _secrets() -> Iterator[Any]:
-    """Yield the patterns of keys: a plugin tells a part of what it finds, and all of it is to go."""
+    """Yield the patterns of keys. A plugin reports only a part of a key, but all of it must be removed."""
     from detect_secrets.plugins import (
         aws,
         github_token,

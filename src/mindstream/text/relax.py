@@ -1,4 +1,4 @@
-"""Patterns in Python's syntax, written anew for RE2, so that it finds at least what they find, and for `regex`."""
+"""Translate patterns from Python's syntax for RE2, where they may match more than the original, and for `regex`."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import re
 import string
 from enum import Enum
 
-DEEPEST = 100
-"""So many groups may stand in each other."""
+MAX_DEPTH = 100
+"""Maximum nesting depth of groups."""
 
 
 class Form(Enum):
-    """What a pattern is written for."""
+    """The engine and the texts that a pattern is translated for."""
 
-    CHECK = "RE2, with look-arounds as plain groups, so that it reads them too"
+    CHECK = "RE2, with look-arounds as plain groups, so that their syntax is checked too"
     ASCII = "RE2, for texts in ASCII that do not end with a line break"
-    ANY = "RE2, for any text: what is not ASCII may be a letter, a digit, a space or none"
+    ANY = "RE2, for any text: a character beyond ASCII may be a letter, a digit, a space or neither"
     EXACT = "regex"
 
 
@@ -28,7 +28,7 @@ KINDS = {
     "s": r"\x09-\x0d\x1c-\x20",
     "S": r"\x00-\x08\x0e-\x1b!-\x7f",
 }
-"""What of ASCII is a letter of a word, a digit, a space."""
+r"""Which ASCII characters \w, \d and \s match, and their complements."""
 PLACES = {"A": r"\A", "b": r"\b", "B": r"\B"}
 CONTROLS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 ESCAPE = r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|0[0-7]{0,2}|.)"
@@ -39,7 +39,7 @@ TOKEN = re.compile(
     re.DOTALL,
 )
 IN_CLASS = re.compile(rf"(?P<escape>{ESCAPE})|.", re.DOTALL)
-LARGE = "repeats what repeats, or has large counts: write it with fewer of them, or in several patterns"
+LARGE = "nests repeats, or has large counts: write it with fewer of them, or in several patterns"
 REFUSED = {
     "(?P=": "a reference to a group (?P=name): write out what may stand there",
     "(?(": "a condition on a group: write two patterns",
@@ -48,9 +48,9 @@ REFUSED = {
 
 
 def translate(source: str, form: Form) -> tuple[str, bool]:
-    """Write a pattern for an engine; tell whether that finds exactly what it finds."""
+    """Translate a pattern for an engine; also return whether the result matches exactly what the pattern matches."""
     out: list[str] = []
-    opened: list[int | None] = []  # where a group that falls away begins
+    opened: list[int | None] = []  # positions of look-arounds that are left out
     exact = True
     for token in TOKEN.finditer(source):
         kind, text = token.lastgroup, token[0]
@@ -61,8 +61,8 @@ def translate(source: str, form: Form) -> tuple[str, bool]:
         elif kind == "repeat":
             written, same = _repeat(text), True
         elif kind in ("look", "open"):
-            if len(opened) >= DEEPEST:
-                raise ValueError(f"not a regular expression that can be read: more than {DEEPEST} groups deep")
+            if len(opened) >= MAX_DEPTH:
+                raise ValueError(f"not a regular expression that can be read: more than {MAX_DEPTH} groups deep")
             falls = kind == "look" and form in (Form.ASCII, Form.ANY)
             opened.append(len(out) if falls else None)
             written, same = "(?:" if kind == "look" and form is not Form.EXACT else text, not falls
@@ -94,7 +94,8 @@ def _escape(text: str, form: Form) -> tuple[str, bool]:
 
 
 def _class(text: str, form: Form) -> tuple[str, bool]:
-    """Write `[…]`; what in it means a kind of characters is taken so wide that no text is lost."""
+    """Translate `[…]`. Where the engine's character classes differ from Python's, the result matches more characters,
+    never fewer."""
     begin = "[^" if text.startswith("[^") else "["
     out, exact = [begin], True
     for item in IN_CLASS.finditer(text, len(begin), len(text) - 1):
@@ -118,7 +119,7 @@ def _character(escape: str) -> str:
     if letter == "0":
         return chr(int(escape[1:], 8))
     if letter.isdigit():
-        raise ValueError(f"holds a reference to a group ({escape}): write out what may stand there")
+        raise ValueError(f"contains a reference to a group ({escape}): write out what may stand there")
     if not letter or (letter.isascii() and letter.isalpha()):
         raise ValueError(f"holds {escape}, which is not known here")
     return _literal(letter)
@@ -130,7 +131,7 @@ def _literal(character: str) -> str:
 
 def _repeat(text: str) -> str:
     if len(text) > 1 and text.endswith("+"):
-        raise ValueError(f"holds a possessive repeat ({text}): a plain one costs no more here")
+        raise ValueError(f"contains a possessive repeat ({text}): a plain one costs no more here")
     return text.replace("{,", "{0,")
 
 

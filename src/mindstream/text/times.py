@@ -1,6 +1,6 @@
-"""Times in written form, as they are typed: "tomorrow 9:00", "in 20 minutes", "Feb 14 19:00"; and what comes again.
+"""Read times as people type them: "tomorrow 9:00", "in 20 minutes", "Feb 14 19:00"; and recurrence rules.
 
-No sentences: where anything else stands in a text, it is no time.
+Not for sentences: a text that contains anything else is not a time.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from mindstream.errors import InputError
 from mindstream.text.dates import MONTHS, WEEKDAYS, D, M
 
 MORNING_S = 9 * 3_600
-"""The second of a day for which no time is written."""
+"""Default time of day, in seconds after midnight."""
 SPANS_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 FAR = {"yesterday": -1, "today": 0, "tomorrow": 1}
 NAMED_HOURS_S = {"noon": 12 * 3_600, "midnight": 0}
 STARTS = {"weekd": range(5), "weeke": range(5, 7)} | {day[:3]: range(n, n + 1) for n, day in enumerate(WEEKDAYS)}
-"""How words for days of the week begin, and which days they are."""
+"""Prefixes of words for days of the week, and the days that they mean."""
 
 _WEEKDAY = "|".join(f"{day[:3]}(?:{day[3:]})?" for day in WEEKDAYS)
 _NTH = r"\d\d?(?:st|nd|rd|th)|first|second|third|fourth|last"
@@ -44,7 +44,7 @@ DATES = [
 ]
 DAY_OF_WEEK = re.compile(rf"\b(?:{_WEEKDAY})\b")
 LIST = re.compile(r",? and |, ")
-"""What stands between several days or times of a rule."""
+"""Separators of several days or times in a rule."""
 
 
 def _several(one: str) -> str:
@@ -59,21 +59,21 @@ RULE = re.compile(
     rf"|year on {M} {D}"
     rf")(?:,? (?:at )?(?P<clocks>{_several(_HOUR)}))?"
 )
-"""What comes again: "every day at 8:00 and 20:00", "last day of the month"; what it means: `life/schedule.py`."""
+"""A recurrence: "every day at 8:00 and 20:00", "last day of the month"; interpreted by `life/schedule.py`."""
 
 
 def plain(text: str) -> str:
-    """Return a text in small letters, with single spaces."""
+    """Return a text in lower case with single spaces."""
     return " ".join(text.casefold().split())
 
 
 def read_moment(text: str, now: Moment, zone: tzinfo) -> Moment | None:
-    """Return the next moment that is written: "in 20 minutes", "2h", "18:00", "monday 8:00"; a day is its 9:00.
+    """Return the next moment that a text names: "in 20 minutes", "2h", "18:00", "monday 8:00"; a day means its 9:00.
 
-    None where nothing such is written, or something else, too.
+    None: the text names no moment, or contains anything else.
 
     Raises:
-        InputError: the moment has passed, or there is none such.
+        InputError: the moment has passed, or does not exist.
     """
     words = plain(text).strip(" .,;")
     try:
@@ -89,12 +89,12 @@ def read_moment(text: str, now: Moment, zone: tzinfo) -> Moment | None:
             if at > now:
                 return at
     except (ValueError, OverflowError):
-        raise InputError(f"{text!r:.99} lies beyond any calendar") from None
+        raise InputError(f"{text!r:.99} is outside the calendar") from None
     raise InputError(f"{text!r:.99} has passed")
 
 
 def _later(spans: list[tuple[str, str]], now: Moment, zone: tzinfo) -> Moment:
-    """Return now and as much later as is written; whole days by the local clock."""
+    """Return now plus the given spans; whole days follow the local clock."""
     seconds = sum(float(number) * SPANS_S[unit[0]] for number, unit in spans)
     if not seconds % DAY_S and all(unit[0] in "dw" for _, unit in spans):
         return (datetime.fromtimestamp(now, zone) + timedelta(seconds=seconds)).timestamp()
@@ -102,11 +102,12 @@ def _later(spans: list[tuple[str, str]], now: Moment, zone: tzinfo) -> Moment:
 
 
 def read_day(text: str, today: date, since: date) -> tuple[date | None, str]:
-    """Return the day that is written in a text, and the rest of the text.
+    """Return the day that a text names, and the rest of the text.
 
     Args:
-        text: a plain one.
-        since: a weekday is the first from here on; a date without a year is of this year, before that of the next.
+        text: the result of `plain`.
+        since: a weekday is the first one from here on; a date without a year is in this year, or in the next if it
+            is before `since`.
 
     Raises:
         InputError: there is no such day.
@@ -140,7 +141,7 @@ def _date(said: dict[str, str | None], today: date, since: date) -> date:
 
 
 def read_clock(text: str) -> int | None:
-    """Return the second of the day: "18:00", "6 pm", "at 8", "noon", "24:00"; None: none is written.
+    """Return the second of the day: "18:00", "6 pm", "at 8", "noon", "24:00"; None: the text is not a time of day.
 
     Raises:
         InputError: a day has no such time.
@@ -162,7 +163,7 @@ def read_clock(text: str) -> int | None:
 
 
 def time_of(seconds: int) -> time:
-    """Return the time of a second of the day; of the last one's end midnight."""
+    """Return the time of a second of the day; 86,400 is midnight."""
     return (datetime.min + timedelta(seconds=seconds)).time()
 
 
@@ -173,10 +174,10 @@ def weekdays_in(text: str) -> frozenset[int]:
 
 
 def month_of(text: str) -> int:
-    """Return the number of a month, by its number or its name."""
+    """Return the number of a month, given by number or name."""
     return int(text) if text.isdecimal() else MONTHS.index(text[:3]) + 1
 
 
 def local_moment(day: date, at: time, zone: tzinfo, fold: int = 0) -> Moment:
-    """Return when a zone's clock shows a time of a day; for a second time with `fold`."""
+    """Return when the clock of a zone shows a time of a day; the second time with `fold`."""
     return datetime.combine(day, at.replace(fold=fold), zone).astimezone(UTC).timestamp()

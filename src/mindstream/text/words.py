@@ -1,7 +1,9 @@
-"""Words of a text as recall compares them: lower case, stemmed, without stop words; bigrams where words are not spaced.
+"""Split text into terms, as recall compares them: lower case, stemmed, without stop words; bigrams in scripts without
+spaces.
 
-English is stemmed (Snowball, after irregular forms), other alphabets are taken as they stand, accents aside. Chinese,
-Japanese, Korean and Thai give pairs of neighbouring characters, and the character itself where it stands alone.
+English words are stemmed (Snowball, after irregular forms); words of other alphabets are used as they are, without
+accents. Chinese, Japanese, Korean and Thai give pairs of neighbouring characters, or a single character that stands
+alone.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ wives; knife knives; leaf leaves; half halves; shelf shelves; good better best; 
 """
 
 BASE = {form: base for group in FORMS.split(";") for base, *forms in (group.split(),) for form in forms}
-"""For each irregular form, its base."""
+"""The base of each irregular form."""
 
 
 STOP_WORDS = """
@@ -57,13 +59,13 @@ _stem = Stemmer.Stemmer("english", maxCacheSize=0).stemWord
 
 @remember(1 << 15)
 def stem(word: str) -> str:
-    """Return the stem of a lower-case word; other than English ones come back as they are."""
+    """Return the stem of a lower-case English word; other words are returned unchanged."""
     found = str(_stem(BASE.get(word, word))) if word.isascii() else word
-    return word if found == word else found  # one object for both, where it is held
+    return word if found == word else found  # one object for both, to save memory
 
 
 def plain_words(text: str) -> list[str]:
-    """Split into lower-case words, all of them, unstemmed; unspaced scripts as bigrams."""
+    """Return all words of a text in lower case, not stemmed; scripts without spaces as bigrams."""
     text = text.lower()
     if text.isascii():
         return SPACED_WORD.findall(text)
@@ -77,12 +79,12 @@ def plain_words(text: str) -> list[str]:
 
 
 def terms(text: str) -> list[str]:
-    """Return what a text is indexed and asked by: its words, stop words aside, stemmed."""
+    """Return the terms by which a text is indexed and searched: its words, without stop words, stemmed."""
     return [stem(word) for word in plain_words(text) if word not in STOP]
 
 
 def _pairs(run: str) -> list[str]:
-    """Pair neighbouring characters, leaving out pairs of function characters only."""
+    """Return pairs of neighbouring characters, without pairs of function characters."""
     if len(run) == 1:
         return [] if run in FUNCTION_CHARACTERS else [run]
     pairs = [run[i : i + 2] for i in range(len(run) - 1)]
@@ -96,29 +98,29 @@ def _without_accents(word: str) -> str:
 
 
 T = TypeVar("T")
-MOST = 2_000
-"""Of a text longer than this, in characters, rules read the beginning and the end."""
+MAX_READ = 2_000
+"""Maximum number of characters that rules read; of a longer text they read the beginning and the end."""
 SENTENCE = re.compile(r"(?:[^.!?;。！？；\n]|[.!?;](?=\w))+[.!?;。！？；]*")
-"""A mark before a letter or digit ends nothing: 184.00, example.org."""
+"""A punctuation mark before a letter or digit does not end a sentence: 184.00, example.org."""
 
 
 def sentences(text: str) -> list[str]:
-    """Return a text's sentences, in Latin or Chinese marks, without the space around them."""
+    """Return the sentences of a text, by Latin or Chinese punctuation, without surrounding space."""
     return [found[0].strip() for found in SENTENCE.finditer(text)]
 
 
 def both_ends(text: str) -> str:
-    """Return a text, or, where it is very long, its beginning and its end on two lines."""
-    return text if len(text) <= MOST else f"{text[: MOST // 2]}\n{text[-MOST // 2 :]}"
+    """Return a text; if it is very long, its beginning and its end on two lines."""
+    return text if len(text) <= MAX_READ else f"{text[: MAX_READ // 2]}\n{text[-MAX_READ // 2 :]}"
 
 
 def first_and_last(items: Sequence[T], most: int) -> Sequence[T]:
-    """Return items, or, where they are more than `most`, as many of the first and of the last."""
+    """Return items; if there are more than `most`, equally many of the first and of the last."""
     return items if len(items) <= most else [*items[: most // 2], *items[-(most // 2) :]]
 
 
 def windows(text: str, size: int) -> Iterator[str]:
-    """Give a text, or, where it is longer than `size` characters, windows of that size, each half a window further."""
+    """Yield a text; if it is longer than `size` characters, windows of that size that overlap by half."""
     yield text[:size]
     step = size // 2
     for at in range(step, len(text) - step, step):
@@ -131,14 +133,14 @@ CJK = re.compile(r"[\u3400-\u9fff]")
 
 
 def language_of(text: str, among: tuple[Language, ...] = ("en", "zh")) -> Language:
-    """Tell the language of a text by its script; the first of `among` where it cannot be told."""
-    if "zh" in among and len(CJK.findall(text)) * 5 > sum(map(str.isalpha, text)):  # one says as much as four letters
+    """Return the language of a text by its script; the first of `among` if the script does not decide."""
+    if "zh" in among and len(CJK.findall(text)) * 5 > sum(map(str.isalpha, text)):  # a character counts as four letters
         return "zh"
     return next((language for language in among if language != "zh"), among[0])
 
 
 def simplify(text: str) -> str:
-    """Return a text with simplified characters for traditional ones; each character keeps its place."""
+    """Return a text with simplified characters in place of traditional ones; each character keeps its position."""
     return text if text.isascii() else text.translate(_table())
 
 
@@ -152,11 +154,11 @@ WORD = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}][^\s{UNSPACED}]*")
 
 
 def count_of(n: int, noun: str) -> str:
-    """Return a number with its noun: 1 step, 2 steps, 1,200 steps; `noun` gets an s before `of` or at its end."""
+    """Return a number with its noun: 1 step, 2 steps, 1,200 steps; the plural s goes before " of " or to the end."""
     head, of, rest = noun.partition(" of ")
     return f"{n:,} {head}{'s' * (n != 1)}{of}{rest}"
 
 
 def count_words(text: str) -> int:
-    """Return how many words a text has; where words are not spaced, each character counts as one."""
+    """Return the number of words of a text; in scripts without spaces each character counts as one."""
     return sum(1 for _ in WORD.finditer(text))

@@ -1,98 +1,65 @@
-"""Algebra for the calculator: read formulas, solve them, print values.
+"""Algebra for the calculator: read formulas, compute exactly, solve linear equations; SymPy solves the others.
 
-It reads trees as JSON, so that no text reaches SymPy's own parser, and prints what it found as JSON.
+Formulas are rewritten in Python's grammar and parsed by `ast`; only the trees that `_check` allows are evaluated, by
+`fold`. No text reaches Python's or SymPy's own evaluation. `solve_symbolic` runs in a child process.
 """
 
 from __future__ import annotations
 
 import ast
 import contextlib
-import json
 import math
+import operator
 import re
 import sys
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, TypeAlias
-
-import sympy
+from itertools import pairwise
+from typing import Any, TypeAlias, TypeVar
 
 from mindstream.errors import ToolError
 
-MAX_FORMULA, MAX_DEPTH = 2_000, 50
-"""So many characters of a formula are read, nested so deep."""
+V = TypeVar("V")
+MAX_FORMULA, MAX_DEPTH, MAX_EQUATIONS = 2_000, 50, 40
+"""Maximum characters of a formula, nesting, and statements that are solved together."""
 FUNCTIONS = frozenset({
     "sqrt", "cbrt", "abs", "round", "floor", "ceil", "min", "max", "sum", "mean", "factorial", "gcd", "lcm", "log",
     "ln", "log2", "log10", "exp", "sin", "cos", "tan", "asin", "acos", "atan",
 })  # fmt: skip
-CONSTANTS = frozenset({"pi", "e"})
-WRITTEN = {
+CONSTANTS = {"pi": math.pi, "e": math.e}
+SIGNS = {
     "×": "*", "·": "*", "⋅": "*", "∙": "*", "÷": "/", "∕": "/", "\u2044": "/", "−": "-", "–": "-", "—": "-", "^": "**",
     "²": "**2", "³": "**3", "√": " sqrt ", "π": " pi ", "\u00a0": " ", "；": ";", "，": ", ", "％": "%",
 }  # fmt: skip
-BEHIND = {"%": ".percent", "!": ".factorial", "°": ".degrees"}
-OPERATORS = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.Div: "/",
-    ast.FloorDiv: "//",
-    ast.Mod: "mod",
-    ast.Pow: "**",
-}
-_SIGN = re.compile("|".join(map(re.escape, WRITTEN)))
+POSTFIX = {"%": ".percent", "!": ".factorial", "°": ".degrees"}
+OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "mod", ast.Pow: "**"}
+_SIGN = re.compile("|".join(map(re.escape, SIGNS)))
 _VULGAR = re.compile(r"(\d*)([\u00bc-\u00be\u2150-\u215e])")
-_THOUSANDS = r"\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d+)?|"
 _REST = (
     r"(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d{1,3}(?!\w))?)|(?P<name>[^\W\d]\w*)|(?P<sign>\*\*|//|[-+*/%!°(),=]))"
     r"\s*(?P<number_next>(?=[\d.]))?"
 )
-_TOKEN, _ARGUMENT = (re.compile(rf"\s*(?:(?P<number>{each}{_REST}") for each in (_THOUSANDS, ""))
+_TOKEN, _ARGUMENT = (
+    re.compile(rf"\s*(?:(?P<number>{thousands}{_REST}") for thousands in (r"\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d+)?|", "")
+)
 """`1,200` is one number, but two among the arguments of a function."""
 
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """A number, exact; `percent`: it was written with a percent sign, and is a hundredth of that already."""
-
-    value: Fraction
-    percent: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Name:
-    """An unknown, a unit, or a constant."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Apply:
-    """An operator (`+ - * / // ** mod neg`) or a function of its arguments."""
-
-    how: str
-    to: tuple[Node, ...]
-
-
-Node: TypeAlias = Number | Name | Apply
-
-
-Formula: TypeAlias = tuple[Node, ...]
-"""One statement: sides that are equal, or one side alone, which is asked for."""
+Formula: TypeAlias = tuple[ast.expr, ...]
+"""One statement: sides that are equal, or a single side, whose value is asked for."""
 
 
 def read_formulas(text: str) -> list[Formula]:
-    """Read statements that stand on lines of their own, or between `;`, a comma or `and`.
+    """Read statements that are separated by line ends, `;`, a comma or `and`.
 
     Raises:
-        ToolError: it is too long, too deep, or no formula.
+        ToolError: the text is too long, nested too deep, or no formula.
     """
     if len(text) > MAX_FORMULA:
         raise ToolError(f"a formula has at most {MAX_FORMULA:,} characters, and that one has {len(text):,}")
     plain = _VULGAR.sub(lambda found: f"({found[1] or 0}+{unicodedata.normalize('NFKC', found[2])})", text)
-    plain = unicodedata.normalize("NFKC", _SIGN.sub(lambda sign: WRITTEN[sign[0]], plain))
+    plain = unicodedata.normalize("NFKC", _SIGN.sub(lambda sign: SIGNS[sign[0]], plain))
     plain = re.sub(r"[$€£¥₹](?=\s*[\d.])", "", plain).rstrip("?\n ")
     parts = [part for part in re.split(r"[;\n]|\band\b", plain) if part.strip()]
     if not parts:
@@ -104,30 +71,32 @@ def _statements(text: str) -> list[Formula]:
     try:
         tree = ast.parse(_python(text), mode="eval").body
         statements = tree.elts if isinstance(tree, ast.Tuple) else [tree]
-        sides = [[each.left, *each.comparators] if isinstance(each, ast.Compare) else [each] for each in statements]
-        return [tuple(map(_node, each)) for each in sides]
+        found = [(each.left, *each.comparators) if isinstance(each, ast.Compare) else (each,) for each in statements]
+        for side in (side for formula in found for side in formula):
+            _check(side)
     except SyntaxError as error:
         raise ToolError(f"{text.strip()[:40]!r} is no formula: {error.msg}") from None
     except (MemoryError, RecursionError):
         raise ToolError("that formula is nested too deep") from None
+    return found
 
 
 def _python(text: str) -> str:
-    """Write a formula in Python's grammar, which reads it: numbers and names in quotes, signs behind as attributes."""
+    """Rewrite a formula in Python's grammar: numbers and names in quotes, postfix signs as attributes."""
     written, before, text, at = list[str](), "", text.rstrip(), 0
-    calls, products = [False], [""]  # for each open bracket: is it a function's, and what was multiplied by last in it
+    calls, products = [False], [""]  # for each open bracket: whether it is a function's, and the last operator in it
     while at < len(text):
         found = (_ARGUMENT if calls[-1] else _TOKEN).match(text, at)
         if found is None:
             rest = text[at:].strip()
             raise ToolError(f"{rest[:20]!r} cannot be read here: write numbers, names, + - * / ^ ( ) % ! =")
         at = found.end()
-        kind, word = _meant(found, before, text[at : at + 1])
-        if kind == "behind":
-            written.append(BEHIND[word])
+        kind, word = _classify(found, before, text[at : at + 1])
+        if kind == "postfix":
+            written.append(POSTFIX[word])
         elif kind != "sign" or word == "(":
             if before not in ("", "function"):
-                _check_side_by_side(before, kind, word, products[-1])
+                _check_product(before, kind, word, products[-1])
                 written.append("*")
             leaf = word if word == "(" else repr(word)
             written.append(f"({leaf})" if before == "function" and kind == "number" else leaf)
@@ -144,8 +113,8 @@ def _python(text: str) -> str:
     return "".join(written)
 
 
-def _meant(found: re.Match[str], before: str, follows: str) -> tuple[str, str]:
-    """Return the kind of a token, and what it is in Python: `of`, `mod`, and the `x` in `3 x 4` are signs."""
+def _classify(found: re.Match[str], before: str, follows: str) -> tuple[str, str]:
+    """Return the kind of a token and its Python form: `of`, `mod`, and the `x` in `3 x 4` are operators."""
     number_next = found["number_next"] is not None
     kind = next(each for each in ("number", "name", "sign") if found[each])
     word = found[kind]
@@ -153,8 +122,8 @@ def _meant(found: re.Match[str], before: str, follows: str) -> tuple[str, str]:
         if re.match(r"[eE][+-]?\d", found.string[found.end(kind) :]):
             raise ToolError("an exponent has at most three digits")
         return kind, word.replace(",", "")
-    if word in BEHIND and before and not (word == "%" and number_next):
-        return "behind", word
+    if word in POSTFIX and before and not (word == "%" and number_next):
+        return "postfix", word
     if word in ("x", "X") and before == "number" and number_next:
         return "sign", "*"
     if word.lower() in ("of", "mod") and before:
@@ -164,8 +133,8 @@ def _meant(found: re.Match[str], before: str, follows: str) -> tuple[str, str]:
     return kind, word
 
 
-def _check_side_by_side(before: str, kind: str, word: str, sign: str) -> None:
-    """Raise ToolError where two things without a sign between them are no product, or could be meant in two ways."""
+def _check_product(before: str, kind: str, word: str, sign: str) -> None:
+    """Refuse two neighbours without an operator that are no product, or a product with two possible meanings."""
     if sign == "/":
         raise ToolError("a division before a product without a sign can be meant in two ways: use ( ) and *")
     if kind == "number" or (before == "name" and kind != "sign"):
@@ -175,156 +144,172 @@ def _check_side_by_side(before: str, kind: str, word: str, sign: str) -> None:
         )
 
 
-def _node(tree: ast.expr, depth: int = 0) -> Node:
-    """Take what Python's grammar has read over into our own tree; whatever else it can say is refused."""
+def _check(tree: ast.expr, depth: int = 0) -> None:
+    """Refuse all of Python's grammar but numbers, names, operators, postfix signs and calls of functions by name."""
     if depth > MAX_DEPTH:
         raise ToolError(f"a formula is nested at most {MAX_DEPTH} deep")
     match tree:
-        case ast.Constant(value=str(word)):
-            return Number(Fraction(word)) if word[0].isdecimal() or word[0] == "." else Name(word)
+        case ast.Constant(value=str()):
+            pass
+        case ast.UnaryOp(operand=inner) | ast.Attribute(value=inner):
+            _check(inner, depth + 1)
+        case ast.BinOp(left=left, right=right):
+            _check(left, depth)
+            _check(right, depth + 1)
+        case ast.Call(func=ast.Constant(), args=[_, *_] as given, keywords=[]):
+            for each in given:
+                _check(each, depth + 1)
+        case _:
+            raise SyntaxError("a bracket or a sign stands where none can")
+
+
+def _is_number(word: str) -> bool:
+    return word[0].isdecimal() or word[0] == "."
+
+
+def fold(tree: ast.expr, leaf: Callable[[str], V], apply: Callable[[str, list[V]], V]) -> V:
+    """Evaluate a checked tree.
+
+    Args:
+        leaf: returns the value of a number or a name.
+        apply: applies an operator (`+ - * / // ** mod neg`) or a function to values.
+    """
+    match tree:
         case ast.UnaryOp(op=sign, operand=inner):
-            node = _node(inner, depth + 1)
-            return Apply("neg", (node,)) if isinstance(sign, ast.USub) else node
-        case ast.BinOp(left=left, op=operator, right=right):
-            return _operation(OPERATORS[type(operator)], _node(left, depth), _node(right, depth + 1))
+            value = fold(inner, leaf, apply)
+            return apply("neg", [value]) if isinstance(sign, ast.USub) else value
+        case ast.BinOp(left=left, op=how, right=right):
+            first, second, sign = fold(left, leaf, apply), fold(right, leaf, apply), OPERATORS[type(how)]
+            if sign in ("+", "-") and _is_percentage(right) and not _is_percentage(left):
+                second = apply("*", [first, second])  # 80 + 15% is 92
+            return apply(sign, [first, second])
         case ast.Attribute(value=inner, attr=sign):
-            return _with_sign(_node(inner, depth + 1), sign)
-        case ast.Call(func=ast.Constant(value=str(name)), args=[_, *_] as given, keywords=[]):
-            return Apply(name, tuple(_node(each, depth + 1) for each in given))
-    raise SyntaxError("a bracket or a sign stands where none can")
+            value = fold(inner, leaf, apply)
+            if sign == "factorial":
+                return apply(sign, [value])
+            if sign == "degrees":
+                return apply("*", [value, apply("/", [leaf("pi"), leaf("180")])])
+            return apply("/", [value, leaf("100")])
+        case ast.Call(func=ast.Constant(value=name), args=given):
+            return apply(str(name), [fold(each, leaf, apply) for each in given])
+    assert isinstance(tree, ast.Constant)
+    return leaf(str(tree.value))
 
 
-def _operation(sign: str, left: Node, right: Node) -> Node:
-    if sign in "+-" and getattr(right, "percent", False) and not getattr(left, "percent", False):
-        right = Apply("*", (left, right))  # 80 + 15% is 92
-    return Apply(sign, (left, right))
+def _is_percentage(tree: ast.expr) -> bool:
+    match tree:
+        case ast.Attribute(value=ast.Constant(value=str(word)), attr="percent"):
+            return _is_number(word)
+    return False
 
 
-def _with_sign(node: Node, sign: str) -> Node:
-    if sign == "factorial":
-        return Apply("factorial", (node,))
-    if sign == "degrees":
-        return Apply("*", (node, Apply("/", (Name("pi"), Number(Fraction(180))))))
-    if isinstance(node, Number):
-        return Number(node.value / 100, percent=True)
-    return Apply("/", (node, Number(Fraction(100))))
+def words_in(tree: ast.expr) -> frozenset[str]:
+    """Return the names in a side that are no constants: unknowns, units, or words."""
+    return fold(
+        tree,
+        lambda word: frozenset() if _is_number(word) or word in CONSTANTS else frozenset({word}),
+        lambda _, given: frozenset[str]().union(*given),
+    )
 
 
-BITS, LARGEST_FACTORIAL = 12_000, 1_000
-"""No number gets longer (3,600 digits), nor is a factorial taken of a larger one."""
+MAX_BITS, MAX_FACTORIAL = 12_000, 1_000
+"""Maximum length of a number (3,600 digits), and of what a factorial is taken of."""
 TINY = 1e-12
 Real: TypeAlias = Fraction | float
 
 
-class NotLinear(Exception):  # noqa: N818 (what the formula is, not a failure)
-    """The formula holds unknowns otherwise than added up."""
+class NotLinear(Exception):  # noqa: N818 (a property of the formula, not a failure)
+    """Unknowns are multiplied, divided by, or under a function."""
 
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """A number plus unknowns, each times a number."""
+    """A constant plus unknowns, each with a factor."""
 
     constant: Real = Fraction(0)
     terms: Mapping[str, Real] = field(default_factory=dict)
 
     def plus(self, other: Linear, times: Real = Fraction(1)) -> Linear:
-        """Add another, so many times."""
+        """Return this sum plus `times` another."""
         terms = dict(self.terms)
         for name, factor in other.terms.items():
-            terms[name] = bounded(terms.get(name, Fraction(0)) + factor * times)
+            terms[name] = _bounded(terms.get(name, Fraction(0)) + factor * times)
         present = {name: factor for name, factor in terms.items() if not is_zero(factor)}
-        return Linear(bounded(self.constant + other.constant * times), present)
-
-    def scaled(self, times: Real) -> Linear:
-        """Multiply by a number."""
-        return Linear().plus(self, times)
+        return Linear(_bounded(self.constant + other.constant * times), present)
 
 
 def is_zero(value: Real) -> bool:
-    """Tell whether a number is nothing, or what rounding left of nothing."""
+    """Return whether a number is zero, up to a rounding error."""
     return abs(value) < TINY if isinstance(value, float) else value == 0
 
 
-def bounded(value: Real) -> Real:
-    """Return a number if it is one that can be handled.
-
-    Raises:
-        ToolError: it is too large, or none.
-    """
+def _bounded(value: Real) -> Real:
+    """Return a number unless it is too large, infinite, or not a number."""
     if isinstance(value, float):
         if not math.isfinite(value):
             raise ToolError("that comes to no number, or to one too large")
-    elif max(value.numerator.bit_length(), value.denominator.bit_length()) > BITS:
+    elif max(value.numerator.bit_length(), value.denominator.bit_length()) > MAX_BITS:
         raise ToolError("that number is too large: at most 3,600 digits are computed")
     return value
 
 
-def evaluate(node: Node, known: Mapping[str, Linear] | None = None) -> Linear:
-    """Work out a formula; `known`: what unknowns are.
+def evaluate(tree: ast.expr, known: Mapping[str, Linear] | None = None) -> Linear:
+    """Compute one side of a formula; `known`: values of unknowns.
 
     Raises:
-        NotLinear: unknowns are multiplied, divided by, or under a function.
-        ToolError: it has no real value, or one too large.
+        NotLinear: SymPy is needed.
+        ToolError: it has no real value, or one that is too large.
     """
-    known = known or {}
-    if isinstance(node, Number):
-        return Linear(bounded(node.value))
-    if isinstance(node, Name):
-        if node.name in known:
-            return known[node.name]
-        constant = {"pi": math.pi, "e": math.e}.get(node.name)
-        return Linear(terms={node.name: Fraction(1)}) if constant is None else Linear(constant)
-    given = [evaluate(each, known) for each in node.to]
+
+    def leaf(word: str) -> Linear:
+        if _is_number(word):
+            return Linear(_bounded(Fraction(word)))
+        if known and word in known:
+            return known[word]
+        return Linear(CONSTANTS[word]) if word in CONSTANTS else Linear(terms={word: Fraction(1)})
+
     try:
-        return _apply(node.how, given)
+        return fold(tree, leaf, _apply)
     except ZeroDivisionError:
         raise ToolError("division by zero") from None
     except OverflowError:
         raise ToolError("that number is too large") from None
 
 
-def _apply(how: str, given: Sequence[Linear]) -> Linear:
+def _apply(how: str, given: list[Linear]) -> Linear:
     first, last = given[0], given[-1]
     if how == "neg":
-        return first.scaled(Fraction(-1))
-    if how in "+-":
+        return Linear().plus(first, Fraction(-1))
+    if how in ("+", "-"):
         return first.plus(last, Fraction(1 if how == "+" else -1))
     if how == "*" and not (first.terms and last.terms):
-        return last.scaled(first.constant) if last.terms else first.scaled(last.constant)
+        return Linear().plus(last, first.constant) if last.terms else Linear().plus(first, last.constant)
     if how == "/" and not last.terms:
         if last.constant == 0:
             raise ZeroDivisionError
-        return first.scaled(1 / last.constant)
+        return Linear().plus(first, 1 / last.constant)
     if any(each.terms for each in given):
         raise NotLinear
-    return Linear(bounded(_number(how, [each.constant for each in given])))
-
-
-def _number(how: str, given: Sequence[Real]) -> Real:
     try:
-        return OF_NUMBERS[how](*given)
+        return Linear(_bounded(OF_NUMBERS[how](*(each.constant for each in given))))
     except ValueError:
         raise ToolError(f"{how} has no real value there") from None
     except TypeError:
         raise ToolError(f"{how} does not take {len(given)} values") from None
 
 
-def power(base: Real, exponent: Real) -> Real:
-    """Return a power, exact where it can be.
-
-    Raises:
-        ToolError: it is too large, or not real.
-    """
+def _power(base: Real, exponent: Real) -> Real:
+    """Return a real power, exact if possible."""
     if base == 0 and exponent < 0:
         raise ZeroDivisionError
     if isinstance(base, Fraction) and isinstance(exponent, Fraction):
         if exponent.denominator == 1:
             bits = max(base.numerator.bit_length(), base.denominator.bit_length())
-            if bits > 1 and bits * abs(exponent) > BITS + bits:
+            if bits > 1 and bits * abs(exponent) > MAX_BITS + bits:
                 raise ToolError("that power is too large: at most 3,600 digits are computed")
             return Fraction(base ** int(exponent))
         if base >= 0 and exponent.denominator <= 64 and (root := _exact_root(base, exponent.denominator)) is not None:
-            return power(root, Fraction(exponent.numerator))
+            return _power(root, Fraction(exponent.numerator))
     if base < 0 and exponent != int(exponent):
         raise ToolError("a negative number has no real power with a fraction in it")
     return math.pow(base, exponent)
@@ -332,17 +317,17 @@ def power(base: Real, exponent: Real) -> Real:
 
 def _exact_root(base: Fraction, n: int) -> Fraction | None:
     found = []
-    for whole in (base.numerator, base.denominator):
+    for whole in base.as_integer_ratio():
         near = math.isqrt(whole) if n == 2 else round(whole ** (1 / n)) if whole.bit_length() < 1_000 else 0
-        if near.bit_length() * n > 2 * BITS or near**n != whole:
+        if near.bit_length() * n > 2 * MAX_BITS or near**n != whole:
             return None
         found.append(near)
     return Fraction(*found)
 
 
 def _factorial(value: Real) -> Real:
-    if not 0 <= value <= LARGEST_FACTORIAL:
-        raise ToolError(f"a factorial is taken of whole numbers from 0 to {LARGEST_FACTORIAL:,}")
+    if not 0 <= value <= MAX_FACTORIAL:
+        raise ToolError(f"a factorial is taken of whole numbers from 0 to {MAX_FACTORIAL:,}")
     return Fraction(math.factorial(_whole(value)))
 
 
@@ -354,7 +339,7 @@ def _rounded(value: Real, places: Real = Fraction(0)) -> Real:
 
 
 def _log(value: Real, base: Real = Fraction(10)) -> Real:
-    """Return a logarithm, to base 10 where none is given; exact where it is a whole number."""
+    """Return a logarithm, exact where it is a whole number."""
     if value <= 0 or base <= 0 or base == 1:
         raise ToolError("a logarithm is taken of a number above 0, to a base above 0 that is not 1")
     near = round(found := _ln(value) / _ln(base))
@@ -362,9 +347,7 @@ def _log(value: Real, base: Real = Fraction(10)) -> Real:
 
 
 def _ln(value: Real) -> float:
-    if isinstance(value, Fraction):
-        return math.log(value.numerator) - math.log(value.denominator)
-    return math.log(value)
+    return math.log(value.numerator) - math.log(value.denominator) if isinstance(value, Fraction) else math.log(value)
 
 
 def _whole(value: Real) -> int:
@@ -376,15 +359,15 @@ def _whole(value: Real) -> int:
 OF_NUMBERS: dict[str, Callable[..., Real]] = {
     "mod": lambda value, by: value % by,
     "//": lambda value, by: Fraction(value // by),
-    "**": power,
+    "**": _power,
     "min": lambda *given: min(given),
     "max": lambda *given: max(given),
     "sum": lambda *given: sum(given, Fraction(0)),
     "mean": lambda *given: sum(given, Fraction(0)) / len(given),
     "gcd": lambda *given: Fraction(math.gcd(*map(_whole, given))),
     "lcm": lambda *given: Fraction(math.lcm(*map(_whole, given))),
-    "sqrt": lambda value: power(value, Fraction(1, 2)),
-    "cbrt": lambda value: power(value, Fraction(1, 3)) if value >= 0 else -power(-value, Fraction(1, 3)),
+    "sqrt": lambda value: _power(value, Fraction(1, 2)),
+    "cbrt": lambda value: _power(value, Fraction(1, 3)) if value >= 0 else -_power(-value, Fraction(1, 3)),
     "abs": abs,
     "floor": lambda value: Fraction(math.floor(value)),
     "ceil": lambda value: Fraction(math.ceil(value)),
@@ -400,7 +383,7 @@ OF_NUMBERS: dict[str, Callable[..., Real]] = {
 
 
 def written(value: Real) -> str:
-    """Write a number as people do: whole, as a decimal that ends, else as a fraction and about what it is."""
+    """Write a number as people do: whole, as a finite decimal, else as a fraction and its rounded value."""
     if isinstance(value, float):
         short = f"{value:.10g}"
         return short if abs(value - float(short)) < TINY * max(1.0, abs(value)) else f"≈ {short}"
@@ -413,12 +396,12 @@ def written(value: Real) -> str:
         near = f"≈ {float(value):.10g}"
     except OverflowError:
         near = f"≈ {value.numerator // value.denominator}"
-    exact = f"{value.numerator}/{value.denominator}"
+    exact = str(value)
     return f"{exact} {near}" if len(exact) <= 24 else near
 
 
 def written_sum(value: Linear) -> str:
-    """Write a number plus unknowns: `2 x + 3`."""
+    """Write a constant plus unknowns: `2 x + 3`."""
     parts = [
         f"{'' if factor == 1 else '-' if factor == -1 else _factor(factor)}{name}"
         for name, factor in value.terms.items()
@@ -435,132 +418,170 @@ def _factor(factor: Real) -> str:
     return f"({text}) " if "/" in text else f"{text} "
 
 
-@dataclass(frozen=True, slots=True)
-class Solution:
-    """What each unknown is; of free unknowns the others may hold some. `contradicts`: nothing solves them all."""
+def statements_of(text: str) -> tuple[list[tuple[ast.expr, ast.expr]], list[ast.expr]]:
+    """Return the equations of a text, and the sides whose values are asked for.
 
-    values: dict[str, Linear] = field(default_factory=dict)
-    free: tuple[str, ...] = ()
-    contradicts: bool = False
+    Raises:
+        ToolError: see `read_formulas`, or there are too many.
+    """
+    formulas = read_formulas(text)
+    equations = [pair for each in formulas for pair in pairwise(each)]
+    asked = [each[0] for each in formulas if len(each) == 1]
+    if len(equations) + len(asked) > MAX_EQUATIONS:
+        raise ToolError(f"at most {MAX_EQUATIONS} equations are solved together")
+    return equations, asked
 
 
-def solve_linear(zero: Sequence[Linear]) -> Solution:
-    """Solve for the values of all unknowns at which each of these sums is 0."""
-    names = list(dict.fromkeys(name for each in zero for name in each.terms))
+def solve_linear(equations: Sequence[tuple[ast.expr, ast.expr]], asked: Sequence[ast.expr]) -> list[str]:
+    """Return a line for each unknown, then the values that are asked for.
+
+    Raises:
+        NotLinear: SymPy is needed.
+    """
+    zero = [evaluate(left).plus(evaluate(right), Fraction(-1)) for left, right in equations]
+    if zero and not any(each.terms for each in zero):
+        true = all(is_zero(each.constant) for each in zero)
+        lines = ["true" if true else f"false: the sides differ by {written(zero[-1].constant)}"]
+        return lines + [written_sum(evaluate(each)) for each in asked]
+    values = _eliminate(zero)
+    if values is None:
+        return ["no solution: the equations contradict one another"]
+    names = dict.fromkeys(name for each in zero for name in each.terms)
+    free = [name for name in names if name not in values]
+    if len(values) == 1 and not free and not asked:  # a single value, so that another formula can use it
+        return [written_sum(value) for value in values.values()]
+    lines = [f"{name} = {written_sum(values[name])}".replace("= ≈", "≈") for name in names if name in values]
+    lines += [f"{', '.join(free)} can be anything"] * bool(free)
+    return [*lines, *(written_sum(evaluate(each, values)) for each in asked)]
+
+
+def _eliminate(zero: Sequence[Linear]) -> dict[str, Linear] | None:
+    """Return the unknowns for which each of these sums is 0; None if they contradict one another."""
     solved: dict[str, Linear] = {}
     for each in zero:
-        rest = _replaced(each, solved)
+        rest = _substituted(each, solved)
         if not rest.terms:
             if not is_zero(rest.constant):
-                return Solution(contradicts=True)
+                return None
             continue
-        name = _pivot(rest)
-        others = Linear(rest.constant, {other: factor for other, factor in rest.terms.items() if other != name})
-        found = others.scaled(-1 / rest.terms[name])
-        solved = {old: _replaced(value, {name: found}) for old, value in solved.items()} | {name: found}
-    free = tuple(name for name in names if name not in solved)
-    return Solution({name: solved[name] for name in names if name in solved}, free)
+        exact = next((name for name, factor in rest.terms.items() if isinstance(factor, Fraction)), None)
+        pivot = exact or max(rest.terms, key=lambda name: abs(float(rest.terms[name])))
+        others = Linear(rest.constant, {name: factor for name, factor in rest.terms.items() if name != pivot})
+        found = Linear().plus(others, -1 / rest.terms[pivot])
+        solved = {name: _substituted(value, {pivot: found}) for name, value in solved.items()} | {pivot: found}
+    return solved
 
 
-def _pivot(value: Linear) -> str:
-    """Choose the unknown to solve for: one with an exact factor, else the one with the largest."""
-    exact = next((name for name, factor in value.terms.items() if isinstance(factor, Fraction)), None)
-    return exact or max(value.terms, key=lambda name: abs(float(value.terms[name])))
-
-
-def _replaced(value: Linear, known: dict[str, Linear]) -> Linear:
+def _substituted(value: Linear, known: Mapping[str, Linear]) -> Linear:
     result = Linear(value.constant)
     for name, factor in value.terms.items():
         result = result.plus(known.get(name, Linear(terms={name: Fraction(1)})), factor)
     return result
 
 
-MAX_SYMBOLIC, MAX_UNKNOWNS = 400, 12
-SYMPY_OPERATORS: dict[str, Any] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": lambda a, b: a / b,
-    "//": lambda a, b: sympy.floor(a / b),
-    "**": lambda a, b: a**b,
-    "neg": lambda a: -a,
-    "sum": lambda *all: sum(all),
-    "mean": lambda *all: sum(all) / len(all),
-    "log": lambda a, *base: sympy.log(a, *(base or (10,))),
-    "log10": lambda a: sympy.log(a, 10),
-    "log2": lambda a: sympy.log(a, 2),
-}
-OTHERWISE = {"mod": "Mod", "abs": "Abs", "ceil": "ceiling", "min": "Min", "max": "Max"}
-"""What SymPy calls by another name; the functions that are not named here it calls as we do."""
+MAX_SYMBOLIC, MAX_SOLUTIONS = 400, 12
+SYMPY_NAMES = {"mod": "Mod", "abs": "Abs", "ceil": "ceiling", "min": "Min", "max": "Max"}
+"""Functions that SymPy calls by another name."""
 
 
-def build(tree: Any, real: bool = True) -> Any:
-    """Build SymPy's expression of a tree: a fraction as two numbers, a name, or an operator with its arguments."""
-    if isinstance(tree, str):
-        return {"pi": sympy.pi, "e": sympy.E}.get(tree) or sympy.Symbol(tree, real=real or None)
-    if isinstance(tree[0], int):
-        return sympy.Rational(*tree)
-    operator = SYMPY_OPERATORS.get(tree[0]) or getattr(sympy, OTHERWISE.get(tree[0], tree[0]))
-    return operator(*(build(each, real) for each in tree[1:]))
+def solve_symbolic(text: str) -> list[str]:
+    """Solve by SymPy: return a line for each solution, then the values that are asked for. Runs in a child process.
+
+    Raises:
+        SystemExit: there is no value; the message is for the caller.
+    """
+    try:
+        return _solve(*statements_of(text))
+    except NotImplementedError:
+        sys.exit("there is no known way to solve that")
+    except ToolError as error:
+        sys.exit(str(error))
+    except (ZeroDivisionError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):
+        sys.exit("that has no value")
 
 
-def write(value: Any) -> str:
-    """Write a value, exact and about what it is."""
-    exact = str(value).replace("**", "^")
-    if value.is_number and not value.is_Rational:
-        about = str(sympy.N(value, 10))
-        return (
-            f"{exact} ≈ {about}" if len(exact) <= 60 and not value.is_Float and "CRootOf" not in exact else f"≈ {about}"
-        )
-    return exact[:MAX_SYMBOLIC]
+def _solve(equations: list[tuple[ast.expr, ast.expr]], asked: list[ast.expr], real: bool = True) -> list[str]:
+    import sympy
 
-
-def solve(equations: list[Any], asked: list[Any], real: bool = True) -> list[str]:
-    """Return lines: the solutions, real ones where there are any, then what was asked for."""
-    zero = [build(left, real) - build(right, real) for left, right in equations]
+    zero = [_symbolic(left, real) - _symbolic(right, real) for left, right in equations]
     unknown = sorted(set().union(*(each.free_symbols for each in zero)), key=str)
     found, note = list[dict[Any, Any]](), ""
-    with contextlib.suppress(NotImplementedError):  # where SymPy knows no way there is none
+    with contextlib.suppress(NotImplementedError):  # SymPy knows no method
         found = list(sympy.solve(zero[0] if len(zero) == 1 else zero, unknown, dict=True)) if zero else [{}]
     if real:
-        found = [each for each in found if not any(is_complex(value) for value in each.values())]
+        found = [each for each in found if not any(map(_is_complex, each.values()))]
     if real and not found and len(zero) == len(unknown) == 1:
-        found, note = near(zero[0], unknown[0]), "found by approaching; there may be others"
+        found, note = _approach(zero[0], unknown[0]), "found by approaching; there may be others"
     if not found:
-        return ["no real solution was found", *solve(equations, asked, real=False)] if real else []
+        return ["no real solution was found", *_solve(equations, asked, real=False)] if real else []
     lines = []
-    for each in found[:MAX_UNKNOWNS]:
-        values = ", ".join(f"{name} = {write(value)}".replace("= ≈", "≈") for name, value in each.items())
+    for each in found[:MAX_SOLUTIONS]:
+        values = ", ".join(f"{name} = {_show(value)}".replace("= ≈", "≈") for name, value in each.items())
         lines += [values] if values else []
-        lines += [write(sympy.simplify(build(one, real).subs(each))) for one in asked]
-    more = len(found) - MAX_UNKNOWNS
+        lines += [_show(sympy.simplify(_symbolic(one, real).subs(each))) for one in asked]
+    more = len(found) - MAX_SOLUTIONS
     return lines + [f"… and {more} more"] * (more > 0) + [note] * bool(note)
 
 
-def is_complex(value: Any) -> bool:
-    """Tell whether a value is a number with an imaginary part."""
+def _symbolic(tree: ast.expr, real: bool) -> Any:
+    """Return a side as SymPy's expression; a part without unknowns is computed here, within our own limits."""
+    import sympy
+
+    operators: dict[str, Callable[..., Any]] = {
+        "+": operator.add,
+        "-": operator.sub,
+        "*": operator.mul,
+        "/": operator.truediv,
+        "//": operator.floordiv,
+        "**": operator.pow,
+        "neg": operator.neg,
+        "sum": lambda *all: sum(all),
+        "mean": lambda *all: sum(all) / len(all),
+        "log": lambda a, *base: sympy.log(a, *(base or (10,))),
+        "log10": lambda a: sympy.log(a, 10),
+        "log2": lambda a: sympy.log(a, 2),
+    }
+
+    def leaf(word: str) -> tuple[Linear | None, Any]:
+        if _is_number(word):
+            return Linear(Fraction(word)), sympy.Rational(word)
+        return None, {"pi": sympy.pi, "e": sympy.E}.get(word) or sympy.Symbol(word, real=real or None)
+
+    def apply(how: str, given: list[tuple[Linear | None, Any]]) -> tuple[Linear | None, Any]:
+        exact = [value for value, _ in given if value is not None]
+        if len(exact) == len(given) and isinstance((value := _apply(how, exact)).constant, Fraction):
+            return value, sympy.Rational(*value.constant.as_integer_ratio())
+        applied = operators.get(how) or getattr(sympy, SYMPY_NAMES.get(how, how))
+        return None, applied(*(expression for _, expression in given))
+
+    return fold(tree, leaf, apply)[1]
+
+
+def _show(value: Any) -> str:
+    """Write a value, exact and rounded."""
+    import sympy
+
+    exact = str(value).replace("**", "^")
+    if not value.is_number or value.is_Rational:
+        return exact[:MAX_SYMBOLIC]
+    about = f"≈ {sympy.N(value, 10)}"
+    return f"{exact} {about}" if len(exact) <= 60 and not value.is_Float and "CRootOf" not in exact else about
+
+
+def _is_complex(value: Any) -> bool:
+    import sympy
+
     return bool(value.is_number and abs(sympy.im(sympy.N(value))) > 1e-9)
 
 
-def near(zero: Any, unknown: Any) -> list[dict[Any, Any]]:
-    """Return real solutions that are approached from some places."""
+def _approach(zero: Any, unknown: Any) -> list[dict[Any, Any]]:
+    """Return the real solutions that Newton's method finds from several starts."""
+    import sympy
+
     found: list[Any] = []
     for start in (0.1, 1, -1, 3, -3, 10, -10, 100, -100):
-        try:
+        with contextlib.suppress(ValueError, ZeroDivisionError, TypeError, KeyError):
             root = sympy.nsolve(zero, unknown, start)
-        except (ValueError, ZeroDivisionError, TypeError, KeyError):
-            continue
-        if root.is_real and all(abs(root - each) > 1e-9 for each in found):
-            found.append(root)
+            if root.is_real and all(abs(root - each) > 1e-9 for each in found):
+                found.append(root)
     return [{unknown: root} for root in sorted(found)]
-
-
-if __name__ == "__main__":
-    sys.setrecursionlimit(3_000)
-    given = json.load(sys.stdin)
-    try:
-        print(json.dumps({"lines": solve(given["equations"], given["asked"])}))
-    except NotImplementedError:
-        print(json.dumps({"error": "there is no known way to solve that"}))
-    except (ZeroDivisionError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):
-        print(json.dumps({"error": "that has no value"}))

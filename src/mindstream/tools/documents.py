@@ -1,6 +1,6 @@
-"""Search in a folder of documents, on a stream: passages are records of kind `document`, kept in step with the files.
+"""Search in a folder of documents. Passages are records of kind `document` in a stream that follows the files.
 
-What stands in a document is data of whoever wrote it: each record says so in its data (`tainted`).
+A document may be written by anybody, so each record is marked as `tainted`.
 """
 
 from __future__ import annotations
@@ -9,12 +9,11 @@ import asyncio
 import contextlib
 import tempfile
 from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager, nullcontext
 from hashlib import blake2b
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field, JsonValue, TypeAdapter
 
 from mindstream.errors import Conflict, ToolError
 from mindstream.location import AnyData
@@ -26,101 +25,95 @@ from mindstream.memory.store.record import TAINTED, Record, RecordDraft
 from mindstream.memory.store.store import Entry, read_all
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.tools.extracts import Portion, extract
-from mindstream.tools.folder import MOST_FILES, Folder, is_parsed, passages
+from mindstream.tools.folder import MAX_FILES, Folder, is_parsed, passages
 from mindstream.tools.tool import FROM_STRANGERS, FunctionTool, Words, tool
 
-MOST_PASSAGES, AT_ONCE = 20_000, 50
+MAX_PASSAGES, BATCH = 20_000, 50
 SHOWN = 5
 PART = 6_000
-"""So many characters of a document are given at once."""
+"""Characters of a document that one call returns."""
 PASSAGES, LINES = 8, 5
-"""From so many passages that a search finds, so many lines are given."""
-NAMED = 800
-"""So much is said of what a folder holds, in characters."""
+"""Passages that a search finds, and lines that are extracted from them."""
+MAX_NAMES = 800
+"""Maximum characters of file names in the tool's description."""
 READ_S = 20.0
 """Maximum time in seconds for which a search reads changed files; the others are searched, and the rest is read by the
 next searches. Text files come first."""
 Stamp: TypeAlias = tuple[int, int]
 FAILURES, FAILED = "unparsed", TypeAdapter(dict[str, tuple[Stamp, str]])
 """The checkpoint with the files that cannot be parsed: by name, the stamp at which that was found, and why."""
-LONGEST_FAILURE = 2_000
-"""Maximum length of what the log says of files that cannot be parsed, in characters."""
+MAX_FAILURE = 2_000
+"""Maximum characters of the log's entry about files that cannot be parsed."""
 LineNumber = Annotated[int, Field(ge=1, le=10_000_000)]
 
 
 class Documents:
-    """The documents of a folder, searched in a stream of their own."""
+    """The documents of a folder, searched in a stream of their own.
+
+    Attributes:
+        unread: the files that could not be read, and why.
+        notes: what a user should know of files that were read: an assumed encoding, a part that was left out.
+    """
 
     def __init__(self, folder: Folder, memory: Memory) -> None:
-        self.folder = folder
-        self.memory = memory
+        self.folder, self.memory = folder, memory
         self.unread: dict[str, str] = {}
-        """Which files could not be read, and why."""
         self.notes: dict[str, str] = {}
-        """What is to be known of files that were read: an encoding that was assumed, a part that was left out."""
         self._stamps: dict[str, Stamp] = {}
         self._lock = asyncio.Lock()
 
     async def refresh(self) -> None:
-        """Bring the stream into step with the folder: what changed is read anew, what is gone is erased."""
+        """Update the stream: read files that changed, erase the passages of files that are gone."""
         async with self._lock:
             stamps = await asyncio.to_thread(lambda: {name: self.folder.stamp(name) for name in self.folder.names()})
             if stamps == self._stamps:
                 return
-            held = await self._held()
-            gone = [record for name in held.keys() - stamps.keys() for record in held[name]]
+            held: dict[str, list[Record]] = {}
+            async for portion in read_all(self.memory.store, self.memory.key):
+                for record in portion:
+                    if record.kind == "document":
+                        held.setdefault(str(record.data.get("file")), []).append(record)
             self._stamps = {name: stamp for name, stamp in self._stamps.items() if stamps.get(name) == stamp}
             self.unread = {name: why for name, why in self.unread.items() if name in self._stamps}
             self.notes = {name: note for name, note in self.notes.items() if name in self._stamps}
-            await self._erase(gone)
-            left = MOST_PASSAGES - sum(len(records) for name, records in held.items() if name in stamps)
-            failures = await self._failures(stamps)
-            waiting = sorted((name for name in stamps if name not in self._stamps), key=is_parsed)
-            name, parsed = "", 0
-            try:
-                async with asyncio.timeout(READ_S):
-                    for name in waiting:
-                        parsed += is_parsed(name) and name not in failures
-                        left -= await self._read(name, held.get(name, []), left, failures.get(name, ""))
-                        self._stamps[name] = stamps[name]
-            except TimeoutError:
-                late = [each for each in waiting if each not in self._stamps]
-                self.unread |= {each: f"{each} is not read yet: search again" for each in late}
-                if parsed == 1 and is_parsed(name):  # it had all the time
-                    self.unread[name] = f"{name}: that takes longer than {READ_S} seconds"
-                    self._stamps[name] = stamps[name]
+            await self._erase(record for name in held.keys() - stamps.keys() for record in held[name])
+            kept = await self.memory.store.checkpoint(self.memory.key, FAILURES)
+            known = FAILED.validate_json(kept.data) if kept is not None else {}
+            failures = {name: why for name, (stamp, why) in known.items() if stamps.get(name) == stamp}
+            await self._read_changed(stamps, held, failures)
             new = {each: why for each, why in self.unread.items() if is_parsed(each) and each in self._stamps}
-            await self._keep_failures(failures, new)
+            if new != failures:
+                await self._keep_failures(new, kept.version + 1 if kept else 1)
 
-    async def _failures(self, stamps: Mapping[str, Stamp]) -> dict[str, str]:
-        """Return which files could not be parsed before, as they are now, and why."""
-        kept = await self.memory.store.checkpoint(self.memory.key, FAILURES)
-        found = FAILED.validate_json(kept.data) if kept is not None else {}
-        return {name: why for name, (stamp, why) in found.items() if stamps.get(name) == stamp}
+    async def _read_changed(
+        self, stamps: Mapping[str, Stamp], held: Mapping[str, list[Record]], failures: Mapping[str, str]
+    ) -> None:
+        """Read what changed, for READ_S at most."""
+        left = MAX_PASSAGES - sum(len(records) for name, records in held.items() if name in stamps)
+        waiting = sorted((name for name in stamps if name not in self._stamps), key=is_parsed)
+        name, parsed = "", 0
+        try:
+            async with asyncio.timeout(READ_S):
+                for name in waiting:
+                    parsed += is_parsed(name) and name not in failures
+                    left -= await self._read(name, held.get(name, []), left, failures.get(name, ""))
+                    self._stamps[name] = stamps[name]
+        except TimeoutError:
+            late = [each for each in waiting if each not in self._stamps]
+            self.unread |= {each: f"{each} is not read yet: search again" for each in late}
+            if parsed == 1 and is_parsed(name):  # this file took all the time
+                self.unread[name] = f"{name}: that takes longer than {READ_S} seconds"
+                self._stamps[name] = stamps[name]
 
-    async def _keep_failures(self, before: Mapping[str, str], now: Mapping[str, str]) -> None:
-        """Write down which files cannot be parsed, so that no process tries again until they change."""
-        if now == before:
-            return
-        kept = await self.memory.store.checkpoint(self.memory.key, FAILURES)
-        found = {name: (self._stamps[name], why) for name, why in now.items()}
-        next_one = Checkpoint(FAILURES, kept.version + 1 if kept else 1, FAILED.dump_json(found))
-        with contextlib.suppress(Conflict):  # another process has written its own
-            await self.memory.commit(
-                Entry(Failed(text="; ".join(now.values())[:LONGEST_FAILURE], where="documents"), self.memory.name),
-                checkpoint=next_one,
-            )
-
-    async def _held(self) -> dict[str, list[Record]]:
-        held: dict[str, list[Record]] = {}
-        async for portion in read_all(self.memory.store, self.memory.key):
-            for record in portion:
-                if record.kind == "document":
-                    held.setdefault(str(record.data.get("file")), []).append(record)
-        return held
+    async def _keep_failures(self, failures: Mapping[str, str], version: int) -> None:
+        """Store which files cannot be parsed, so that no process tries again until they change."""
+        data = FAILED.dump_json({name: (self._stamps[name], why) for name, why in failures.items()})
+        event = Failed(text="; ".join(failures.values())[:MAX_FAILURE], where="documents")
+        with contextlib.suppress(Conflict):  # another process has stored its own
+            await self.memory.commit(Entry(event, self.memory.name), checkpoint=Checkpoint(FAILURES, version, data))
 
     async def _read(self, name: str, there: list[Record], room: int, failed: str) -> int:
-        """Read one file where it is not the one that is held; return how many passages there are more.
+        """Store the passages of a file unless the stored ones are complete; return how many there are more.
 
         Args:
             failed: why it cannot be parsed, as was found before.
@@ -133,56 +126,47 @@ class Documents:
             if document.note:
                 self.notes[name] = document.note
             is_same = all(record.data.get("hash") == digest for record in there)
-            if there and is_same and len(there) == there[0].data.get("parts"):  # all were written
+            if there and is_same and len(there) == there[0].data.get("parts"):
                 return 0
-            found = await asyncio.to_thread(passages, document)  # a large file is seconds of work
+            found = await asyncio.to_thread(passages, document)  # seconds of work for a large file
             if len(found) > room + len(there):
-                raise ToolError(f"{name} is not searched: at most {MOST_PASSAGES:,} passages are kept of a folder")
+                raise ToolError(f"{name} is not searched: at most {MAX_PASSAGES:,} passages are kept of a folder")
         except ToolError as error:
             self.unread[name] = str(error)
             digest, found = "", []
         await self._erase(there)
-        parts = len(found)
-        news = [
+        data: dict[str, JsonValue] = {"file": name, "hash": digest, "parts": len(found), TAINTED: True}
+        drafts = [
             RecordDraft(
                 text=f"{name}, {each.place}:\n{each.headed}",
                 kind="document",
                 by=name[:200],
-                data={
-                    "file": name,
-                    "place": each.place,
-                    "under": each.under,
-                    "hash": digest,
-                    "parts": parts,
-                    TAINTED: True,
-                },
+                data={**data, "place": each.place, "under": each.under},
             )
             for each in found
         ]
-        for start in range(0, parts, AT_ONCE):
-            await self.memory.retain_all(news[start : start + AT_ONCE])
-        return parts - len(there)
+        for start in range(0, len(drafts), BATCH):
+            await self.memory.retain_all(drafts[start : start + BATCH])
+        return len(drafts) - len(there)
 
     async def _erase(self, records: Iterable[Record]) -> None:
         if ids := [record.id for record in records]:
             await self.memory.store.erase(self.memory.key, ids)
 
     def _skipped(self) -> list[str]:
-        """Name the files that could not be read, and those of which only a part or an uncertain text was."""
+        """Name the files that were not searched, and those of which only a part or an uncertain text was."""
         unsure = [f"{name} is {note}" for name, note in self.notes.items() if "assumed" in note or "only" in note]
-        lists = (("not searched", [*self.unread.values()]), ("uncertain", unsure))
         return [
             f"({what}: {'; '.join(each[:SHOWN])}{f'; and {len(each) - SHOWN:,} more' * (len(each) > SHOWN)})"
-            for what, each in lists
+            for what, each in (("not searched", [*self.unread.values()]), ("uncertain", unsure))
             if each
         ]
 
     def _named(self) -> str:
-        """Name the files, as many as fit: whoever plans a search knows then what there is."""
-        names = list(self.folder.names())
-        shown = list[str]()
+        """Name as many files as fit, for the planner of a search."""
+        names, shown = list(self.folder.names()), list[str]()
         for name in names:
-            if sum(map(len, shown)) + len(name) > NAMED:
+            if sum(map(len, shown)) + len(name) > MAX_NAMES:
                 return f"{'; '.join(shown)}; and {len(names) - len(shown):,} more"
             shown.append(name)
         return "; ".join(shown) or "none yet"
@@ -207,7 +191,7 @@ class Documents:
             lines = [
                 self.unread.get(name, f"{name} ({self.notes[name]})" if name in self.notes else name) for name in names
             ]
-            full = [f"… and perhaps more: at most {MOST_FILES:,} files are read"] * (len(names) == MOST_FILES)
+            full = [f"… and perhaps more: at most {MAX_FILES:,} files are read"] * (len(names) == MAX_FILES)
             return "\n".join(lines + full) or "there are no documents"
 
         async def read_document(name: str, from_line: LineNumber = 1) -> str:
@@ -219,7 +203,6 @@ class Documents:
 
 
 def _portion(record: Record) -> Portion:
-    """Return a record of a document as the part of it that it was made of."""
     head, _, text = record.text.partition(":\n")
     under = str(record.data.get("under") or "")
     return Portion(head, under, text.removeprefix(f"# {under}\n\n"))
@@ -239,21 +222,22 @@ def _part(lines: tuple[str, ...], from_line: int) -> str:
     return "\n".join(taken) + (more if end <= len(lines) else "") or "the document is empty"
 
 
-@asynccontextmanager
+@contextlib.asynccontextmanager
 async def open_documents(
     folder: Path | str, data: AnyData | None = None, *, embed: Embedder | str = "wordllama", reader: str = ""
 ) -> AsyncIterator[Documents]:
-    """Open a folder's documents; what was read of them is kept in `data`, or else until this is closed.
+    """Open a folder's documents.
 
     Args:
-        reader: for whom they are kept; what nobody reads any more is erased.
+        data: where their passages are stored; None: in a temporary folder, until this is closed.
+        reader: the memory that uses them; documents that no memory uses any more are erased.
 
     Raises:
         ToolError: there is no such folder.
     """
     found = Folder(folder)
     name = StreamName("documents", blake2b(str(found.root).encode(), digest_size=8).hexdigest())
-    with tempfile.TemporaryDirectory(prefix="mindstream-") if data is None else nullcontext(data) as kept:
+    with tempfile.TemporaryDirectory(prefix="mindstream-") if data is None else contextlib.nullcontext(data) as kept:
         async with Memory.open(kept, name, embed=embed) as stream:
             if reader and data is not None:
                 known = await stream.store.events(stream.key, kinds=[DocumentsRead.kind])

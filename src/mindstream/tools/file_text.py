@@ -1,46 +1,57 @@
 """Text of HTML, PDF, Word, Excel and PowerPoint files.
 
-A page that is nested a hundred thousand deep, or made to crash a parser in C, costs that process and no more.
+These functions run in a child process (`child.run_child`), since a file can be made to crash a parser or to take
+minutes. This module imports nothing of mindstream. `SystemExit` carries the message for the caller.
 
-imported.
-
-Prints blocks of lines; a block is a paragraph, or some rows of a table below the names of its columns, in Markdown.
-Each line has a unit ("sheet Prices", "slide 2") and the number of its paragraph or row.
+A file is read as lines. Each has a unit ("sheet Prices", "slide 2") and the number of its paragraph or row. Tables are
+written in Markdown, the column names repeated above every few rows.
 """
 
 from __future__ import annotations
 
-import json
-import re
 import sys
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
 
-from pypdf import PdfReader
-from pypdf.errors import DependencyError, FileNotDecryptedError, PyPdfError
-from selectolax.lexbor import LexborHTMLParser
-
-ASIDE = "script, style, noscript, template, svg, iframe, nav, aside, form, button, [hidden], [aria-hidden=true]"
-"""What is on a page and not meant to be read."""
+NOT_CONTENT = "script, style, noscript, template, svg, iframe, nav, aside, form, button, [hidden], [aria-hidden=true]"
 MAIN = "main, article, [role=main]"
 INLINE = frozenset({
     "a", "abbr", "b", "bdi", "bdo", "cite", "code", "data", "dfn", "em", "font", "i", "kbd", "mark", "q", "s", "small",
     "span", "strong", "sub", "sup", "time", "u", "var", "wbr", "-text", "_comment",
 })  # fmt: skip
+MAX_PAGES, MAX_CHARACTERS = 1_000, 4_000_000
+"""Maximum pages of a PDF file, and characters of any file, that are read."""
+MAX_UNPACKED = 300 << 20
+"""Maximum size of an unpacked file, in bytes."""
+MAX_CELL, MAX_COLUMNS, MAX_MERGED = 500, 100, 10_000
+"""Maximum characters of a cell, columns of a sheet, and cells of a merged range that is filled."""
+BLOCK = 800
+"""Characters of rows after which the column names are repeated."""
+OLE, PASSWORD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "EncryptedPackage".encode("utf-16-le")
+SHEETS = (".xlsx", ".xlsm", ".xlsb", ".xltx", ".xls", ".ods")
+W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+PARTS = {"header": "Header", "footer": "Footer", "footnotes": "Footnote", "endnotes": "Endnote", "comments": "Comment"}
+"""Parts of a Word document in addition to its body."""
+
+Line = tuple[str, str, int]
+"""Text, unit, number of the paragraph or row."""
 
 
 def read_html(html: str) -> str:
-    """Return the title and what is to be read, a paragraph a line."""
+    """Return the title and the content of a page, a paragraph a line."""
+    from selectolax.lexbor import LexborHTMLParser
+
     tree = LexborHTMLParser(html)
     title = tree.css_first("title")
-    heading = title.text()[:300] if title else ""
-    for node in tree.css(ASIDE):
+    lines, line = [title.text()[:300] if title else ""], list[str]()
+    for node in tree.css(NOT_CONTENT):
         node.decompose()
     root = max(tree.css(MAIN), key=lambda node: len(node.text()), default=tree.body)
-    lines, line = [heading], list[str]()
     for node in root.traverse(include_text=True) if root else ():
         if node.tag not in INLINE:
             lines.append("".join(line))
@@ -48,60 +59,58 @@ def read_html(html: str) -> str:
         if node.tag == "-text":
             line.append(node.text_content or "")
     lines.append("".join(line))
-    tidy = (re.sub(r"\s+", " ", each).strip() for each in lines)
-    return "\n".join(each for each in tidy if each)
+    return "\n".join(tidy for each in lines if (tidy := " ".join(each.split())))
 
 
-if __name__ == "__main__":
-    print(json.dumps({"text": read_html(json.load(sys.stdin))}))
-
-
-PAGES, MAX_PDF_CHARACTERS = 1_000, 4_000_000
-
-
-def read_pdf(path: str) -> list[str]:
-    """Return the text of each page; of what is too long, the beginning."""
-    pages, left = [], MAX_PDF_CHARACTERS
-    reader = PdfReader(path)
-    for page in reader.pages[:PAGES]:
-        text = page.extract_text()[:left]
-        left -= len(text)
-        pages.append(text)
-    return pages
-
-
-if __name__ == "__main__":
+def read_file(path: str) -> dict[str, Any]:
+    """Return the `lines` of a PDF or Office file, what their numbers count (`noun`), and a `note` for the user."""
+    ending = Path(path).suffix.lower()
+    reader = pdf if ending == ".pdf" else sheets if ending in SHEETS else slides if "pp" in ending else word
+    if reader is not pdf:
+        _check_office(path, ending)
+    lines, size, note = list[Line](), 0, ""
     try:
-        found = read_pdf(json.load(sys.stdin))
-        print(json.dumps({"pages": found} if any(map(str.strip, found)) else {"error": "no text (a scan?)"}))
+        for text, unit, number in reader(path):
+            lines += [(line, unit, number) for line in text.splitlines() or [""]]
+            size += len(text) + 1
+            if size > MAX_CHARACTERS:
+                note = f"only its first {MAX_CHARACTERS:,} characters are read"
+                break
+    except ImportError as error:
+        sys.exit(f"{error.name} is missing: pip install 'mindstream[documents]'")
+    if not any(text.strip() for text, _, _ in lines):
+        sys.exit("no text (a scan?)" if reader is pdf else "there is no text in it")
+    noun = "row" if reader is sheets else "paragraph" if reader is word else ""
+    return {"lines": lines, "noun": noun, "note": note}
+
+
+def _check_office(path: str, ending: str) -> None:
+    """Refuse protected files, old formats, and archives that unpack to too much."""
+    with Path(path).open("rb") as file:
+        if file.read(8) == OLE and ending != ".xls":
+            locked = PASSWORD in file.read(1 << 20)
+            sys.exit("it is protected by a password" if locked else f"it is an old format, not {ending}")
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            if (size := sum(each.file_size for each in archive.infolist())) > MAX_UNPACKED:
+                sys.exit(f"it unpacks to {size >> 20:,} MB, and at most {MAX_UNPACKED >> 20} MB are read")
+
+
+def pdf(path: str) -> Iterator[Line]:
+    """Yield the text of each page."""
+    from pypdf import PdfReader
+    from pypdf.errors import DependencyError, FileNotDecryptedError
+
+    try:
+        for number, page in enumerate(PdfReader(path).pages[:MAX_PAGES], 1):
+            if text := page.extract_text():
+                yield text, f"page {number}", 0
     except (FileNotDecryptedError, DependencyError):
-        print(json.dumps({"error": "encrypted"}))
-    except (PyPdfError, OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        print(json.dumps({"error": f"damaged ({type(error).__name__})"}))
-
-
-MAX_OFFICE_CHARACTERS = 4_000_000
-"""Maximum number of characters that are read of a file."""
-UNPACKED = 300 << 20
-"""Maximum size of what a file unpacks to, in bytes."""
-CELL, COLUMNS, MERGED = 500, 100, 10_000
-"""Maximum characters of a cell, columns of a sheet, and cells of a merged range that is filled."""
-BLOCK = 800
-"""Characters of rows after which the names of the columns are repeated."""
-OLE, PASSWORD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "EncryptedPackage".encode("utf-16-le")
-SHEETS = (".xlsx", ".xlsm", ".xlsb", ".xltx", ".xls", ".ods")
-W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
-FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
-MORE = {"header": "Header", "footer": "Footer", "footnotes": "Footnote", "endnotes": "Endnote", "comments": "Comment"}
-"""Parts of a Word document beside its body."""
-
-Line = tuple[str, str, int]
-"""Text, unit, number of the paragraph or row."""
+        sys.exit("encrypted")
 
 
 def table(rows: Iterable[tuple[int, Sequence[str]]], unit: str) -> Iterator[Line]:
-    """Yield a table in blocks, each below the names of the columns; before them, a row with one cell is a paragraph."""
+    """Yield a table in blocks below its column names; a row with one cell above the names is a paragraph."""
     names, head, size = list[str](), 0, 0
     for number, row in rows:
         filled = [cell for cell in row if cell]
@@ -110,7 +119,7 @@ def table(rows: Iterable[tuple[int, Sequence[str]]], unit: str) -> Iterator[Line
         if not names and len(filled) == 1:
             yield filled[0], unit, number
             continue
-        if not names and not any(_is_number(cell) for cell in filled):
+        if not names and not any(map(_is_number, filled)):
             names, head, size = list(row), number, BLOCK
             continue
         if len(row) > len(names):
@@ -122,7 +131,7 @@ def table(rows: Iterable[tuple[int, Sequence[str]]], unit: str) -> Iterator[Line
         text = _row([*row, *[""] * (len(names) - len(row))])
         yield text, unit, number
         size += len(text)
-    if head:  # there is nothing below the names
+    if head:  # there is no row below the names
         yield _row(names), unit, head
     yield "", unit, 0
 
@@ -132,14 +141,11 @@ def _is_number(cell: str) -> bool:
 
 
 def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(' '.join(each.split()).replace('|', chr(92) + '|')[:CELL] for each in cells)} |"
+    return f"| {' | '.join(' '.join(each.split()).replace('|', chr(92) + '|')[:MAX_CELL] for each in cells)} |"
 
 
 def _letters(at: int) -> str:
     return (_letters(at // 26 - 1) if at >= 26 else "") + chr(65 + at % 26)
-
-
-# Sheets.
 
 
 def sheets(path: str) -> Iterator[Line]:
@@ -149,23 +155,20 @@ def sheets(path: str) -> Iterator[Line]:
     try:
         book = calamine.load_workbook(path)
     except calamine.PasswordError:
-        raise ValueError("it is protected by a password") from None
+        sys.exit("it is protected by a password")
     for each in book.sheets_metadata:
-        if each.typ != calamine.SheetTypeEnum.WorkSheet:
-            continue
-        is_hidden = each.visible != calamine.SheetVisibleEnum.Visible
-        sheet = book.get_sheet_by_name(each.name)
-        rows = ((number, [_value(cell) for cell in row[:COLUMNS]]) for number, row in _filled(sheet))
-        yield from table(rows, f"{'hidden ' * is_hidden}sheet {each.name}")
+        if each.typ == calamine.SheetTypeEnum.WorkSheet:
+            hidden = "hidden " * (each.visible != calamine.SheetVisibleEnum.Visible)
+            yield from table(_filled(book.get_sheet_by_name(each.name)), f"{hidden}sheet {each.name}")
 
 
-def _filled(sheet: Any) -> Iterator[tuple[int, list[Any]]]:
-    """Yield the rows with their numbers; what is merged over several rows stands in each of them."""
+def _filled(sheet: Any) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows with their numbers; a cell that is merged over several rows is repeated in each."""
     below: dict[int, tuple[int, Any]] = {}
     merged = {
         (top, left): bottom
         for (top, left), (bottom, right) in sheet.merged_cell_ranges or ()
-        if top < bottom and (bottom - top + 1) * (right - left + 1) <= MERGED
+        if top < bottom and (bottom - top + 1) * (right - left + 1) <= MAX_MERGED
     }
     for at, row in enumerate(sheet.iter_rows(), (sheet.start or (0, 0))[0]):
         cells = list(row)
@@ -176,7 +179,7 @@ def _filled(sheet: Any) -> Iterator[tuple[int, list[Any]]]:
                 cells[left] = below[left][1]
         while cells and cells[-1] == "":
             cells.pop()
-        yield at + 1, cells
+        yield at + 1, [_value(cell) for cell in cells[:MAX_COLUMNS]]
 
 
 def _value(cell: object) -> str:
@@ -189,18 +192,19 @@ def _value(cell: object) -> str:
     return cell.isoformat() if isinstance(cell, date | time) else str(cell)
 
 
-# Word.
-
-
 def word(path: str) -> Iterator[Line]:
-    """Yield the paragraphs and tables of a document, and what stands in its notes, comments, headers and footers."""
+    """Yield the paragraphs and tables of a document, then its notes, comments, headers and footers."""
     from docx.opc.constants import RELATIONSHIP_TYPE
     from docx.opc.package import OpcPackage
     from docx.oxml.parser import parse_xml
 
     main = OpcPackage.open(path).part_related_by(RELATIONSHIP_TYPE.OFFICE_DOCUMENT)
-    parts = {each.reltype.rpartition("/")[2]: each for each in main.rels.values() if not each.is_external}
-    levels = _levels(parse_xml(parts["styles"].target_part.blob)) if "styles" in parts else {}
+    parts = [(each.reltype.rpartition("/")[2], each) for each in main.rels.values() if not each.is_external]
+    levels = {}
+    for style in (one for name, each in parts if name == "styles" for one in parse_xml(each.target_part.blob)):
+        named = _attribute(style, "name").lower().split()  # names are English in every language
+        if named == ["title"] or (named[:1] == ["heading"] and named[-1].isdigit()):
+            levels[style.get(f"{W}styleId")] = min(int(named[-1]), 6) if len(named) > 1 else 1
     number = 0
     for block in _blocks(parse_xml(main.blob)[0]):
         if block.tag == f"{W}tbl":
@@ -209,32 +213,22 @@ def word(path: str) -> Iterator[Line]:
             yield from table(rows, "")
         elif text := _words(block, W).strip():
             number += 1
-            style = block.find(f"{W}pPr/{W}pStyle")
-            level = levels.get(style.get(f"{W}val"), 0) if style is not None else 0
-            is_item = block.find(f"{W}pPr/{W}numPr") is not None and not level
-            yield from ((f"{'#' * level}{' ' * bool(level)}{'- ' * is_item}{text}", "", number), ("", "", number))
-    seen = set()
-    for each in main.rels.values():
-        name = MORE.get(each.reltype.rpartition("/")[2])
-        for one in parse_xml(each.target_part.blob) if name and not each.is_external else ():
-            text = _words(one, W).strip()
-            if text and (name, text) not in seen:
-                seen.add((name, text))
-                number += 1
-                yield from ((f"{name}: {text}", "", number), ("", "", number))
+            level = levels.get(_attribute(block, f"pPr/{W}pStyle"), 0)
+            item = "- " * (block.find(f"{W}pPr/{W}numPr") is not None and not level)
+            yield from ((f"{'#' * level}{' ' * bool(level)}{item}{text}", "", number), ("", "", number))
+    found = (f"{PARTS[name]}: {text}" for name, each in parts if name in PARTS for text in _texts(each, parse_xml))
+    for at, text in enumerate(dict.fromkeys(found), number + 1):
+        yield from ((text, "", at), ("", "", at))
 
 
-def _levels(styles: Any) -> dict[str, int]:
-    """Return which styles are headings, and of which level; their names are English in every language."""
-    found = {}
-    for style in styles.iter(f"{W}style"):
-        name = style.find(f"{W}name")
-        words = (name.get(f"{W}val") if name is not None else "").lower().split()
-        if words[:1] == ["heading"] and words[-1].isdigit():
-            found[style.get(f"{W}styleId")] = min(int(words[-1]), 6)
-        elif words == ["title"]:
-            found[style.get(f"{W}styleId")] = 1
-    return found
+def _texts(part: Any, parse: Any) -> Iterator[str]:
+    """Yield the texts of a header, a footer, or a list of notes or comments."""
+    yield from (text for each in parse(part.target_part.blob) if (text := _words(each, W).strip()))
+
+
+def _attribute(element: Any, path: str) -> str:
+    found = element.find(f"{W}{path}")
+    return (found.get(f"{W}val") or "") if found is not None else ""
 
 
 def _blocks(parent: Any) -> Iterator[Any]:
@@ -249,41 +243,34 @@ def _blocks(parent: Any) -> Iterator[Any]:
 def _cells(block: Any) -> Iterator[list[str]]:
     above: list[str] = []
     for row in block.iter(f"{W}tr"):
+        if next(row.iterancestors(f"{W}tbl")) is not block:
+            continue  # of a table in a cell; its text belongs to that cell
         cells: list[str] = []
-        if next(each for each in row.iterancestors() if each.tag == f"{W}tbl") is not block:
-            continue  # of a table in a cell, whose words that cell has
-        for cell in row.iter(f"{W}tc"):
-            if next(each for each in cell.iterancestors() if each.tag == f"{W}tr") is not row:
-                continue
-            span, merge = cell.find(f"{W}tcPr/{W}gridSpan"), cell.find(f"{W}tcPr/{W}vMerge")
-            goes_on = merge is not None and merge.get(f"{W}val") != "restart"
-            text = above[len(cells)] if goes_on and len(cells) < len(above) else _words(cell, W)
-            width = int(span.get(f"{W}val") or 1) if span is not None else 1
-            cells += [text.strip(), *[""] * (min(width, COLUMNS) - 1)]
+        for cell in (each for each in row.iter(f"{W}tc") if next(each.iterancestors(f"{W}tr")) is row):
+            merge = cell.find(f"{W}tcPr/{W}vMerge")
+            repeats = merge is not None and merge.get(f"{W}val") != "restart" and len(cells) < len(above)
+            width = int(_attribute(cell, f"tcPr/{W}gridSpan") or 1)
+            text = above[len(cells)] if repeats else _words(cell, W)
+            cells += [text.strip(), *[""] * (min(width, MAX_COLUMNS) - 1)]
         above = cells
-        yield cells[:COLUMNS]
+        yield cells[:MAX_COLUMNS]
 
 
 def _words(element: Any, space: str) -> str:
-    """Return the words in an element; what was deleted under review is in other elements."""
+    """Return the text in an element; text that was deleted under review is in other elements."""
     found = []
     for each in element.iter(f"{space}t", f"{space}tab", f"{space}br", f"{space}p"):
         if each.tag == f"{space}t":
-            if not any(above.tag == FALLBACK for above in each.iterancestors()):
-                found.append(each.text or "")
-        elif each.tag == f"{space}p":
-            found.append("\n" if found else "")
+            found.append(each.text or "" if next(each.iterancestors(FALLBACK), None) is None else "")
         else:
-            found.append(" ")
+            found.append("\n" * bool(found) if each.tag == f"{space}p" else " ")
     return "".join(found)
 
 
-# Slides.
-
-
 def slides(path: str) -> Iterator[Line]:
-    """Yield what stands on each slide, from the top, and its notes."""
+    """Yield the text of each slide from top to bottom, then its notes."""
     import pptx
+    from pptx.oxml import parse_xml
 
     for number, slide in enumerate(pptx.Presentation(path).slides, 1):
         unit = f"slide {number}" + " (hidden)" * (slide._element.get("show") == "0")
@@ -295,8 +282,6 @@ def slides(path: str) -> Iterator[Line]:
                 yield from _shape(shape, unit)
         for rel in slide.part.rels.values():
             if rel.reltype.endswith("/diagramData"):
-                from pptx.oxml import parse_xml
-
                 yield from ((each.text, unit, 0) for each in parse_xml(rel.target_part.blob).iter(f"{A}t") if each.text)
         if slide.has_notes_slide and (notes := slide.notes_slide.notes_text_frame) is not None and notes.text.strip():
             yield from (("", unit, 0), (f"Notes: {notes.text}", unit, 0))
@@ -314,49 +299,3 @@ def _shape(shape: Any, unit: str) -> Iterator[Line]:
     elif shape.has_text_frame and shape.text_frame.text.strip():
         yield from ((" ".join(each.text.split()), unit, 0) for each in shape.text_frame.paragraphs if each.text.strip())
         yield "", unit, 0
-
-
-# All.
-
-
-def read_office(path: str) -> dict[str, Any]:
-    """Return the lines of a document, with their units and numbers.
-
-    Raises:
-        ValueError: it cannot be read; why.
-    """
-    ending = Path(path).suffix.lower()
-    with Path(path).open("rb") as file:
-        start = file.read(8)
-        if start == OLE and ending != ".xls":
-            is_locked = PASSWORD in file.read(1 << 20)
-            raise ValueError("it is protected by a password" if is_locked else f"it is an old format, not {ending}")
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            if (size := sum(each.file_size for each in archive.infolist())) > UNPACKED:
-                raise ValueError(f"it unpacks to {size >> 20:,} MB, and at most {UNPACKED >> 20} MB are read")
-    reader: Callable[[str], Iterator[Line]] = sheets if ending in SHEETS else slides if "pp" in ending else word
-    lines, size, note = list[Line](), 0, ""
-    for text, unit, number in reader(path):
-        for line in text.splitlines() or [""]:
-            lines.append((line, unit, number))
-        size += len(text) + 1
-        if size > MAX_OFFICE_CHARACTERS:
-            note = f"only its first {MAX_OFFICE_CHARACTERS:,} characters are read"
-            break
-    if not any(text.strip() for text, _, _ in lines):
-        raise ValueError("there is no text in it")
-    return {"lines": lines, "noun": "row" if ending in SHEETS else "" if "pp" in ending else "paragraph", "note": note}
-
-
-if __name__ == "__main__":
-    try:
-        print(json.dumps(read_office(json.load(sys.stdin))))
-    except ImportError as error:
-        print(json.dumps({"error": f"{error.name} is missing: pip install 'mindstream[office]'"}))
-    except MemoryError:
-        print(json.dumps({"error": "it takes more memory than a document may"}))
-    except ValueError as error:
-        print(json.dumps({"error": str(error)[:300]}))
-    except Exception as error:  # noqa: BLE001 (a process of its own)
-        print(json.dumps({"error": f"damaged ({type(error).__name__})"}))

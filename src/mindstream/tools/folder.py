@@ -1,4 +1,4 @@
-"""A folder of documents: which files lie in it, and their text; nothing outside of it is read."""
+"""A folder of documents: the files in it and their text. Files outside of it are never read."""
 
 from __future__ import annotations
 
@@ -19,29 +19,17 @@ from mindstream.paths import read_bytes
 from mindstream.text.context import JOINT, find_headings, open_headings
 from mindstream.tools.child import run_child
 
-LARGEST, LARGEST_PDF, MOST_FILES = 2_000_000, 30_000_000, 2_000
+MAX_BYTES, MAX_PARSED_BYTES, MAX_FILES = 2_000_000, 30_000_000, 2_000
+"""Maximum size of a text file and of a PDF or Office file, and number of files that are read."""
 PASSAGE = 1_000
-"""How long a passage gets, in characters."""
+"""Length of a passage in characters."""
 PARSER_SECONDS, PARSER_MEGABYTES = 15, 2_000
-PDF_SCRIPT, HTML_SCRIPT, OFFICE_SCRIPT = (
-    Path(__file__).with_name(name) for name in ("pdf_text.py", "html_text.py", "office_text.py")
-)
+PARSER = Path(__file__).with_name("file_text.py")
 HTML = (".html", ".htm", ".xhtml")
-OFFICE = (
-    ".docx",
-    ".docm",
-    ".dotx",
-    ".pptx",
-    ".pptm",
-    ".ppsx",
-    ".xlsx",
-    ".xlsm",
-    ".xlsb",
-    ".xltx",
-    ".xls",
-    ".ods",
-)
-UNREAD: Mapping[str, tuple[str, str]] = {
+BINARY = (
+    ".pdf", ".docx", ".docm", ".dotx", ".pptx", ".pptm", ".ppsx", ".xlsx", ".xlsm", ".xlsb", ".xltx", ".xls", ".ods",
+)  # fmt: skip
+UNREAD = {
     ".doc": ("a Word 97-2003 document", ".docx"),
     ".dot": ("a Word 97-2003 template", ".docx"),
     ".ppt": ("a PowerPoint 97-2003 presentation", ".pptx"),
@@ -50,24 +38,22 @@ UNREAD: Mapping[str, tuple[str, str]] = {
     ".odp": ("an OpenDocument presentation", ".pptx"),
     ".rtf": ("a Rich Text file", ".docx"),
     ".pages": ("a Pages document", ".docx"),
-    ".wpd": ("a WordPerfect document", ".docx"),
     ".key": ("a Keynote presentation", ".pptx"),
     ".numbers": ("a Numbers spreadsheet", ".xlsx"),
     ".epub": ("an EPUB book", ".html"),
-    ".mht": ("a web archive", ".html"),
-    ".mhtml": ("a web archive", ".html"),
 }
-"""Formats that are not read: what they are, and what to save them as."""
+"""Formats that are not read: their names, and what to save them as."""
 DECLARED = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
-"""The encoding that an HTML page names for itself."""
+"""The encoding that an HTML page declares."""
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A part of a document; `place` says where in it: `lines 3-9`, `page 2`.
+    """A part of a document.
 
     Attributes:
-        under: the headings that it stands under and does not hold itself, the title first.
+        place: where in the document: `lines 3-9`, `page 2`.
+        under: the headings above it that it does not contain, the title first.
     """
 
     text: str
@@ -76,20 +62,20 @@ class Passage:
 
     @property
     def headed(self) -> str:
-        """The text below what heads it: who reads a part alone knows what it is a part of."""
+        """The text below its headings, so that it can be understood by itself."""
         return f"# {self.under}\n\n{self.text}" if self.under else self.text
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file of the folder: its lines.
+    """The lines of a file.
 
     Attributes:
-        units: of each line, the part of the file that it is in: "page 2", "slide 2", "sheet Prices"; "": none.
-        numbers: of each line, the number of its line, paragraph or row; 0: it has none.
+        units: the part of the file that each line is in: "page 2", "slide 2", "sheet Prices"; "": none.
+        numbers: the number of each line, paragraph or row; 0: it has none.
         noun: what the numbers count.
-        note: what the user is told of the file: an encoding that was assumed, a part that was not read.
-        tables: where a table with the names of its columns begins, and its length in characters; it stays whole.
+        note: a message for the user: an encoding that was assumed, a part that was not read.
+        tables: the first line of each table with column names, and its length in characters; it is not divided.
     """
 
     lines: tuple[str, ...]
@@ -101,7 +87,7 @@ class Document:
 
 
 class Folder:
-    """Files in a folder and the folders in it; what is hidden, and a memory that lies there, is left out.
+    """The files in a folder and its subfolders, without hidden files and a memory's own files.
 
     Raises:
         ToolError: there is no such folder.
@@ -113,99 +99,76 @@ class Folder:
             raise ToolError(f"there is no folder {str(path)!r}" + ": it is a file" * self.root.is_file())
 
     def names(self) -> Iterator[str]:
-        """Yield the names of its files, so many at most; links that lead out are left out."""
+        """Yield the names of at most MAX_FILES files; links that lead out of the folder are left out."""
         found = 0
         for folder, folders, files in os.walk(self.root):
             folders[:] = sorted(each for each in folders if not each.startswith("."))
             for file in sorted(files):
                 path = Path(folder) / file
-                if not file.startswith((".", FILE)) and path.name.isprintable() and self._is_inside(path):
+                if found < MAX_FILES and not file.startswith((".", FILE)) and file.isprintable() and self._holds(path):
                     found += 1
-                    if found > MOST_FILES:
-                        return
                     yield path.relative_to(self.root).as_posix()
 
-    def _is_inside(self, path: Path) -> bool:
+    def _holds(self, path: Path) -> bool:
         try:
             return path.resolve(strict=True).is_relative_to(self.root)
         except (OSError, RuntimeError):
             return False
 
     def stamp(self, name: str) -> tuple[int, int]:
-        """Return what changes when a file does, mostly: its time and size; (0, 0) where it is gone."""
+        """Return the modification time and size of a file; (0, 0) if it is gone."""
         try:
             found = (self.root / name).stat()
         except OSError:
             return 0, 0
         return found.st_mtime_ns, found.st_size
 
-    def content(self, name: str) -> bytes:
-        """Return the bytes of a file.
-
-        Raises:
-            ToolError: it is not in the folder, cannot be read, or is too large.
-        """
-        try:
-            return read_bytes(self._path(name), LARGEST_PDF if _is(name, (".pdf", *OFFICE)) else LARGEST)
-        except InputError as error:
-            raise ToolError(f"{name} {error}") from None
-
     async def read(self, name: str) -> tuple[str, Document]:
         """Return a file's hash and its text.
 
         Raises:
-            ToolError: it is not in the folder, or is no text.
+            ToolError: it is not in the folder, is too large, or cannot be read as text.
         """
         if (found := UNREAD.get(Path(name).suffix.lower())) is not None:
             raise ToolError(f"{name} is {found[0]}, which is not read: save it as {found[1]}")
-        content = await asyncio.to_thread(self.content, name)
-        is_html = _is(name, HTML)
-        digest = hashlib.blake2b(content, digest_size=16, salt=b"html" * is_html).hexdigest()
-        if _is(name, (".pdf",)):
-            pages = (await _parsed(name, PDF_SCRIPT, str(self._path(name))))["pages"]
-            return digest, _numbered(
-                [(line, f"page {n}", 0) for n, page in enumerate(pages, 1) for line in page.splitlines()]
-            )
-        if _is(name, OFFICE):
-            parsed = await _parsed(name, OFFICE_SCRIPT, str(self._path(name)))
-            return digest, await asyncio.to_thread(_numbered, parsed["lines"], parsed["noun"], parsed["note"])
+        path, is_html = self._path(name), name.lower().endswith(HTML)
+        is_binary = is_parsed(name) and not is_html
         try:
+            content = await asyncio.to_thread(read_bytes, path, MAX_PARSED_BYTES if is_binary else MAX_BYTES)
+            digest = hashlib.blake2b(content, digest_size=16, salt=b"html" * is_html).hexdigest()
+            if is_binary:
+                return digest, await asyncio.to_thread(_of_lines, **await _parsed(name, "read_file", str(path)))
             decoded = await asyncio.to_thread(_decoded_page if is_html else decode_text, content)
         except InputError as error:
             raise ToolError(f"{name} {error}") from None
-        text = str((await _parsed(name, HTML_SCRIPT, decoded.text))["text"]) if is_html else decoded.text
+        text = await _parsed(name, "read_html", decoded.text) if is_html else decoded.text
         return digest, await asyncio.to_thread(_of_text, text, decoded.note)
 
     def _path(self, name: str) -> Path:
         if "\0" in name or not name or len(name) > 1_000:
             raise ToolError("that is no name of a file")
         path = self.root / name
-        if Path(name).is_absolute() or not self._is_inside(path) or not path.is_file():
+        if Path(name).is_absolute() or not self._holds(path) or not path.is_file():
             raise ToolError(f"there is no document {name[:200]!r} in this folder: list_documents names them")
         return path.resolve()
 
 
-async def _parsed(name: str, script: Path, given: str) -> Any:
-    """Have a file read by a foreign parser, in a process of its own.
-
-    Raises:
-        ToolError: it cannot be read.
-    """
+async def _parsed(name: str, function: str, given: str) -> Any:
     try:
-        return await run_child(script, given, seconds=PARSER_SECONDS, megabytes=PARSER_MEGABYTES)
+        return await run_child(PARSER, function, given, seconds=PARSER_SECONDS, megabytes=PARSER_MEGABYTES)
     except ToolError as error:
         raise ToolError(f"{name}: {error}") from None
 
 
 def _decoded_page(content: bytes) -> Decoded:
-    """Decode an HTML page, in the encoding that it names where that is possible."""
+    """Decode an HTML page in the encoding that it declares, if possible."""
     if (declared := DECLARED.search(content[:4_096])) is not None:
         try:
             codec = codecs.lookup(declared[1].decode("ascii")).name
             text = content.decode("cp1252" if codec == "iso8859-1" else codec)  # as browsers do
             return Decoded(text.removeprefix("\ufeff"), "UTF-8")
         except (LookupError, UnicodeError):
-            pass  # it names another one than it has
+            pass  # the declaration is wrong
     return decode_text(content)
 
 
@@ -214,8 +177,8 @@ def _of_text(text: str, note: str) -> Document:
     return Document(lines, ("",) * len(lines), tuple(range(1, len(lines) + 1)), note=note)
 
 
-def _numbered(lines: Sequence[tuple[str, str, int]], noun: str = "", note: str = "") -> Document:
-    texts, units, numbers = (tuple(each) for each in zip(*lines, strict=True)) if lines else ((), (), ())
+def _of_lines(lines: Sequence[tuple[str, str, int]], noun: str, note: str) -> Document:
+    texts, units, numbers = (tuple(each) for each in zip(*lines, strict=True))
     tables = dict[int, int]()
     for at, text in enumerate(texts):
         if text.startswith("| --- "):
@@ -225,16 +188,12 @@ def _numbered(lines: Sequence[tuple[str, str, int]], noun: str = "", note: str =
 
 
 def is_parsed(name: str) -> bool:
-    """Return whether a file is read by a parser in a process of its own, which takes its time."""
-    return _is(name, (*HTML, *OFFICE, ".pdf"))
-
-
-def _is(name: str, endings: tuple[str, ...]) -> bool:
-    return name.lower().endswith(endings)
+    """Return whether a file is read by a parser in a child process, which is slow."""
+    return name.lower().endswith((*HTML, *BINARY))
 
 
 def passages(document: Document) -> list[Passage]:
-    """Cut a document at empty lines, headings and pages into passages of about a thousand characters."""
+    """Split a document at empty lines, headings and pages into passages of about a thousand characters."""
     found: list[Passage] = []
     headings = {at: (level, words) for at, level, words in find_headings(document.lines)}
     above: list[tuple[int, str]] = []
@@ -251,14 +210,15 @@ def passages(document: Document) -> list[Passage]:
 
 
 def _portions(document: Document) -> Iterator[list[int]]:
-    """Yield the lines of a passage each time."""
+    """Yield the line numbers of each passage."""
     held, size = list[int](), 0
     for at, line in enumerate(document.lines):
-        turns = held and document.units[at] != document.units[held[0]]
-        begins = re.match(r"#{1,6}\s", line) and size > PASSAGE // 4
-        full = size + len(line) > PASSAGE and (not line.strip() or size > PASSAGE)
-        tables = size + document.tables.get(at, 0) > PASSAGE and at in document.tables
-        if held and (turns or begins or full or tables):
+        if held and (
+            document.units[at] != document.units[held[0]]
+            or (size > PASSAGE // 4 and re.match(r"#{1,6}\s", line))
+            or (size + len(line) > PASSAGE and (not line.strip() or size > PASSAGE))
+            or (at in document.tables and size + document.tables[at] > PASSAGE)
+        ):
             yield held
             held, size = [], 0
         if line.strip() or held:

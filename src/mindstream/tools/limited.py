@@ -1,22 +1,26 @@
-"""A process that bounds itself, and leaves nothing running behind: what every child of ours begins with.
+"""A process that limits itself and leaves nothing running: how every child process begins.
 
-The standard library alone, as this also runs as a script: `limited.py script seconds megabytes`.
+As a script, `limited.py SCRIPT FUNCTION SECONDS MEGABYTES` calls a function of a script with the JSON of its standard
+input, and prints its result, or its error, as JSON. It needs the standard library alone.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import runpy
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def limit(seconds: int, megabytes: int) -> None:
-    """Bound what this process may use up from now on; what it starts later is bounded, too."""
+    """Limit the CPU time and memory of this process, and of all that it starts later."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 
@@ -26,7 +30,7 @@ def limit(seconds: int, megabytes: int) -> None:
 
 
 def allow_seconds(seconds: int) -> None:
-    """Let this process compute for so many seconds more than it has until now."""
+    """Let this process use so many more CPU seconds from now on."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 
@@ -36,10 +40,10 @@ def allow_seconds(seconds: int) -> None:
 
 
 def go_on_in_child() -> None:
-    """Return in a child of this process. This one waits for it, ends whatever it leaves running, and ends as it did.
+    """Fork, and return in the child. The parent waits for it, kills all that it left running, and exits as it did.
 
-    What a descendant starts is adopted by this process when its own parent ends, whatever session it moved to (on
-    Linux; elsewhere what has moved gets away). It ends as well when its own parent does.
+    On Linux the parent adopts orphaned descendants, whatever session they moved to; elsewhere those escape. It ends
+    when its own parent does.
     """
     if not hasattr(os, "fork"):
         return
@@ -50,35 +54,24 @@ def go_on_in_child() -> None:
         _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         return
     signal.signal(signal.SIGTERM, lambda *_: os.kill(child, signal.SIGKILL))
-    for pipe in range(3):  # whoever reads from the child sees its end
+    for pipe in range(3):  # so that the reader of the child's output sees its end
         os.close(pipe)
     done = status = 0
     while done != child:
         done, status = os.wait()
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    _end_children()
+    with suppress(ChildProcessError):
+        while True:  # the children of a killed child become ours
+            _kill_children()
+            os.wait()
     os._exit(os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status))
 
 
-def _end_children() -> None:
-    """Kill every child; theirs become ours, until there is none."""
-    with suppress(ChildProcessError):
-        while True:
-            for child in _children():
-                with suppress(ProcessLookupError, PermissionError):
-                    os.kill(child, signal.SIGKILL)
-            os.wait()
-
-
-def _children() -> list[int]:
-    """Find the children of this process, by /proc."""
-    found = []
+def _kill_children() -> None:
     for entry in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError, ValueError):
-            parent = int(entry.read_bytes().rpartition(b")")[2].split()[1])
-            if parent == os.getpid():
-                found.append(int(entry.parent.name))
-    return found
+            if int(entry.read_bytes().rpartition(b")")[2].split()[1]) == os.getpid():
+                os.kill(int(entry.parent.name), signal.SIGKILL)
 
 
 def _prctl(option: int, value: int) -> None:
@@ -88,6 +81,19 @@ def _prctl(option: int, value: int) -> None:
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
+def _call(script: str, function: str) -> dict[str, Any]:
+    """Return the result of a function, or its error; a `SystemExit` carries a message for the caller."""
+    try:
+        called: Callable[[Any], Any] = runpy.run_path(script, run_name="script")[function]
+        return {"result": called(json.load(sys.stdin))}
+    except SystemExit as error:
+        return {"error": str(error.code)[:300]}
+    except MemoryError:
+        return {"error": "it takes more memory than it may"}
+    except Exception as error:  # noqa: BLE001 (the outermost edge of this process)
+        return {"error": f"damaged ({type(error).__name__})"}
+
+
 if __name__ == "__main__":
-    limit(int(sys.argv[2]), int(sys.argv[3]))
-    runpy.run_path(sys.argv[1], run_name="__main__")
+    limit(int(sys.argv[3]), int(sys.argv[4]))
+    print(json.dumps(_call(sys.argv[1], sys.argv[2])))

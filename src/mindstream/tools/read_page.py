@@ -1,4 +1,4 @@
-"""A page of the web, as the text that people read on it."""
+"""The tool `read_page`: the text of a web page."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from mindstream.tools.tool import FROM_STRANGERS, FunctionTool, tool
 from mindstream.tools.web.web import Web, WebResponse
 
 PART = 6_000
-"""So many characters of a page are given at once."""
-SCRIPT = Path(__file__).with_name("html_text.py")
+"""Characters of a page that one call returns."""
+PARSER = Path(__file__).with_name("file_text.py")
 SECONDS, MEGABYTES = 5, 1_000
 Place = Annotated[int, Field(ge=0, le=10_000_000)]
 
@@ -42,7 +42,7 @@ async def readable(answer: WebResponse) -> str:
     """Return the text of a page, a paragraph a line.
 
     Raises:
-        ToolError: it is no text, or there is none in it.
+        ToolError: the page is not text, or is empty.
     """
     kind = answer.content_type
     if kind and not (kind.startswith("text/") or kind.endswith(("json", "xml"))):
@@ -51,7 +51,7 @@ async def readable(answer: WebResponse) -> str:
         raise ToolError("that page is no text")
     text = answer.text
     if "html" in kind or (not kind and "<html" in text[:1_000].lower()):
-        text = str((await run_child(SCRIPT, text, seconds=SECONDS, megabytes=MEGABYTES))["text"])
+        text = await run_child(PARSER, "read_html", text, seconds=SECONDS, megabytes=MEGABYTES)
     if not text.strip():
         raise ToolError("there is no text on that page; it may be made by scripts, which are not run")
     return text

@@ -67,6 +67,12 @@ def traits_of(tool: object) -> Traits:
     return traits if isinstance(traits, Traits) else PLAIN
 
 
+def key_argument(tool: Tool) -> str:
+    """Return the name of a tool's argument for an idempotency key; "" if it takes none."""
+    key = traits_of(tool).key
+    return key if key in tool.spec.parameters.get("properties", {}) else ""
+
+
 def read_arguments(call: Call, spec: ToolSpec) -> dict[str, Any]:
     """Return the arguments of a call.
 

@@ -117,7 +117,7 @@ async def main() -> None:
     answer = await talk(knowing, "mia", "april", "Please book a hotel with a quiet room")
     assert "courtyard" in answer and "peanuts" not in answer, answer
 
-    # A session may be added again when it has grown: what is old is not doubled, what is new is found.
+    # A grown session may be added again: old events are not doubled, new ones are found.
     await talk(taking, "noah", "january", "From now on I travel with my dog Bruno.")
     await keep("noah", "january")
     await keep("noah", "january")
@@ -138,7 +138,7 @@ async def main() -> None:
     assert not any("passport" in text for text in await found("mia", "passport expires March"))
     assert any("window seat" in text for text in await found("mia", "window seat trains"))
 
-    # Deleting a session leaves what was remembered of it.
+    # Deleting a session leaves its memories.
     await session_service.delete_session(app_name=APP, user_id="mia", session_id="february")
     assert any("courtyard" in text for text in await found("mia", "quiet room hotels"))
 

@@ -113,7 +113,7 @@ assert [line.strip().split("\t") for line in lines[1:5]] == [
 part = view("/memories/shopping.md", view_range=[2, 3])
 assert "milk" in part and "rye bread" in part and "soap" not in part and "2\t" in part, part
 
-# str_replace changes exactly one place; what is missing or ambiguous is refused and changes nothing.
+# str_replace changes exactly one place; a missing or ambiguous text is refused and changes nothing.
 assert "10 May" in one(command="str_replace", path="/memories/people/aunt_vera.md", old_str="3 May", new_str="10 May")
 assert "10 May" in view("/memories/people/aunt_vera.md") and "3 May" not in view("/memories/people/aunt_vera.md")
 assert "did not appear" in refused(command="str_replace", path="/memories/house.txt", old_str="garage", new_str="shed")

@@ -112,7 +112,7 @@ assert len(records) == 6 and records[0].content.startswith("Olga")
 assert [r.id for r in memory.list_records(limit=2) + memory.list_records(limit=4, offset=2)] == [r.id for r in records]
 assert {r.scope for r in memory.list_records("/eng")} == {"/eng/backend", "/eng/frontend"}
 
-# Update a record: new content is embedded anew, the rest stays.
+# Update a record: the new content is embedded again, the rest stays.
 memory.update(port.id, content="Our staging runs on port 9090.", metadata={"changed": True})
 updated = next(r for r in memory.list_records("/eng/backend") if r.id == port.id)
 assert "9090" in updated.content and updated.metadata == {"changed": True} and updated.categories == ["fact"]
@@ -129,7 +129,7 @@ office = ["Lunch is at noon.", "The plants are watered on Monday."]
 memory.remember_many(office, scope="/office", categories=["note"], importance=0.2)
 assert any("plants" in c for c in contents(memory.recall("plants watered Monday", depth="shallow"))[:3])
 
-# A crew's agent recalls before its task, and the crew stores what came out of it.
+# A crew's agent recalls before its task, and the crew stores the result.
 agent = Agent(role="Operator", goal="Answer questions", backstory="Knows the team.", llm=llm)
 task = Task(description="On which port does our staging run?", expected_output="one sentence", agent=agent)
 result = Crew(agents=[agent], tasks=[task], memory=memory, tracing=False).kickoff()

@@ -49,7 +49,7 @@ class InProcessMemory(AbstractCapability[Any]):
 
         @toolset.tool
         def recall(ctx: RunContext[Any], query: str) -> str:
-            """Look up what is remembered about the user, best match first."""
+            """Search the user's memories, best match first."""
             ranked = sorted(
                 self.facts.get(self.user(ctx), {}).items(),
                 key=lambda item: len(_words(query) & _words(item[1])),

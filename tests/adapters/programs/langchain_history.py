@@ -90,7 +90,7 @@ one, two = chat.batch([{"branch": "Mill Lane", "input": "1 tart"}] * 2, [session
 assert "1 tart" in one.content and "5 rolls" in one.content and "cake" not in one.content
 assert "1 tart" in two.content and "1 cake" in two.content and len(ada.messages) == len(bob.messages) == 8
 
-# --- the history by hand: what was agreed on the telephone, with a tool's call and result
+# --- the history by hand: an agreement by telephone, with a tool's call and result
 cleo = get_session_history("cleo")
 assert cleo.messages == []
 call = AIMessage("", tool_calls=[{"name": "stock", "args": {"item": "brezel", "shops": [1, 2]}, "id": "call-1"}])
@@ -132,7 +132,7 @@ async def afternoon():
 
 asyncio.run(afternoon())
 
-# --- correcting: the last turn is taken back by writing the history anew
+# --- correcting: the last turn is removed by rewriting the history
 kept = list(ada.messages)[:-2]
 ada.clear()
 ada.add_messages(kept)

@@ -1,4 +1,4 @@
-"""A shop's refund desk: a LangGraph graph whose threads live in a checkpointer."""
+"""A shop's refund desk: a LangGraph graph whose threads are stored in a checkpointer."""
 import asyncio
 import operator
 from typing import Annotated
@@ -80,7 +80,7 @@ assert state.tasks[0].name == "manager" and state.tasks[0].interrupts[0].value["
 assert graph.get_state(small).next == () and graph.get_state(small).values["order"] == "kettle"
 assert graph.get_state(thread("nobody")).values == {}
 
-# --- another process: a graph compiled anew over the same checkpointer resumes it
+# --- another process: a newly compiled graph over the same checkpointer resumes it
 desk = builder.compile(checkpointer=checkpointer)
 out = desk.invoke(Command(resume={"yes": True, "why": "scratched on delivery"}), big)
 assert out["decision"] == "approved" and ("piano", 900.0) in paid

@@ -1,4 +1,4 @@
-"""A language tutor that keeps what it knows about its learners in LangGraph's long-term store."""
+"""A language tutor that stores facts about its learners in LangGraph's long-term store."""
 import asyncio
 import re
 import zlib
@@ -83,7 +83,7 @@ say("piet", "remember: I need French vocabulary for the kitchen")
 assert "ser and estar" in say("mona", "Which Spanish verbs do I confuse?")
 assert "kitchen" in say("piet", "Which French vocabulary?") and "Valencia" not in say("piet", "Valencia in August?")
 
-# --- what is filed, read back directly
+# --- the stored items, read directly
 mona = ("learners", "mona", "notes")
 item = store.get(mona, "note-2")
 assert item.key == "note-2" and tuple(item.namespace) == mona and item.created_at <= item.updated_at

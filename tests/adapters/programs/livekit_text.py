@@ -118,7 +118,7 @@ async def main() -> None:
         result.expect.no_more_events()
         assert log == [("asked", "my week")]
 
-        # The conversation goes on meanwhile.
+        # The conversation continues.
         result = await phone.session.run(user_input="When do we meet?")
         assert result.expect.next_event().is_message(role="assistant").event().item.text_content.startswith("We meet at six")
         result.expect.no_more_events()

@@ -38,7 +38,7 @@ class WordEmbedding(BaseEmbedding):
 
 
 class AdviserLLM(MockLLM):
-    """Scripted: names what the gardener grows, from all that is said in the prompt, and how many notes it sees."""
+    """Scripted: name the gardener's plants from the prompt, and the number of notes in it."""
 
     def answer(self, prompt):
         grows, notes = (sorted(set(re.findall(p, prompt))) for p in (r"user: I grow (\w+)", r"note: (\w+)"))

@@ -112,7 +112,7 @@ async def main() -> None:
     assert await turn("What have I ordered?", tom) == "Nothing yet."
     assert await turn("What have I ordered?", ida) == "So far: 3 x lavender ordered; 1 x rosemary ordered"
 
-    # Correction: take back the last question and its answer, then ask anew.
+    # Correction: remove the last question and its answer, then ask again.
     await turn("My name is Tim.", tom)
     answer, question = await tom.pop_item(), await tom.pop_item()
     assert answer["role"] == "assistant" and text_of(question) == "My name is Tim."

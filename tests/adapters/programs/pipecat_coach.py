@@ -1,4 +1,4 @@
-"""A Pipecat processor that delegates what was said to a slow coach, and says the answer when it is there."""
+"""A Pipecat processor that delegates messages to a slow coach, and speaks the answer when it arrives."""
 import asyncio
 from collections.abc import Awaitable, Callable
 

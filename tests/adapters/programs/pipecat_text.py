@@ -44,7 +44,7 @@ def heard(text: str) -> TranscriptionFrame:
 
 
 async def play(*frames: Frame, **kwargs) -> tuple[list[str], list[Frame], list[Frame]]:
-    """Send the frames; give back what was said, and all frames down and up."""
+    """Send the frames; return the spoken text, and all frames down and up."""
     log.clear()
     down, up = await run_test(new_processor(coach, update_after=0.3), frames_to_send=list(frames), **kwargs)
     return [f.text for f in down if isinstance(f, TextFrame)], list(down), list(up)
@@ -71,7 +71,7 @@ async def main() -> None:
     assert said[:3] == ["hard ch", "Let me think.", "[page turned]"] and said[-1] == "Then practise daily", said
     assert [event for event, _ in log] == ["asked", "answered"]
 
-    # An interruption cancels the coach: nothing of its answer is said.
+    # An interruption cancels the coach: nothing is spoken.
     said, down, _ = await play(heard("hard chords"), SleepFrame(sleep=0.1), InterruptionFrame(), SleepFrame(sleep=0.8))
     assert said == ["Let me think."] and any(isinstance(f, InterruptionFrame) for f in down), said
     assert log == [("asked", "hard chords"), ("cancelled", "hard chords")], log

@@ -100,7 +100,7 @@ async def main() -> None:
     assert "Lisbon" not in await say(ben, "Do you still know when the travels to Lisbon begin")
     assert "Pipoca" not in await say(ben, "Do you still know the dog called Pipoca")
 
-    # What is remembered stands in the instructions of a new run, beside the agent's own.
+    # Memories appear in the instructions of a new run, next to the agent's own.
     known = await say(ana, "What do you know about me?")
     assert "patient tutor" in known
     assert "Lisbon" in known and "Pipoca" in known, known

@@ -1,4 +1,4 @@
-"""Texts made to be slow, and a guard that stops what does not end."""
+"""Texts made to be slow, and a guard that stops endless work."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def seconds(function: Callable[[], object], most: float) -> float:
     def stop(*_: object) -> None:
         raise SlowError
 
-    gc.disable()  # somebody else's garbage is not this pattern's work, and no place to raise in
+    gc.disable()  # garbage of earlier tests is not this pattern's work, and this is no place to raise
     before = signal.signal(signal.SIGVTALRM, stop)
     signal.setitimer(signal.ITIMER_VIRTUAL, most)
     began = time.process_time()

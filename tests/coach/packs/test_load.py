@@ -111,7 +111,7 @@ def test_what_can_be_no_pack_is_said_to_be_none(name: str) -> None:
         load(name)
 
 
-def test_every_fault_is_told_at_once_each_where_it_stands(tmp_path: Path) -> None:
+def test_all_faults_are_reported_at_once_with_their_position(tmp_path: Path) -> None:
     folder = a_pack(tmp_path, pack=SMALL.replace("title: Tea\n", ""), topics="- {id: mint, name: m, words: 3}")
     with pytest.raises(PackError) as refused:
         load(folder)
@@ -119,7 +119,7 @@ def test_every_fault_is_told_at_once_each_where_it_stands(tmp_path: Path) -> Non
     assert "pack.yaml:1: title is missing" in first and "topics.yaml:1: topics.0.words" in second
 
 
-def test_a_changed_pack_is_read_anew(tmp_path: Path) -> None:
+def test_a_changed_pack_is_read_again(tmp_path: Path) -> None:
     assert load(a_pack(tmp_path)).title == "Tea"
     changed = tmp_path / "pack.yaml"
     changed.write_text(SMALL.replace("title: Tea", "title: Better tea, much better"), "utf-8")

@@ -58,7 +58,7 @@ AT_A_PLACE = {
 SHORT = tuple(f"mindstream.{name}." for name in ("tools.algebra",))
 """Modules that search in short texts only, however long the whole is: their readers are tried, below."""
 MOST = 4.0
-"""The most that a reader may take here: what is not linear takes minutes. With nothing else to do it is a twentieth."""
+"""Maximum time of a reader here, in seconds: non-linear ones take minutes; on an idle machine a twentieth is enough."""
 
 
 def shipped_patterns() -> Iterator[tuple[str, str]]:
@@ -110,7 +110,7 @@ def imported(name: str) -> object:
 
 
 def is_slow(function: Callable[[], object]) -> bool:
-    """Tell whether it takes too long, each of three times: once may be somebody else's garbage."""
+    """Return whether it takes too long in each of three runs: once may be a garbage collection."""
     return all(seconds(function, SQUARE) >= SQUARE for _ in range(3))
 
 
@@ -201,7 +201,7 @@ def test_an_alarm_is_heard_anywhere_in_a_long_text(place: int, danger: str) -> N
 
 
 async def test_a_long_text_does_not_stop_what_else_goes_on(tmp_path: Path) -> None:
-    """In a thread the alarms take a second of the machine; the loop, timed by its own work, goes on meanwhile."""
+    """The alarms take a second in a thread; the event loop, timed by its own work, continues."""
     longest = 0.0
 
     async def ticking() -> None:
@@ -240,7 +240,7 @@ def own_pack(folder: Path, safety_yaml: str) -> Path:
     return folder
 
 
-def test_a_pack_with_explosive_patterns_is_read_and_holds_nobody_up(tmp_path: Path) -> None:
+def test_a_pack_with_explosive_patterns_is_read_without_blocking(tmp_path: Path) -> None:
     pack = load(own_pack(tmp_path / "evil", EVIL))
     for text in (pumped("a") + "!", pumped("xa ") + "!", pumped("x") + "!"):
         assert seconds(lambda text=text: safety._sure(pack, text), MOST) < MOST  # type: ignore[misc]
@@ -249,7 +249,7 @@ def test_a_pack_with_explosive_patterns_is_read_and_holds_nobody_up(tmp_path: Pa
 @pytest.mark.parametrize(
     ("held", "told"),
     [
-        (r"(a)\1", r"safety.yaml:3: alarms.0.patterns.en.0 holds a reference to a group"),
+        (r"(a)\1", r"safety.yaml:3: alarms.0.patterns.en.0 contains a reference to a group"),
         ("((a{0,99}){0,99}){0,99}", r"safety.yaml:3: .* .* in several patterns"),
         ("a(", r"safety.yaml:3: .* not a regular expression"),
     ],

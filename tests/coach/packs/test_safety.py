@@ -49,7 +49,7 @@ def test_on_sets_that_were_seen_danger_is_heard_and_nothing_harmless_stops(path:
 
 
 def test_idioms_of_killing_and_dying_raise_nothing_and_direct_danger_of_each_kind_is_heard() -> None:
-    """Written after the words; what was missed at first was mended, so these are seen (figures: docs/packs.md)."""
+    """Written after the patterns; missed sentences led to new patterns, so this is a tuning set (docs/packs.md)."""
     said = labelled(HERE / "seen_sixth.tsv")
     assert not [each for each in said["common"] if find_alarm(SLEEP, each) or find_hint(SLEEP, each)]
     missed = [each for each in said["direct"] if not heard(each)]
@@ -125,7 +125,7 @@ def test_harmless_words_around_it_do_not_silence_an_alarm(noise: str) -> None:
 
 
 @pytest.mark.parametrize("name", shipped_packs())
-def test_every_shipped_pack_knows_that_somebody_may_want_to_die(name: str) -> None:
+def test_every_shipped_pack_has_the_suicide_alarm(name: str) -> None:
     pack = load(name)
     for sentence in ("I want to kill myself", "我想自杀"):
         alarm = find_alarm(pack, sentence)

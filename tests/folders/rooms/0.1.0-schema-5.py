@@ -1,10 +1,10 @@
-"""Make a data folder with something of each room in it, and a town.
+"""Make a data folder with data of each package, and a town.
 
     cd CHECKOUT; PYTHONPATH=$PWD/src TZ=UTC python …/tests/folders/rooms/0.1.0-schema-5.py
 
-Writes 0.1.0-schema-5.tar.gz beside this file: `people`, where users talk, solve, live and share, and `town`. CHECKOUT
-is of the version that the folder is of (f9b4dfe): what a language mind says in it stands in its tests/recordings, and
-answers its prompts. Later versions get a file of their own; this one is never made anew.
+Writes 0.1.0-schema-5.tar.gz next to this file: `people`, where users talk, solve, live and share, and `town`. CHECKOUT
+has the folder's version (f9b4dfe): its tests/recordings contain the language model's replies to its prompts. Later
+versions get a file of their own; this one is never remade.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Babbling:
 
 
 def command(folder: Path, *words: str | Path, said: str = "", codes: tuple[int, ...] = (0,)) -> str:
-    """Run a command on a data folder; return what it printed."""
+    """Run a command on a data folder; return its output."""
     whole = [sys.executable, "-m", "mindstream.cli", *map(str, words), "--data", str(folder)]
     done = subprocess.run(whole, input=said, text=True, capture_output=True)
     assert done.returncode in codes, (whole, done.returncode, done.stdout, done.stderr)
@@ -95,7 +95,7 @@ async def talk_with_a_mind(folder: Path) -> None:
 
 
 def solve(folder: Path, scratch: Path) -> None:
-    """Solve with a language mind and without one, and plan what is never run to its end."""
+    """Solve with and without a language model, and plan a task that is never finished."""
     runs = [json.loads(line) for line in (RECORDINGS / "planning.jsonl").read_text("utf-8").splitlines()]
     recording = scratch / "planning.jsonl"
     recording.write_text("".join(json.dumps(line) + "\n" for line in runs if line["run"] == 0), "utf-8")

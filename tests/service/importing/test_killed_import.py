@@ -28,7 +28,7 @@ def told(done):
 run = Import("mem0", SqliteStore(sys.argv[2]), WordLlama(), ManualClock(1_790_000_000.0), "ann")
 asyncio.run(run.take_in(reader("mem0")(Source("file", open(sys.argv[1], "rb")), run.tally), told))
 """
-"""Imports a file, and dies by SIGKILL when so many items of it are done."""
+"""Imports a file, and dies by SIGKILL after a number of items."""
 
 
 async def test_an_import_that_was_killed_goes_on_and_writes_each_once(tmp_path: Path) -> None:

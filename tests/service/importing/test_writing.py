@@ -177,7 +177,7 @@ ITEMS: dict[Form, tuple[str, str, Callable[[int], dict[str, Any]]]] = {
     "jsonl": ("", "", lambda n: {"id": f"{n}", "text": f"Ann rows {n} miles", "user": "ann"}),
 }
 BREAKS = [(1, 0, "{broken"), (2, 0, '{"a": tru}'), (501, 0, '{"id": "x", "memory": "cut o'), (3, 2, "\x01")]
-"""How many items stand before the break, how many of them are there already, and what breaks the file."""
+"""The number of items before the break, the number of known ones, and the break itself."""
 
 
 def written_out(form: Form, items: list[dict[str, Any]], broken: str = "", zipped: bool = False) -> bytes:

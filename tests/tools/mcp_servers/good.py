@@ -21,7 +21,7 @@ async def add(a: int, b: int = 1) -> int:
 
 @server.tool()
 async def meet(count: int) -> str:
-    """Wait until so many are here at once."""
+    """Wait until a number of calls run at once."""
     async with here:
         waiting.append(count)
         here.notify_all()

@@ -52,7 +52,7 @@ def raw(data: bytes) -> None:
 
 
 def ask(method: str, params: dict[str, Any]) -> str:
-    """Ask the client for something, and return what it says."""
+    """Send a request to the client, and return its reply."""
     send({"id": "ours", "method": method, "params": params})
     return sys.stdin.readline().strip()
 

@@ -8,7 +8,7 @@ PLUGIN = Plugin(
     "evals",
     operations=("mindstream_evals.operations",),
     commands={
-        "coach": ("Measure the coach: against one plain agent, and in what it foresees.", f"{_COMMANDS}.coach"),
+        "coach": ("Measure the coach: against a plain agent, and in its predictions.", f"{_COMMANDS}.coach"),
         "gate": ("Measure the gates, which decide when the talker waits for the reasoner.", f"{_COMMANDS}.gate"),
         "memory": ("", f"{_COMMANDS}.memory"),
         "plan": ("", f"{_COMMANDS}.plan"),

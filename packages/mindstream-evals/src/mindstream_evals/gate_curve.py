@@ -1,8 +1,9 @@
-"""What other gates would have cost, off policy: from the log of talks, how stale against how long the wait.
+"""Off-policy evaluation of gates from the log of conversations: stale answers against waiting time.
 
-Of each utterance that was thought about the log knows whether its thought was needed, and how long it took, whoever
-waited. So any rule can be scored on the same talks: the share of answers that it would have given without a thought
-that they needed, and the seconds that it would have waited. Beyond the paper (Christakopoulou 2024, future work).
+For each utterance with a thought, the log shows whether the thought was needed and how long it took, regardless of who
+waited. So any rule can be scored on the same conversations: the share of answers without a needed thought, and the
+seconds
+of waiting. Beyond the paper (Christakopoulou 2024, future work).
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ KINDS = [each.kind for each in (Heard, Said, Waiting, Thought, Decided, Judged, 
 
 
 class Point(BaseModel):
-    """A rule, scored.
+    """The score of a rule.
 
     Attributes:
-        deadline_s: it gives up waiting after so long; None: never.
-        stale: the share of answers that needed the thought and would not have had it.
-        for_nothing: the share that would have waited for a thought that changed nothing of the answer.
-        seconds: waited per turn, on average.
-        tokens: per turn, of Talker and Reasoner, on average.
+        deadline_s: maximum waiting time; None: no limit.
+        stale: share of answers without a needed thought.
+        for_nothing: share of turns that waited for a thought that changed nothing.
+        seconds: average waiting time per turn.
+        tokens: average per turn, of Talker and Reasoner.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -46,10 +47,10 @@ class Point(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ThoughtTurn:
-    """An utterance that was thought about: whether that was needed, how long it took, and who waited.
+    """An utterance with a thought: whether it was needed, its duration, and whether the answer waited.
 
     Attributes:
-        asked_twice: the Talker was asked whether to wait, and again.
+        asked_twice: the Talker decided whether to wait, and spoke again.
     """
 
     phase: str
@@ -61,7 +62,7 @@ class ThoughtTurn:
 
 @dataclass(frozen=True)
 class Turns:
-    """What a log holds for scoring: turns, and what a Talker's call and a thought took, in tokens on average."""
+    """Data of a log for scoring: turns, and the average tokens of a Talker's call and of a thought."""
 
     turns: Sequence[ThoughtTurn]
     talk_tokens: float
@@ -69,7 +70,7 @@ class Turns:
 
 
 async def thought_turns(store: LogStore, mind: StreamKey | None = None) -> Turns:
-    """Read the turns that were thought about and judged; `mind` None: of all minds of the data folder."""
+    """Read the turns with a thought and a known outcome; `mind` None: all minds of the data folder."""
     begun: dict[int, Moment] = {}
     thought_s: dict[int, float] = {}
     decided: dict[int, Decided] = {}
@@ -99,7 +100,7 @@ def _tokens(calls: Sequence[ModelCalled]) -> int:
 
 
 def gate_curve(found: Turns, waiting_phases: Collection[str]) -> list[Point]:
-    """Score the rules that there are: never, as it was decided, the paper's (by the phase), always, and for so long."""
+    """Score the rules: never, as decided, the paper's (by phase), always, and with time limits."""
     rules: list[tuple[str, Callable[[ThoughtTurn], bool], float | None]] = [
         ("never", lambda _: False, None),
         ("as decided", lambda turn: turn.waited, None),
@@ -129,13 +130,13 @@ def _score(found: Turns, rule: str, waits: Callable[[ThoughtTurn], bool], deadli
 
 
 class GateReport(BaseModel):
-    """How one gate has done.
+    """The statistics of one gate.
 
     Attributes:
-        judged: decisions whose outcome is known: the Reasoner has thought about the utterance.
-        regret: the share of judged turns that waited for nothing or spoke too soon.
-        avoided: the share of turns for which the belief reasoner was not woken.
-        useless_calls: the share of judged turns in which the Reasoner came to nothing at all.
+        judged: decisions with a known outcome: the Reasoner has processed the utterance.
+        regret: the share of them that waited for nothing or spoke too early.
+        avoided: the share of turns that did not wake the belief reasoner.
+        useless_calls: the share of judged turns in which the Reasoner had no result.
     """
 
     model_config = ConfigDict(frozen=True)

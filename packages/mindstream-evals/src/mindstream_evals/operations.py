@@ -19,7 +19,7 @@ from mindstream_town.operations.towns import CONDITIONS, Condition, StatusReques
 
 
 class PersonAnswer(Ask):
-    """What a person answered in a resident's place, to a question by its id."""
+    """A person's answer in the place of a resident, to a question by its id."""
 
     resident: str = Field(min_length=1, max_length=100)
     question: str = Field(min_length=1, max_length=100)
@@ -27,9 +27,9 @@ class PersonAnswer(Ask):
 
 
 class EvaluateRequest(StatusRequest):
-    """How believable residents are: who is asked, in which conditions, how much of it is drawn.
+    """The residents, conditions and amount of an evaluation.
 
-    `questions`, `pairs`: so many to each, and of all; 0: all. `shuffled`: a control, answers of other residents.
+    `questions`: per resident, `pairs`: in total; 0: all. `shuffled`: a control with answers of other residents.
     """
 
     residents: list[Annotated[str, Field(min_length=1, max_length=100)]] = Field([], max_length=1_000)
@@ -43,7 +43,7 @@ class EvaluateRequest(StatusRequest):
 
 
 class Evaluation(Reply):
-    """What an evaluation found, as `mindstream town evaluate --json` prints it."""
+    """The results, as printed by `mindstream town evaluate --json`."""
 
     town: str
     judged_by: str
@@ -54,7 +54,7 @@ class Evaluation(Reply):
 async def evaluate(
     runtime: Runtime, principal: Principal, request: EvaluateRequest, one: RunningOperation
 ) -> Evaluation:
-    """Ask residents with parts of their memory hidden, and have a model judge blind whose answers are believable."""
+    """Ask residents with parts of their memory hidden, and have a model judge blind how believable the answers are."""
     from mindstream_evals.runs import town as service
     from mindstream_evals.town.evaluate import Design
 

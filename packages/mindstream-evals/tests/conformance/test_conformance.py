@@ -229,7 +229,7 @@ async def test_reasoners(name: str, promise: Promise[reasoner.Trial], folder: Pa
 
 
 class Forgetful(SqliteStore):
-    """Writes half of what it is told to."""
+    """Writes half of a commit."""
 
     async def commit(self, *commits: Commit) -> list[Logged]:
         return await super().commit(*(replace(each, entries=each.entries[:1], revisions=()) for each in commits))
@@ -259,7 +259,7 @@ async def test_a_store_that_breaks_a_promise_is_found(kind: type[SqliteStore], b
 
 
 class Raw:
-    """Raises what it likes, and tells its usage first."""
+    """Raises any exception, after its usage."""
 
     name = "raw"
 

@@ -22,7 +22,7 @@ PLUGIN = Plugin(
     "studio",
     commands={
         "studio": (
-            "Open the studio: pages to watch minds think, and to live with them.",
+            "Open the studio: pages to watch and use agents.",
             "mindstream_studio.commands.studio",
         ),
         "demo": ("Play a recording of the coach, a plan, a life, a town or a pool.", "mindstream_studio.commands.demo"),

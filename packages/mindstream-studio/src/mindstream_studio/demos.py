@@ -1,7 +1,7 @@
-"""Recorded logs that ship with mindstream: what it does with a language model, to be looked at without one.
+"""Recorded logs that ship with mindstream and show it with a language model, without needing one.
 
-A file is JSON Lines: a head (`Head`), then rows as the log's table has them. They are events and no prompts, so that no
-change of words makes them stale. benchmarks/record_demo.py writes them.
+A file is JSON Lines: a head (`Head`), then rows of the log. They contain events and no prompts, so that changes of
+prompts do not outdate them. benchmarks/record_demo.py writes them.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ ORDER = ("coach", "plan", "life", "town", "pool")
 
 
 class Head(BaseModel):
-    """What a recording is.
+    """The description of a recording.
 
     Attributes:
-        title: what is seen, in a line.
-        recorded: the day on which it was answered.
-        who: what kind of mind answered.
-        source: of what it is an example, where it is one.
-        timed: its rows bear the times at which they happened; else they were written when the answers were played back.
-        start: the moment of a town's step 0, as ISO 8601.
+        title: one line about its content.
+        recorded: the day of the recording.
+        who: the kind of model that answered.
+        source: the origin of an example, if it has one.
+        timed: its times are those of the events; otherwise they are times of a playback.
+        start: the time of a town's step 0, as ISO 8601.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -54,15 +54,15 @@ class Demo:
 
 
 def demo_names() -> list[str]:
-    """Name the recordings that ship, in the order in which they are worth seeing."""
+    """Return the names of the shipped recordings, in the recommended order."""
     return [name for name in ORDER if (FOLDER / f"{name}.jsonl").is_file()]
 
 
 def load_demo(name: str) -> Demo:
-    """Read a recording that ships.
+    """Read a shipped recording.
 
     Raises:
-        InputError: there is none of that name.
+        InputError: there is no such recording.
     """
     if name not in demo_names():
         raise InputError(f"there is no recording {name!r:.60}: there are {', '.join(demo_names())}")

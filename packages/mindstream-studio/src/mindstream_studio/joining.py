@@ -1,8 +1,8 @@
-"""Join the studio's modules: to one module for each page that is served, to one script for a page that is saved.
+"""Bundle the studio's JavaScript modules: one module per served page, one script per saved page.
 
-No build tool: it reads the few forms of `import` and `export` that the house and its libraries write, and refuses any
-other. Each module becomes a function that is called once, after those that it imports. Comments on lines of their own,
-and types, are left out.
+There is no build tool: this module reads the few forms of `import` and `export` in the studio and its libraries, and
+refuses all others. Each module becomes a function that is called once, after the modules that it imports. Types and
+comments on their own lines are removed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 FROM = r'\s*from\s*"(\.[^"]+)";?'
 START = r"(?:^|(?<=[;}]))"
-"""Where a statement begins: libraries write all of theirs on a line."""
+"""The beginning of a statement: libraries have many on one line."""
 IMPORT = re.compile(rf"{START}import\s*(\w+|\{{[^}}]*\}}){FROM}", re.MULTILINE)
 LATER = re.compile(r'\bimport\("(\.[^"]+)"\)')
 PASSED_ON = re.compile(rf"{START}export\s*\{{([^}}]*)\}}{FROM}", re.MULTILINE)
@@ -29,30 +29,30 @@ ABSENT = 'Promise.reject(new Error("This is not in the file."))'
 
 
 class Joining:
-    """Modules that are joined, in the order in which they are called.
+    """Bundled modules, in the order of their calls.
 
     Attributes:
-        names: by module, the expression by which it is had.
-        exports: by module, what stands in it for each name that it exports.
-        parts: by module that is joined here, its text.
+        names: by module, the expression that refers to it.
+        exports: by module, the expression of each exported name.
+        parts: by module bundled here, its text.
     """
 
     def __init__(self, later: Callable[[Path], str]) -> None:
-        """Begin with nothing; `later` says how a module is had that is imported later."""
+        """Begin with no modules; `later` returns the expression of a dynamically imported module."""
         self._later = later
         self.names: dict[Path, str] = {}
         self.exports: dict[Path, dict[str, str]] = {}
         self.parts: dict[Path, str] = {}
 
     def name(self, module: Path) -> str:
-        """Return the expression by which a module is had."""
+        """Return the expression that refers to a module."""
         return self.names.setdefault(module, f"module{len(self.names)}")
 
     def add(self, module: Path, above: tuple[Path, ...] = ()) -> None:
-        """Join a module, after those that it imports.
+        """Add a module after the modules that it imports.
 
         Raises:
-            ValueError: modules import each other in a circle, what they do not export, or in a form that is not known.
+            ValueError: circular imports, an imported name that is not exported, or an unknown form.
         """
         if module in above:
             raise ValueError(f"{module.name} imports itself, by {', '.join(each.name for each in above)}")
@@ -99,15 +99,15 @@ def _place(module: Path, path: str) -> Path:
 
 
 def _pairs(names: str) -> dict[str, str]:
-    """Read `a, b as c`: what stands after `as`, and before it."""
+    """Read `a, b as c` into pairs of the name after `as` and the one before it."""
     pairs = [each.split(" as ") for each in map(str.strip, names.split(",")) if each]
     return {pair[-1].strip(): pair[0].strip() for pair in pairs}
 
 
 def join_modules(entry: Path, without: Collection[Path] = ()) -> tuple[str, list[Path]]:
-    """Return a script that does what a module does, with all that it imports, and the modules that are in it.
+    """Return a script that runs a module with all of its imports, and the modules in the script.
 
-    What is imported later comes last, but for modules that are left out (`without`); whoever imports one is told so.
+    Dynamically imported modules come last. An import of a module in `without` fails with an error.
 
     Raises:
         ValueError: see `Joining.add`.
@@ -126,9 +126,9 @@ def join_modules(entry: Path, without: Collection[Path] = ()) -> tuple[str, list
 
 
 def join_pages(shell: Path) -> dict[Path, str]:
-    """Return what a browser asks for: the shell, and each module that is imported later, with all that it imports.
+    """Return the text of the shell and of each dynamically imported module with its imports.
 
-    What the shell has, the others have from there. Each names what is in it as `modules`, by path.
+    Modules of the shell are not repeated in the others. Each text exports its modules as `modules`, by path.
 
     Raises:
         ValueError: see `Joining.add`.

@@ -1,7 +1,7 @@
-"""What the studio shows before anything is begun: the public API over recordings that ship, below /recorded.
+"""The shipped recordings behind the public API below /recorded, and pages saved as one HTML file.
 
-They are only to be read. They are unpacked into a folder of their own when somebody first asks for one, and that folder
-goes with the server.
+The recordings are read-only. The first request unpacks them into a temporary folder, which is deleted when the server
+stops.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ PATH = "/recorded"
 PACKED = Path(__file__).parent / "recorded.db.xz"
 HAMLET = "hamlet"
 LONG = 10_000
-"""Answers of so many bytes are packed: a town's recording is a fifth of its size then."""
+"""Responses of at least this many bytes are compressed: a town's recording shrinks to a fifth."""
 READER = Principal(LOCAL, frozenset({"read"}), key="recorded")
-"""Whoever asks may read all of it, and change nothing."""
+"""Every client may read all recordings and change nothing."""
 BEGIN = {
     "minds": "mindstream chat",
     "memory": "mindstream chat",
@@ -73,13 +73,13 @@ BEGIN = {
     "pools": "mindstream pool create",
     "towns": "mindstream town open recorded",
 }
-"""With what one's own is begun, by room."""
+"""By area of the API: the command that begins something of the user's own."""
 
 
 class RecordingShape(Reply):
-    """A recording: on which `page` it is looked at, whose it is (`user`, or a `town`, a `pool`), and who answered.
+    """A recording: the studio's `page` that shows it, its owner (`user`, and a `town` or `pool`), and what answered.
 
-    `timed`: its seconds are those in which it happened; else it was played back, and they mean nothing.
+    `timed`: its times are those of the recorded events; otherwise they are times of a playback and mean nothing.
     """
 
     page: str
@@ -102,14 +102,14 @@ RECORDINGS = (
     RecordingShape(page="pools", user="olga", pool="answers", title="What a pool learns of 138 pairs", who="Stand-ins"),
     RecordingShape(page="traces", user="museum", title="Every call of that life, word by word", who=MIND),
 )
-"""What is there to be looked at."""
+"""The recordings that ship."""
 
 
 class Recorded:
-    """The API over the recordings: an ASGI application that opens at the first request, and is closed by `running`."""
+    """The API over the recordings: an ASGI application opened by its first request and closed by `running`."""
 
     listed = tuple(each.model_dump() for each in RECORDINGS)
-    """What there is: known before any of it is opened."""
+    """The recordings, known before they are opened."""
 
     def __init__(self, packed: Path = PACKED) -> None:
         self._packed, self._opening = packed, asyncio.Lock()
@@ -125,7 +125,7 @@ class Recorded:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Close it, and take its folder away, when the block ends."""
+        """Close the application and delete its folder when the block ends."""
         async with self._opened:
             yield
 
@@ -138,14 +138,14 @@ class Recorded:
 
 
 def add_recorded(api_app: ApiApp) -> None:
-    """Let a server answer for the recordings, too, below /recorded."""
+    """Mount the recordings below /recorded."""
     recorded = Recorded()
     api_app.api.mount(PATH, recorded)
     api_app.keep_open(recorded.running())
 
 
 async def open_recorded(folder: Path, packed: Path = PACKED) -> Runtime:
-    """Return a house, that is still to be opened, over the recordings; they are unpacked into a folder."""
+    """Unpack the recordings into a folder and return a house over them, which the caller opens."""
     await asyncio.to_thread(unpack, packed, folder)
     offered = Offered(towns={(LOCAL, HAMLET): folder / HAMLET})
     clock = ManualClock(await last_moment(folder / "data"))
@@ -153,7 +153,7 @@ async def open_recorded(folder: Path, packed: Path = PACKED) -> Runtime:
 
 
 def unpack(packed: Path, folder: Path) -> None:
-    """Put the recordings, and the hamlet, into a folder."""
+    """Unpack the recordings and the hamlet into a folder."""
     from mindstream_town.saves.importing import unpack_world
 
     path = private_folder(folder / "data") / FILE
@@ -163,14 +163,14 @@ def unpack(packed: Path, folder: Path) -> None:
 
 
 async def last_moment(folder: Path) -> Moment:
-    """Return when the last of it happened: there its clock stands still."""
+    """Return the time of the last event, at which the clock of the recordings stands still."""
     async with SqliteStore(folder) as store:
         rows = await store.events(None, limit=1_000_000)
     return max(row.at for row in rows)
 
 
 def build_api(runtime: Runtime, writes: Writes) -> FastAPI:
-    """Return the public API over a house whose readers are told how they begin something of their own."""
+    """Return the public API over a house; refused writes name the command that begins something of the user's own."""
     api = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     add_rest(api, runtime, writes)
     add_events(api, runtime)
@@ -183,13 +183,13 @@ def build_api(runtime: Runtime, writes: Writes) -> FastAPI:
 async def _tell(request: Request, _: Exception) -> Response:
     room = str(getattr(request.scope.get("route"), "name", "")).partition(".")[0]
     own = f"; begin your own with `{BEGIN[room]}`" if room in BEGIN else ""
-    found = problem("forbidden", f"this is a recording, and only to be read{own}")
+    found = problem("forbidden", f"recordings are read-only{own}")
     return Response(found.model_dump_json(), found.status, None, TYPE)
 
 
 STATIC = Path(__file__).parent / "static"
 LINE = 20_000
-"""So many characters of the data stand on a line: editors choke on longer ones."""
+"""Characters of data per line: editors are slow with longer ones."""
 HEAD = "<!doctype html>\n<!-- a saved page of mindstream -->\n"
 MAIN = "<main></main>"
 PAGE = """<html lang="en">
@@ -203,7 +203,7 @@ PAGE = """<html lang="en">
 </head>
 <body>
 {place}
-<noscript><p>This page shows what it holds with a script of its own; without it there is nothing to see.</p></noscript>
+<noscript><p>This page needs its own script to show its content.</p></noscript>
 <script type="application/octet-stream" id="recording">
 {data}
 </script>
@@ -221,13 +221,13 @@ def build_saved_page(
     place: str = MAIN,
     without: Collection[str] = (),
 ) -> str:
-    """Return a page that runs a module with its data; files are named from the studio's `static/`.
+    """Return a page that runs a module with its data; files are named relative to the studio's `static/`.
 
-    What people or models wrote stands in the packed data alone, so that it cannot be markup.
+    Text of people and models is only in the packed data, so that it cannot become markup.
 
     Args:
         place: the element in which the module shows itself.
-        without: modules that are left out, as `join_modules` takes them.
+        without: modules to leave out, as `join_modules` takes them.
     """
     style = "\n".join((STATIC / name).read_text("utf-8") for name in styles)
     script, modules = join_modules(STATIC / entry, {STATIC / name for name in without})
@@ -250,10 +250,10 @@ def build_saved_page(
 
 
 def write_saved_page(out: Path, page: str) -> None:
-    """Write a page to a file; one that was saved there before is replaced.
+    """Write a page to a file; an earlier saved page is replaced.
 
     Raises:
-        InputError: another file is there, or it cannot be written.
+        InputError: the file is something else, or cannot be written.
     """
     if is_saved_page(out):
         out.unlink()
@@ -261,7 +261,7 @@ def write_saved_page(out: Path, page: str) -> None:
 
 
 def is_saved_page(file: Path) -> bool:
-    """Tell whether a file was written as a saved page, and may be written anew."""
+    """Tell whether a file is a saved page, which may be replaced."""
     if file.is_symlink() or not file.is_file():
         return False
     head = HEAD.encode()
@@ -270,7 +270,7 @@ def is_saved_page(file: Path) -> bool:
 
 
 def _licences_of(modules: Collection[Path]) -> str:
-    """Return the licences of the libraries among some modules, as a comment."""
+    """Return the licences of the libraries among these modules as a comment."""
     vendor = STATIC / "vendor"
     versions = json.loads((vendor / "versions.json").read_text("utf-8"))
     packages = sorted({versions[each.name]["package"] for each in modules if each.parent == vendor})
@@ -280,32 +280,32 @@ def _licences_of(modules: Collection[Path]) -> str:
 
 
 def _source(text: str) -> str:
-    """Name a script or style as a Content-Security-Policy does."""
+    """Return the Content-Security-Policy source of a script or style."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 Data = dict[str, Any]
-"""What an operation answered, as it goes over the wire."""
+"""The response of an operation, as JSON."""
 STUDIO_STYLES = ("tokens.css", "base.css", "parts.css")
 CALLS = "traces"
-"""The page that shows calls of models."""
+"""The page of model calls."""
 UNQUOTED = "!'()*"
-"""What browsers leave as it is in a path, beside letters and digits."""
+"""Characters that browsers leave unquoted in a path, in addition to letters and digits."""
 NO_BILL: Data = {"total": {"calls": 0}, "by": {}, "days": {}, "limits": None}
-"""A bill is of all that a mind did: none is shown."""
+"""A bill covers everything an agent did, so that a saved page shows none."""
 
 
 @dataclass(slots=True)
 class Saved:
-    """What goes into a file.
+    """The content of a saved page.
 
     Attributes:
-        page, link: the page that is opened first, and what its link says beside whose it is.
-        models: who answered, as the log names them.
-        answers: what the API answers, by path.
-        rows: of the log, from which the page is answered what it asks of that.
-        calls: of models, the newest first; without them the page that shows calls is not in the file.
-        recalls: what was recalled, by question and time.
+        page, link: the page that is opened first, and the parameters of its link in addition to the user.
+        models: the models that answered, as named in the log.
+        answers: responses of the API, by path.
+        rows: rows of the log, from which the page's requests for the log are answered.
+        calls: model calls, newest first; if empty, the page of calls is left out.
+        recalls: results of recall, by question and time.
     """
 
     page: str
@@ -320,13 +320,13 @@ class Saved:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The public API, asked in the process, about one user."""
+    """The public API for one user, called in the process."""
 
     runtime: Runtime
     principal: Principal
 
     async def ask(self, operation: str, **asked: Any) -> Data:
-        """Return what an operation answers.
+        """Call an operation and return its response.
 
         Raises:
             MindstreamError: see the operation.
@@ -338,7 +338,7 @@ class Reading:
         return answered
 
     async def all_of(self, operation: str, name: str, **asked: Any) -> list[Data]:
-        """Return what stands below a name on all pages of an answer."""
+        """Return the items of a field on all pages of a response."""
         found: list[Data] = []
         page: Data = {"next": ""}
         while not found or page["next"]:
@@ -353,11 +353,11 @@ class Reading:
         return await self.runtime.memory(self.principal)
 
     def path(self, rest: str) -> str:
-        """Name what is below a user's path, as pages ask for it."""
+        """Return a path below the user's, as the pages request it."""
         return f"/users/{quote(self.principal.user, safe=UNQUOTED)}/{rest}"
 
     async def add_calls(self, saved: Saved, seqs: Sequence[int]) -> None:
-        """Add calls of models, word by word where that is kept, and what came of each utterance that they were for."""
+        """Add model calls, with their text if it is kept, and the trace of each utterance."""
         for seq in sorted(seqs, reverse=True):
             words = await self.ask("log.call", seq=seq)
             saved.calls.append(words["call"])
@@ -373,7 +373,7 @@ class Reading:
 
 @asynccontextmanager
 async def open_reading(settings: Settings, *, recorded: bool = False) -> AsyncIterator[Reading]:
-    """Open what a data folder, or the recordings that ship, hold of a user, only to read it.
+    """Open a user's data, or the shipped recordings, for reading.
 
     Raises:
         InputError: there is nothing of that user.
@@ -391,7 +391,7 @@ async def open_reading(settings: Settings, *, recorded: bool = False) -> AsyncIt
 
 
 def build_studio_page(reading: Reading, saved: Saved) -> str:
-    """Return the page of a file."""
+    """Return the HTML of a saved page."""
     user, names = reading.principal.user, [saved.page, *([CALLS] if saved.calls else [])]
     day = format_iso(reading.runtime.clock.now())[:10]
     who = ", ".join(dict.fromkeys(_shown(model) for model in saved.models))
@@ -418,16 +418,16 @@ def build_studio_page(reading: Reading, saved: Saved) -> str:
 
 
 def _shown(model: str) -> str:
-    """Say who answered, by the name that the log has, without the address."""
+    """Return a model's name without its address."""
     return {"rules": "stand-ins"}.get(model, model.removeprefix(PLAYED).partition("@")[0])
 
 
 async def save_plan(reading: Reading, run: str, *, with_calls: bool = False) -> Saved:
-    """Return a run, with all others of its task, as they go into a file; the newest in each way are shown first.
+    """Return a run and all others of its task; the newest run of each strategy is shown first.
 
     Args:
-        run: which one, by its name.
-        with_calls: with the calls of models, word by word where that is kept.
+        run: the run's name.
+        with_calls: add the model calls, with their text if it is kept.
 
     Raises:
         InputError: there is no such run.
@@ -456,7 +456,7 @@ async def save_plan(reading: Reading, run: str, *, with_calls: bool = False) -> 
 
 
 def _ways(runs: Sequence[Data], first: Data) -> list[str]:
-    """Name a run, and the newest in each other way."""
+    """Return the names of this run and of the newest one of each other strategy."""
     newest = {each["how"]: each["run"] for each in runs} | {first["how"]: first["run"]}
     return list(newest.values())
 
@@ -481,21 +481,22 @@ KINDS = (
     "alarmed",
     "error",
 )
-"""Kinds of rows that a talk is made of, as the page has them (pages/talk/shapes.js)."""
+"""The kinds of rows of a talk, the same as in pages/talk/shapes.js."""
 HELD = ("belief_changed", "plan_made")
 RECALLED = {"k": 5, "kinds": ["note", "thought", "observation", "document", "chat"], "touch": False}
-"""How the page asks what words bring to mind (pages/talk/why_answered.js)."""
+"""Parameters of recall, the same as in pages/talk/why_answered.js."""
 
 
 async def save_talk(reading: Reading, session: str, *, with_calls: bool = False) -> Saved:
-    """Return a talk as it goes into a file.
+    """Return a talk.
 
-    What is believed and planned goes with it from the beginning, with the thoughts that it came of; of other talks no
-    word that was said, and nothing that was recalled from them, unless the calls go with it, which hold all that.
+    It includes all beliefs and plans from the beginning, with the thoughts that produced them. It includes no utterance
+    of
+    other talks and nothing recalled from them, unless the calls are added: these contain both.
 
     Args:
-        session: which one.
-        with_calls: with the calls of models, word by word where that is kept.
+        session: the talk's session.
+        with_calls: add the model calls, with their text if it is kept.
 
     Raises:
         InputError: there is no such talk.
@@ -523,16 +524,16 @@ async def save_talk(reading: Reading, session: str, *, with_calls: bool = False)
 
 
 async def _recall(reading: Reading, heard: Data, session: str) -> Data:
-    """Recall what words brought to mind, as of then; `session`: from one talk alone."""
+    """Repeat the recall for an utterance, as of its time; `session`: only from this talk."""
     asked = {"query": heard["text"], "as_of": heard["at"]}
     return {**asked, "answer": await reading.ask("memory.recall", **asked, **RECALLED, session=session)}
 
 
 def rows_of_talk(rows: Sequence[Data], session: str) -> list[Data]:
-    """Return the rows of a talk, and those that made what was believed and planned by its end.
+    """Return the rows of a talk, and those that produced the beliefs and plans valid at its end.
 
     Args:
-        rows: of the kinds of a talk, oldest first.
+        rows: rows of the kinds of a talk, oldest first.
     """
     ours = list(_own(rows, session))
     end = max((row["seq"] for row in ours), default=0)
@@ -545,7 +546,7 @@ def rows_of_talk(rows: Sequence[Data], session: str) -> list[Data]:
 
 
 def _own(rows: Sequence[Data], session: str) -> Iterator[Data]:
-    """Yield the rows of a talk alone, as the page tells them apart (pages/talk/rows.js)."""
+    """Yield the rows of this talk only, assigned in the same way as in pages/talk/rows.js."""
     talks: dict[int, str] = {}
     current = ""
     for row in rows:
@@ -567,15 +568,15 @@ TOWN_STYLES = ("tokens.css", "base.css", "town/town.css", "town/saved.css")
 async def write_replay(
     store: Store, setting: Setting, out: Path, *, since: int | None = None, until: int | None = None
 ) -> Path:
-    """Write what a town's log holds as an HTML file that plays it, and return the file; an older replay is replaced.
+    """Write a town's log as an HTML file that plays it, and return the file; an earlier replay is replaced.
 
     The same log gives the same bytes.
 
     Args:
-        since, until: the steps between which it plays; None: all. What residents remember from before is in it too.
+        since, until: the first and last step to play; None: all. Earlier memories of the residents are included.
 
     Raises:
-        InputError: the steps are none of its own, or the file cannot be written or is another one.
+        InputError: the town has no such steps, or the file cannot be written or is something else.
         StorageError: the log cannot be read.
     """
     data = await record(store, setting, since, until) | ground_of(setting)

@@ -1,6 +1,6 @@
-"""Serve the studio's pages: files that ship with the package, below /studio/. They hold nothing of anybody's.
+"""Serve the studio's pages below /studio/: files of the package without any user data.
 
-So the entrance lets whoever asks have them without a token: it is on them that one is typed in.
+They need no token, because the user enters the token on one of them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mindstream_studio.joining import join_pages
 STATIC = Path(__file__).parent / "static"
 PREFIX = "/studio/"
 RECORDED = "/recorded"
-"""Where recordings that ship are read, if they are added (see studio/recorded)."""
+"""The path of the shipped recordings, if they are mounted (see recorded.py)."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -33,12 +33,12 @@ KINDS = {
     ".json": "application/json",
     ".png": "image/png",
 }
-"""What is served, by the end of its name; whatever else lies there (types, licences) is not."""
+"""Served media types by suffix; other files (types, licences) are not served."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageFile:
-    """A file of the studio as it is sent, and packed by gzip as browsers take it."""
+    """A file of the studio, plain and compressed with gzip."""
 
     body: bytes
     packed: bytes
@@ -47,7 +47,7 @@ class PageFile:
 
 
 def read_pages(folder: Path = STATIC) -> dict[str, PageFile]:
-    """Read all files that are served, by their path below /studio/; modules as they are joined."""
+    """Read all served files, by their path below /studio/; modules are bundled."""
     folder = folder.resolve()
     made = join_pages(folder / "app.js")
     return {
@@ -58,14 +58,14 @@ def read_pages(folder: Path = STATIC) -> dict[str, PageFile]:
 
 
 def read_page(path: Path, text: str | None = None) -> PageFile:
-    """Read one of them; `text`: what is served in its place."""
+    """Read one file; `text` replaces its content."""
     body = path.read_bytes() if text is None else text.encode()
     etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     return PageFile(body, gzip.compress(body, mtime=0), KINDS[path.suffix], etag)
 
 
 def add_studio(api: Starlette, folder: Path = STATIC) -> None:
-    """Add the pages to an application; a browser asks each time whether one has changed."""
+    """Add the pages to an application; browsers revalidate them on each request."""
     pages = read_pages(folder)
 
     async def page(request: Request) -> Response:

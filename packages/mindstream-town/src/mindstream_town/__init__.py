@@ -1,4 +1,4 @@
-"""A town whose residents perceive, remember, plan, react, talk and reflect (Park 2023), and the world they live in."""
+"""A town whose residents perceive, remember, plan, react, talk and reflect (Park 2023), and its world."""
 
 from __future__ import annotations
 
@@ -45,6 +45,6 @@ PLUGIN = Plugin(
 
 
 def __getattr__(name: str) -> object:
-    if name == "Town":  # loaded when it is first used, as the names of mindstream are
+    if name == "Town":  # loaded at first use, like the names of mindstream
         return importlib.import_module("mindstream_town.town").Town
     raise AttributeError(f"module 'mindstream_town' has no attribute {name!r}")

@@ -1,9 +1,8 @@
-"""The clock of a town, in lock-step: who can see something new or has come to an end of something has a turn; all
-others go on as they do, and cost nothing.
+"""The clock of a town. In each step, only residents whose act has ended or who may see something new have a turn.
 
-A step has three parts. All who have a turn take it at once, each from the town as the step found it; then who wishes to
-talk and can be talked to does so, in the order of names; then everything is one commit. So a process that dies anywhere
-goes on from the last whole step, and whoever is quicker changes nothing.
+A step has three parts. All turns run at once, each from the town as it was before the step. Then talks take place, in
+the order of names. Then everything is written in one commit. So a town continues from the last whole step after a
+crash, and the order in which models answer changes nothing.
 """
 
 from __future__ import annotations
@@ -18,9 +17,8 @@ from mindstream_town.embody.living import Begin, Deed, Say, is_here, live_as
 from mindstream_town.encounters import Encounters
 from mindstream_town.events import MENDED, Act, ObjectChanged
 from mindstream_town.paper.people import finish_act
-from mindstream_town.residents.perceive import is_news
 from mindstream_town.residents.percept import Percept
-from mindstream_town.residents.sight import dangers_of, look, people_seen
+from mindstream_town.residents.sight import dangers_of, is_news, look, people_seen
 from mindstream_town.residents.turn import Resident, ResidentTurn
 from mindstream_town.scenes.day import whom_to_meet
 from mindstream_town.setting import Setting
@@ -30,16 +28,16 @@ from mindstream_town.world.whereabouts import Condition, Whereabouts
 
 
 class Clockwork:
-    """Who has a turn at which step.
+    """Decides who has a turn at which step.
 
     Args:
-        journal: the stream of what belongs to no resident.
-        conditions: of objects that are not as they should be, by address.
-        step: the last step that is done; -1: none.
-        changed: the objects that came into another condition in it, by address.
+        journal: the stream of rows that belong to no resident.
+        conditions: unusual conditions of objects, by address.
+        step: the last finished step; -1: none.
+        changed: addresses of the objects that changed in it.
 
     Attributes:
-        deeds: what people do as whom they live as, in the next step.
+        deeds: what users do in the next step with the residents that they control.
     """
 
     def __init__(
@@ -68,14 +66,14 @@ class Clockwork:
 
     @property
     def conditions(self) -> dict[str, Condition]:
-        """The conditions of objects that are not as they should be, by address."""
+        """Unusual conditions of objects, by address."""
         return self.whereabouts.conditions
 
     def _mark_as_after(self, step: int) -> None:
-        """Mark who has a turn next by what the step before it did, as if this process had done it."""
+        """Mark the residents who may have a turn next, as if this process had run the last step."""
         where = self.whereabouts
         if step < 0:
-            return  # all have come from nowhere, and are marked
+            return  # at the beginning all are marked
         where.marked.clear()
         where.entered.clear()
         for name, resident in self.residents.items():
@@ -89,7 +87,8 @@ class Clockwork:
             where.mark_at(place)
 
     def _has_entered(self, state: ResidentState, step: int) -> bool:
-        """Tell whether somebody who went to bed came into another arena on the way: it looks around when it wakes."""
+        """Return whether a sleeping resident came into another arena on the way to bed; it looks around when it
+        wakes."""
         act, arena_of = state.act, self.setting.world.arena_of
         return act is not None and any(
             arena_of(act.spot(each)) != arena_of(act.spot(each - 1))
@@ -105,15 +104,16 @@ class Clockwork:
         return max(self.step + 1, self._timers[0][0]) if self._timers else self.step + 1
 
     def rest_until(self, step: int) -> None:
-        """Let nothing happen up to a step, where nothing can."""
+        """Skip to a step without events."""
         if step > self.step:
             self.step = step
             self.changed.clear()
 
     async def advance(self, step: int) -> list[Commit]:
-        """Let a step happen; return what is to be written of it, nothing where nobody had a turn.
+        """Run a step and return its commits; none if there was no turn.
 
-        Raises (ModelError and others): residents and conditions are as before the step, but this clockwork is not.
+        Raises:
+            ModelError and others: residents and conditions are as before the step, but this clockwork is not.
         """
         self.step = step
         self.changed.clear()
@@ -131,7 +131,7 @@ class Clockwork:
                 broken_off := self.residents[name].state.act
             ) is not turn.state.act:
                 await finish_act(turn, broken_off)
-        turns = dict(sorted(turns.items()))  # others may have got one meanwhile
+        turns = dict(sorted(turns.items()))  # encounters may have added turns
         commits = [commit for turn in turns.values() if (commit := await turn.commit())]
         changes = [change for name, turn in turns.items() if (change := self._left_behind(name, turn))]
         for name, turn in turns.items():
@@ -141,7 +141,7 @@ class Clockwork:
         return commits
 
     def change_objects(self, *changes: ObjectChanged) -> Commit:
-        """Let objects be in another condition from now on; return what is to be written of it."""
+        """Change the conditions of objects from now on, and return the commit."""
         for change in changes:
             self.whereabouts.change(change)
             self.changed.add(change.place)
@@ -150,7 +150,7 @@ class Clockwork:
         return Commit(mind=self.journal, at=self.setting.moment(step), entries=entries)
 
     def _ended(self, step: int) -> set[str]:
-        """Return whose act has come to its end."""
+        """Return the residents whose act has ended."""
         ended = set()
         while self._timers and self._timers[0][0] <= step:
             due, name = heapq.heappop(self._timers)
@@ -159,7 +159,7 @@ class Clockwork:
         return ended
 
     def _turn(self, name: str, step: int, ended: bool) -> ResidentTurn | None:
-        """Return a turn where somebody has come to an end of something or sees something new; else None."""
+        """Return a turn if the resident's act has ended or it sees something new; else None."""
         resident, where = self.residents[name], self.whereabouts
         if name not in where.spots:
             return ResidentTurn(resident, step, self.setting, resident.state) if name in self.deeds else None
@@ -179,7 +179,7 @@ class Clockwork:
         return turn if has_turn or whom_to_meet(turn, people_seen(percepts, self.residents)) else None
 
     async def _live(self, turn: ResidentTurn, ended: bool) -> None:
-        """Let somebody live a step its own way; as whom a person lives does what the person says."""
+        """Run a turn: by the user's deed for a controlled resident, else by the resident's own way of life."""
         deed = self.deeds.get(turn.name)
         if turn.state.embodied or isinstance(deed, Begin):
             await live_as(turn, deed, ended, self.whereabouts.spots)
@@ -187,7 +187,7 @@ class Clockwork:
             await live(turn, ended, self.residents)
 
     def _spoken_to(self) -> set[str]:
-        """Return whose talks with people go on in this step: they wait no longer, and are not over."""
+        """Return the residents whose talks with users continue in this step."""
         talks = [
             (name, deed.to)
             for name, deed in self.deeds.items()
@@ -196,7 +196,7 @@ class Clockwork:
         return {name for both in talks for name in both}
 
     def _left_behind(self, name: str, turn: ResidentTurn) -> ObjectChanged | None:
-        """Return in which condition somebody leaves what it was done with."""
+        """Return the change that a finished act leaves at its object."""
         done = self.residents[name].state.act
         if done is None or done is turn.state.act or not done.place or not done.has_arrived(turn.step):
             return None
@@ -223,7 +223,7 @@ class Clockwork:
         self.whereabouts.mark_around(name)
 
     def _wind(self, name: str, state: ResidentState) -> None:
-        """Set the moment at which somebody comes to an end, and whether it is on its way."""
+        """Set the timer for the end of an act, and start the walk to it."""
         if state.act is None:
             return
         self._due[name] = state.act.until
@@ -232,7 +232,7 @@ class Clockwork:
 
 
 async def _all_of(lives: Sequence[Coroutine[None, None, None]]) -> None:
-    """Wait for all; where one fails the others are broken off, and its error is raised."""
+    """Wait for all; if one fails, cancel the others and raise its error."""
     if len(lives) == 1:
         return await lives[0]
     try:
@@ -245,5 +245,5 @@ async def _all_of(lives: Sequence[Coroutine[None, None, None]]) -> None:
 
 
 def condition_of(act: Act) -> str:
-    """Return the condition in which an act leaves its object: "" where that is as it should be."""
+    """Return the condition in which an act leaves its object; "": in order."""
     return "" if act.leaves == MENDED else act.leaves.strip()

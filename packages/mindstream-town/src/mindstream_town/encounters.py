@@ -1,4 +1,4 @@
-"""What comes between two in a step: a person speaks to somebody, residents talk or meet in a scene, others hear it."""
+"""Encounters in a step: users speak, residents talk or meet in scenes, others overhear."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from mindstream_town.world.whereabouts import Whereabouts
 
 @dataclass
 class Encounters:
-    """Those of one step.
+    """The encounters of one step.
 
     Attributes:
-        turns: of who has one, by name; to whom something happens by others gets one.
-        deeds: what people do as those whom they live as, by whom.
+        turns: turns by name; a resident who is involved by another gets one.
+        deeds: what users do, by the resident that they control.
     """
 
     setting: Setting
@@ -35,7 +35,7 @@ class Encounters:
     deeds: Mapping[str, Deed]
 
     async def take_place(self) -> None:
-        """Let people say something, end what talks with them are over, let residents talk, and let people leave.
+        """Run in order: what users say, the ends of talks with users, talks of residents, departures of users.
 
         A talk that is over ends before one of the two begins the next.
         """
@@ -47,7 +47,7 @@ class Encounters:
                 await leave(self.turns[name])
 
     async def _say(self) -> set[str]:
-        """Let people say what they do, each to one at least; return who has spoken or was spoken to."""
+        """Run what users say; return who has spoken or was spoken to."""
         busy: set[str] = set()
         for name, deed in sorted(self.deeds.items()):
             if isinstance(deed, Say) and deed.to not in busy:
@@ -59,7 +59,7 @@ class Encounters:
         return busy
 
     async def _talk(self, busy: set[str]) -> None:
-        """Let those talk who wish to, in the order of their names, each with one other at most."""
+        """Run the talks that residents wish for, in the order of names, at most one for each."""
         talks: list[Talk] = []
         for name in sorted(self.turns):
             wish = self.turns[name].wish
@@ -83,7 +83,7 @@ class Encounters:
                 await overhear(self._turn_of(name), talk)
 
     async def _meet(self, name: str, other: str) -> set[str]:
-        """Let two get into a scene, if both still can; return who they are. Who is in sight and free may overhear."""
+        """Run a scene of two residents if both are still free; return their names. Others in sight may overhear it."""
         first, second = self._turn_of(name), self._turn_of(other)
         if not may_meet(self.setting, self.step, first.state, second.state):
             return set()
@@ -96,7 +96,7 @@ class Encounters:
         return {name, other}
 
     def _turn_of(self, name: str) -> ResidentTurn:
-        """Return somebody's turn in this step; where it has none yet, it has one now."""
+        """Return a resident's turn in this step; create it if necessary."""
         if name not in self.turns:
             resident, step = self.residents[name], self.step
             resident.begin(self.setting.moment(step))
@@ -104,7 +104,7 @@ class Encounters:
         return self.turns[name]
 
     def _hearers(self, speaker: str, busy: Collection[str]) -> list[str]:
-        """Name who is in sight of a talk, awake and not talking itself."""
+        """Return the residents in sight of a talk who are awake and not talking."""
         where = self.whereabouts
         near = (name for name in where.residents_around(speaker) if name not in busy)
         return sorted(
@@ -121,7 +121,7 @@ class Encounters:
         return other in spots and name in spots and is_in_sight(self.setting, spots[name], spots[other])
 
     async def _end_talks(self) -> None:
-        """End the talks with people that one of the two has ended, left or waited in for too long."""
+        """End the talks with users that one of the two has ended, left, or let time out."""
         for name, resident in self.residents.items():
             if not resident.state.embodied:
                 continue

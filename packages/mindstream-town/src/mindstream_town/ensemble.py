@@ -1,4 +1,4 @@
-"""Ensembles: many runs of a town, and their table."""
+"""Many runs of a town with different seeds, and statistics of their measures."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from mindstream.errors import InputError
 from mindstream.significance import holm, mcnemar, student
 
 FULL = "full"
-"""The condition in which nothing is left out."""
+"""The condition without ablations."""
 MOST = 1_000_000
-"""So many seeds can be asked for."""
+"""Maximum number of seeds."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run: a seed, and what is left out of residents; nothing: the whole town."""
+    """A run: a seed, and the ablated parts of residents."""
 
     seed: int
     without: tuple[str, ...] = ()
 
     @property
     def condition(self) -> str:
-        """What it is called in tables, and its folder."""
+        """Its name in tables and its folder."""
         return f"without {','.join(self.without)}" if self.without else FULL
 
 
 @dataclass(frozen=True)
 class Lived:
-    """What came of a run: its last step, its journal's digest, its measures, the seconds it took."""
+    """The result of a run: last step, digest of the journal, measures, seconds."""
 
     condition: str
     seed: int
@@ -51,15 +51,15 @@ class Failed:
 
 
 def runs_of(seeds: Sequence[int], conditions: Sequence[tuple[str, ...]]) -> list[Run]:
-    """Return the runs, seed by seed, so that what was compared by then can be compared wherever it ends."""
+    """Return the runs, seed by seed, so that finished seeds can be compared at any time."""
     return [Run(seed, without) for seed in seeds for without in dict.fromkeys([(), *conditions])]
 
 
 def read_seeds(text: str) -> list[int]:
-    """Read seeds as they are typed: `1..100`, `3,5,8..12`.
+    """Read seeds as typed: `1..100`, `3,5,8..12`.
 
     Raises:
-        InputError: it is none of these.
+        InputError: the text has another form.
     """
     found: dict[int, None] = {}
     for part in text.split(","):
@@ -78,8 +78,8 @@ class Spread:
     """A measure of a condition over its seeds.
 
     Attributes:
-        spread: the standard deviation; None of one seed.
-        low, high: the 95 % interval of the mean (Student); None of one seed.
+        spread: standard deviation; None for one seed.
+        low, high: 95 % interval of the mean (Student); None for one seed.
     """
 
     condition: str
@@ -95,12 +95,12 @@ class Spread:
 
 @dataclass(frozen=True)
 class Difference:
-    """How a condition differs from the whole town in a measure, seed by seed.
+    """The difference between a condition and the whole town in a measure, seed by seed.
 
     Attributes:
-        mean: the condition's less the whole town's, with its 95 % interval.
-        more, fewer: in how many seeds the condition has more, or less of it.
-        p: of the sign test, two-sided; adjusted: by Holm, over all that are compared.
+        mean: the condition minus the whole town, with its 95 % interval.
+        more, fewer: number of seeds in which the condition has more, or less.
+        p: two-sided sign test. adjusted: by Holm, over all comparisons.
     """
 
     condition: str
@@ -138,7 +138,7 @@ def spreads(lived: Sequence[Lived]) -> list[Spread]:
 
 
 def differences(lived: Sequence[Lived]) -> list[Difference]:
-    """Return how each condition differs from the whole town, on the seeds that both have lived."""
+    """Return the differences of each condition from the whole town, on common seeds."""
     by_condition = _by_condition(lived)
     whole, found = by_condition.get(FULL, {}), []
     for condition, of_seed in by_condition.items():

@@ -1,7 +1,7 @@
-"""What can happen in a town. Residents and the town are what these rows make of them (town/state).
+"""Events of a town. The state of residents and of the town is derived from these rows (state.py).
 
-Each row says at which step it happened. Canonical order is (step, mind, row), things last, whoever was first to write;
-no row holds a time of the machine.
+Each row names its step. The canonical order is (step, mind, row), changes of objects last, regardless of the order of
+writing. No row contains a time of the machine.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from mindstream.log.names import StreamName
 from mindstream_town.world.routes import read_walk
 
 TOWN = "town"
-"""By whom what belongs to no resident is."""
+"""Author of rows that belong to no resident."""
 JOURNAL = StreamName("town", TOWN)
-"""The stream of what belongs to no resident."""
+"""The stream of rows that belong to no resident."""
 
 
 MENDED = "repaired"
-"""What is kept of an act that leaves its object as it should be."""
+"""Stored condition of an act that repairs its object."""
 
 
 class Block(BaseModel):
-    """A stretch of a day's plan.
+    """A block of a day's plan.
 
     Attributes:
-        start, minutes: from midnight, and how long, in minutes.
-        place: the address where it is to be done; "" where it does not matter.
-        asleep: nothing is perceived in it.
-        fine: a task of some minutes; it is not broken down any more.
-        leaves: in which condition it leaves the object it is done at; "" leaves it as it is, MENDED as it should be.
+        start, minutes: start in minutes from midnight, and duration.
+        place: the address; "": anywhere.
+        asleep: the resident perceives nothing.
+        fine: a task of some minutes; it is not broken down any further.
+        leaves: the condition in which it leaves its object; "": unchanged, MENDED: in order.
         danger: that condition is a danger.
-        why: the day's plan, or something that was seen: it does something about it, or waits.
-        sees_to: the address of what was seen; "" where it goes by plan.
-        busy: nobody can be spoken to in it. weight: how much it will matter to have done it, 1 to 10; 0: nobody said.
-        hour: a part of an hour-by-hour plan; it is broken down into tasks.
-        state: what the thing it is done at is while it is done, as in "in use"; "" nothing to speak of.
+        why: the plan, a reaction to a percept, or waiting.
+        sees_to: the address of the percept for reactions.
+        busy: the resident cannot be spoken to. weight: importance of having done it, 1 to 10; 0: not known.
+        hour: a part of an hourly plan; it is broken down into tasks.
+        state: the state of its object during the act, such as "in use".
     """
 
     model_config = ConfigDict(frozen=True)
@@ -70,11 +70,11 @@ class Act(BaseModel):
     """What a resident does.
 
     Attributes:
-        since, until: the steps between which it is done, on the way there included.
-        path: the tiles walked since the step `since`, one a step, the first where it began (see town/world/walk).
-        why: what it comes from: the plan, a talk, a wait, or something that was perceived.
-        sees_to: the address of what was perceived, where it is done about that.
-        busy, weight, state: as of the `Block` that it follows; its thing's state is over when the act is.
+        since, until: first and last step, including the way there.
+        path: the tiles of the way since the step `since`, one per step (`routes.read_walk`).
+        why: the origin: the plan, a talk, waiting, or a percept.
+        sees_to: the address of the percept for reactions.
+        busy, weight, state: from the `Block`; the state ends with the act.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -94,91 +94,87 @@ class Act(BaseModel):
     state: Quotes[str] = Field("", exclude_if=not_)
 
     def spot(self, step: int) -> tuple[int, int]:
-        """Return where it is done at a step."""
+        """Return the resident's position at a step."""
         tiles = read_walk(self.path)
         return tiles[max(0, min(step - self.since, len(tiles) - 1))]
 
     def needs(self, place: str) -> bool:
-        """Tell whether it is done at a thing, or in a room."""
+        """Return whether it takes place at a thing, or in a room."""
         return self.place == place or self.place.startswith(f"{place}:")
 
     def has_arrived(self, step: int) -> bool:
-        """Tell whether the way there is behind."""
+        """Return whether the way there is over."""
         return step >= self.arrives
 
     @property
     def arrives(self) -> int:
-        """The step at which the way there is behind."""
+        """The step at which the way there is over."""
         return self.since + len(read_walk(self.path)) - 1
 
 
 class TownEvent(Event):
-    """Something that happened in a town.
-
-    Attributes:
-        step: at which step.
-    """
+    """An event of a town at a step."""
 
     step: int
 
 
 class TownBegan(TownEvent):
-    """A town began to live; written once, to the town's own stream."""
+    """A town began; written once, to the town's own stream."""
 
     kind = "town_began"
     seed: int
     start: float
-    """The moment of step 0, in seconds since 1970; the town's own time is taken for UTC."""
+    """The moment of step 0, in seconds since 1970; the town's time counts as UTC."""
     profile: Quotes[str]
     """As JSON."""
     source: Quotes[str]
-    """The town file that it is made of, as JSON."""
+    """The town's world, rules and people, as JSON."""
 
 
 class MovedIn(TownEvent):
-    """A resident stands somewhere at the beginning."""
+    """A resident's first position."""
 
     kind = "moved_in"
     spot: tuple[int, int]
     knows: NoWords[tuple[str, ...]]
-    """Addresses that it knows."""
+    """Addresses of known places."""
 
 
 class TownImported(TownEvent):
-    """A town goes on from a saved simulation, after this step; in the town's own stream."""
+    """A town continues a saved simulation after this step; in the town's own stream."""
 
     kind = "town_imported"
     source: NoWords[str]
-    """What that simulation was forked from."""
+    """The simulation from which the save was forked."""
 
 
 class BroughtIn(TownEvent):
-    """A resident comes from a saved simulation, in the midst of its life."""
+    """A resident was imported from a saved simulation."""
 
     kind = "brought_in"
     seen: Quotes[tuple[tuple[str, str, str], ...]]
-    """Its last percepts."""
+    """The last percepts."""
     gathered: float
-    """How much importance has gathered since it last reflected."""
+    """Importance since the last reflection."""
     rested: NoWords[dict[str, int]]
-    """With whom it will not talk again before a step."""
+    """Residents that it will not talk to before a step."""
 
 
 class Perceived(TownEvent):
-    """What a resident saw and that was new to it."""
+    """A resident's new percepts."""
 
     kind = "resident_perceived"
     seen: Quotes[tuple[tuple[str, str, str], ...]]
     """Subject, predicate, object."""
     records: NoWords[tuple[str, ...]] = ()
     gathered: float = 0.0
-    """How much importance it has together."""
+    """Their total importance."""
     places: NoWords[tuple[str, ...]] = ()
-    """Addresses that it sees for the first time."""
+    """Addresses that are new to the resident."""
     gone: NoWords[tuple[str, ...]] = ()
-    """Addresses that it knew and that are there no more."""
+    """Known addresses that no longer exist."""
     unrated: NoWords[tuple[str, ...]] = Field((), exclude_if=not_)
-    """Which of its records are rated later, many in one."""
+    """Records that are rated later, in a batch."""
 
 
 class DayPlanned(TownEvent):
@@ -194,11 +190,11 @@ class DayPlanned(TownEvent):
 
 
 class TasksPlanned(TownEvent):
-    """A part of the day was planned anew: broken down as it came near, or changed by what happened."""
+    """A part of the day was planned again: broken down, or changed by an event."""
 
     kind = "tasks_planned"
     blocks: tuple[Block, ...]
-    """They take the place of whatever was planned from the first one's start to the last one's end."""
+    """They replace the plan from the start of the first to the end of the last."""
     because: Quotes[str] = ""
 
 
@@ -208,33 +204,29 @@ class Acted(TownEvent):
     kind = "resident_acted"
     act: Act
     because: Quotes[str] = ""
-    """What led to it, in words."""
+    """The reason in words."""
 
 
 class Decided(TownEvent):
-    """A resident decided whether to do something about what it saw."""
+    """A resident decided whether to react to a percept."""
 
     kind = "resident_decided"
     about: Quotes[str]
     other: NoWords[str] = ""
-    """Whom it was to talk to."""
+    """The resident that it is about."""
     place: NoWords[str] = ""
-    """The object that it was about."""
+    """The object that it is about."""
     question: Quotes[str]
     p: float
     yes: bool
     recalled: NoWords[tuple[tuple[str, float], ...]] = ()
-    """What came to mind (ids of records), with its score."""
+    """Ids of the recalled records, with their scores."""
     choice: NoWords[str] = Field("", exclude_if=not_)
-    """Which of several answers it was; `p` is its probability."""
+    """The chosen answer of several; `p` is its probability."""
 
 
 class SpokenLine(BaseModel):
-    """A line of a conversation.
-
-    Attributes:
-        told: the ids of those of the speaker's records that it passes on.
-    """
+    """A line of a conversation; `told`: ids of the speaker's records that it passes on."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -244,7 +236,7 @@ class SpokenLine(BaseModel):
 
 
 class Talked(TownEvent):
-    """Two residents talked; it stands in the streams of both."""
+    """Two residents talked; written to the streams of both."""
 
     kind = "residents_talked"
     partner: NoWords[str]
@@ -252,15 +244,15 @@ class Talked(TownEvent):
     until: int
     records: NoWords[tuple[str, ...]] = ()
     known: NoWords[tuple[str, ...]] = ()
-    """What one had in memory before, and was told again."""
+    """Records of the resident that the other repeated."""
     gathered: float = 0.0
-    """How much importance it has."""
+    """Total importance."""
     unrated: NoWords[tuple[str, ...]] = Field((), exclude_if=not_)
-    """Which of its records are rated later, many in one."""
+    """Records that are rated later, in a batch."""
 
 
 class ActFinished(TownEvent):
-    """A resident has done something, and remembers it as it remembers what it sees of others."""
+    """A resident finished an act and remembers it."""
 
     kind = "act_finished"
     what: Quotes[str]
@@ -271,17 +263,17 @@ class ActFinished(TownEvent):
 
 
 class MemoriesRated(TownEvent):
-    """What a resident saw, did and said since the last time was rated, all in one."""
+    """Unrated memories of a resident were rated in a batch."""
 
     kind = "memories_rated"
     records: NoWords[tuple[str, ...]]
     ratings: tuple[int, ...]
     gathered: float
-    """How much importance it has together."""
+    """Their total importance."""
 
 
 class IdentityRenewed(TownEvent):
-    """A resident's summary of itself was made anew from what it remembers."""
+    """A resident's summary was derived from its memory again."""
 
     kind = "identity_renewed"
     summary: Quotes[str]
@@ -289,85 +281,85 @@ class IdentityRenewed(TownEvent):
 
 
 class Overheard(TownEvent):
-    """Somebody who was near heard what two others said to each other, or what a person said to all."""
+    """A resident heard a talk of others, or what a user said to all."""
 
     kind = "talk_overheard"
     speakers: NoWords[tuple[str, str]]
     records: NoWords[tuple[str, ...]] = ()
     said: Quotes[str] = Field("", exclude_if=not_)
-    """Word for word, by the first of the two, to all who were near."""
+    """The words that the first speaker said to all."""
     gathered: float = Field(0.0, exclude_if=not_)
-    """How much importance it has, where it is not rated later."""
+    """Importance, unless it is rated later."""
 
 
 class Met(TownEvent):
-    """Two residents met in a scene, whether they talked or not; it stands in the streams of both."""
+    """Two residents met in a scene; written to the streams of both."""
 
     kind = "residents_met"
     other: NoWords[str]
     outcome: Literal["talked", "passed", "declined"]
-    """They talked, went by with a nod at most, or one of them did not want to."""
+    """They talked, passed by, or one of them declined."""
     by: NoWords[str] = ""
-    """Who did not want to, or broke it off."""
+    """Who declined or ended it."""
     records: NoWords[tuple[str, ...]] = ()
     gathered: float = 0.0
-    """How much importance it has."""
+    """Total importance."""
 
 
 class Asked(TownEvent):
-    """What was asked of models for a resident in a step, as a day's budget counts it."""
+    """A resident's use of models in a step, for the daily budget."""
 
     kind = "resident_asked"
     calls: int
     tokens: int
-    """In and out, estimated from the letters: the same for the same words."""
+    """In and out, estimated from the number of characters, so that it does not depend on the model."""
 
 
 class Resolved(TownEvent):
-    """A resident has thought about its days, and sees anew what these are about."""
+    """A resident updated its present concerns."""
 
     kind = "resident_resolved"
     currently: Quotes[str]
 
 
 class VisitorCame(TownEvent):
-    """Somebody whom a person lives, and who lives nowhere in the town, is known to it; in the town's own stream."""
+    """A visitor became known to the town; in the town's own stream."""
 
     kind = "visitor_came"
     visitors: Quotes[tuple[str, ...]]
-    """All who have come so far, each as JSON (residents/person)."""
+    """All visitors until now, each as the JSON of a `Person`."""
 
 
 class Embodied(TownEvent):
-    """A person lives as somebody from now on."""
+    """A user controls a resident from now on."""
 
     kind = "resident_embodied"
     person: NoWords[str]
-    """Who."""
+    """The user."""
 
 
 class Released(TownEvent):
-    """Nobody lives as somebody any more: a resident is its own again, a visitor is gone."""
+    """A user no longer controls a resident: it lives by itself, a visitor leaves."""
 
     kind = "resident_released"
     person: NoWords[str]
 
 
 class Spoke(TownEvent):
-    """Something was said in a talk of which nobody knows yet how it goes on; it stands in the streams of both.
+    """A line of a talk with a user that is not over; written to the streams of both.
 
-    When it is over, all of it is a `Talked`, or a `Declined`.
+    When the talk is over, all lines are in a `Talked` or `Declined`.
     """
 
     kind = "resident_spoke"
     partner: NoWords[str]
     line: SpokenLine
     until: int
-    """So long it waits to be gone on with."""
+    """The step at which the talk times out."""
 
 
 class Declined(TownEvent):
-    """Somebody was spoken to and did not answer; it stands in the streams of both."""
+    """A resident was spoken to and did not answer; written to the streams of both."""
 
     kind = "talk_declined"
     partner: NoWords[str]
@@ -379,19 +371,19 @@ class Declined(TownEvent):
 
 
 class ObjectChanged(TownEvent):
-    """An object of the town is in another condition; in the town's own stream."""
+    """The condition of an object changed; in the town's own stream."""
 
     kind = "object_changed"
     place: NoWords[str]
     condition: Quotes[str]
-    """In words; "" where it is as it should be."""
+    """In words; "": in order."""
     danger: bool = False
-    """It wakes who sleeps beside it, and comes before everything."""
+    """It wakes sleepers in the room, and has priority."""
     by: NoWords[str] = ""
 
 
 class StoodIn(TownEvent):
-    """A reply could not be read, and a rule stood in for the model: in logs of before, never written any more."""
+    """A rule replaced an unreadable reply; only in logs of earlier versions."""
 
     kind = "stood_in"
     prompt: NoWords[str]
@@ -399,13 +391,13 @@ class StoodIn(TownEvent):
 
 
 class TownRested(TownEvent):
-    """Nothing happened up to this step, and somebody was told so; in the town's own stream."""
+    """Nothing happened up to this step, which was reported to a user; in the town's own stream."""
 
     kind = "town_rested"
 
 
 class TownSaved(TownEvent):
-    """The state of all after a step, so that it need not be made again from the first row; in the town's own stream."""
+    """The state after a step, to open the town quickly; in the town's own stream."""
 
     kind = "town_saved"
     of_all = True

@@ -1,8 +1,8 @@
-"""A town as it was after a step, in a folder of its own: it goes on from there beside the one that it came from.
+"""A fork: a copy of a town as of a step, in a folder of its own, that continues independently.
 
-It has the same seed, so that whatever differs later comes of what was done to one of them. Its journal up to that step
-is the other's. One thing is not known of the past: when memories were recalled before they were recalled after the
-step; they count as recalled at it, and a town that ranks by recency may go on a little otherwise.
+It has the same seed and the same journal up to that step, so later differences are caused by acts from outside. One
+thing is lost: for memories that were recalled after the step, earlier recalls are not known. They count as recalled at
+the step, so a town that ranks by recency may continue slightly differently.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from mindstream.memory.opening import open_store
 from mindstream.memory.store.cutting import copy_before
 from mindstream.memory.store.store import Commit, Entry, Store
 from mindstream_town.events import JOURNAL, TOWN, MemoriesRated, TownEvent, TownRested
-from mindstream_town.inspect.time_words import format_time
+from mindstream_town.inspect.lookup import format_time
 from mindstream_town.journal import read_setting, read_town, rows_after
 from mindstream_town.setting import Setting
 
 
 async def fork(source: AnyData, target: Path, step: int) -> Setting:
-    """Copy the town of a place, as it was after a step, into a folder; return its setting.
+    """Copy a town as of a step into a folder, and return its setting.
 
-    A town of a database goes into the folder with its tenant's name; nobody else's rows do.
+    From a database, only the rows of the town's tenant are copied.
 
     Raises:
-        InputError: no town lives there, it has not lived so far, or something is in the folder.
-        StorageError: one of them cannot be used.
+        InputError: there is no town, it has not reached this step, or the folder is not empty.
+        StorageError: source or target cannot be used.
     """
     place = Location.of(source)
     if place.folder is not None:
@@ -59,7 +59,7 @@ async def _fork(folder: Path, tenant: str, target: Path, step: int) -> Setting:
 
 
 async def _later(store: Store, setting: Setting, step: int) -> tuple[int, list[str]]:
-    """Return the first row that was written after a step, and the records that were rated from there on."""
+    """Return the first row after a step, and the records that were rated from there on."""
     cut, rated, last, end = 0, list[str](), 0, setting.moment(step)
     async for row in rows_after(store):
         last, event = row.seq, row.event

@@ -1,10 +1,10 @@
-"""A town's journal: its log in canonical order, and the state that its rows lead to.
+"""The journal of a town: its log in canonical order, and the state derived from it.
 
-The rows of the log are the town. In canonical order, (step, mind, row), things last, they are the same whoever was
-quicker and however often a process died; what a process writes for itself (`OF_PROCESS`) is not among them.
+In canonical order, (step, mind, row), changes of objects last, the rows do not depend on speed or on crashes. Rows that
+describe a process (`OF_PROCESS`) are not included.
 
-A file only grows: what is written again after more steps begins with what stood there. So a copy of its last checksum,
-kept elsewhere, proves every line.
+A journal file only grows: when it is written again after more steps, the lines that it has stay. So a copy of the last
+checksum proves every line.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ from mindstream_town.state import ResidentState, applied
 from mindstream_town.world.whereabouts import Condition
 
 OF_PROCESS = (Unknown, TownSaved, TownRested, ModelCalled, Opened, Failed)
-"""What a process writes of itself: how often it began, what it asked, what it had to ask again."""
+"""Events that describe a process: starts, calls of models, failures."""
 A_PAGE = 2_000
 DIGEST = 16
-"""A checksum's bytes."""
+"""Size of a checksum in bytes."""
 OF_RECORD = ("id", "kind", "text", "by", "episode", "importance", "keywords", "evidence", "depth")
 
 
 class Saved(BaseModel):
-    """All that changes, after a step."""
+    """The state of a town after a step."""
 
     step: int
     states: dict[str, ResidentState]
@@ -66,11 +66,11 @@ class Saved(BaseModel):
 
 @dataclass
 class TownState:
-    """All that changes, as rows make it.
+    """The state of a town, derived from rows.
 
     Attributes:
-        step: the last step of which something is known; -1: none.
-        changed: the objects that came into another condition in it.
+        step: the last known step; -1: none.
+        changed: objects whose condition changed in it.
     """
 
     profile: Profile
@@ -80,7 +80,7 @@ class TownState:
     changed: set[str] = field(default_factory=set)
 
     def apply(self, row: Logged) -> None:
-        """Take in one row."""
+        """Apply a row."""
         event = row.event
         if isinstance(event, TownEvent) and not isinstance(event, MovedIn | TownBegan) and event.step > self.step:
             self.step = event.step
@@ -99,7 +99,7 @@ class TownState:
                 self.states[name] = applied(before, event, self.profile)
 
     def saved(self, step: int) -> TownSaved:
-        """Return a row that holds all of it."""
+        """Return the state as an event."""
         conditions: dict[str, tuple[str, int, bool] | tuple[str, int]] = dict(sorted(self.conditions.items()))
         states, changed = dict(sorted(self.states.items())), tuple(sorted(self.changed))
         state = Saved(step=step, states=states, conditions=conditions, changed=changed)
@@ -107,17 +107,17 @@ class TownState:
 
 
 def resident_of(row: Logged) -> str:
-    """Return whose row it is; "" where it is no resident's."""
+    """Return the resident whose row it is; "": no resident's."""
     return id_of(row.mind, "resident")
 
 
 def is_of_town(row: Logged, setting: Setting) -> bool:
-    """Tell whether a row is a resident's, or of what belongs to none of them."""
+    """Return whether a row belongs to a resident or to the town itself."""
     return resident_of(row) in setting.people or bool(id_of(row.mind, "town"))
 
 
 async def read_town(store: Store, profile: Profile, upto: int | None = None) -> TownState:
-    """Read what a town is now, or was after a step."""
+    """Return the state of a town now, or after a step."""
     town, after, until = TownState(profile), 0, math.inf
     if upto is not None and (began := await store.last(store.key(JOURNAL), TownBegan.kind)) is not None:
         until = began.at + upto * profile.step_s
@@ -134,10 +134,10 @@ async def read_town(store: Store, profile: Profile, upto: int | None = None) -> 
 
 
 async def read_setting(store: Store) -> Setting:
-    """Return the town that lives in a store.
+    """Return the town of a store.
 
     Raises:
-        InputError: none does.
+        InputError: there is none.
     """
     began = await store.last(store.key(JOURNAL), TownBegan.kind)
     if began is None or not isinstance(began.event, TownBegan):
@@ -152,7 +152,7 @@ async def read_setting(store: Store) -> Setting:
 
 
 async def rows_after(store: Store, after: int = 0) -> AsyncIterator[Logged]:
-    """Yield the rows of a folder's log as they were written."""
+    """Yield the rows of a log in the order of writing."""
     while rows := await store.events(None, after, limit=A_PAGE):
         for row in rows:
             yield row
@@ -160,9 +160,9 @@ async def rows_after(store: Store, after: int = 0) -> AsyncIterator[Logged]:
 
 
 async def journal(store: Store, setting: Setting) -> AsyncIterator[bytes]:
-    """Yield the journal's lines, in canonical order, with what was remembered of each row; a line is JSON.
+    """Yield the lines of the journal in canonical order, each with the records of its row, as JSON.
 
-    The first says what town it is; each ends with a checksum of itself and of all lines before it.
+    Each line ends with a checksum of itself and of all lines before it.
     """
     remembered: dict[tuple[str, int], list[Record]] = {}
     for name in setting.people:
@@ -180,7 +180,7 @@ async def journal(store: Store, setting: Setting) -> AsyncIterator[bytes]:
         late = _rated_later(row.event)
         of_row = [_line_of(record, late) for record in remembered.get((name, row.seq), ())]
         kind, payload = row.event.kind, _payload(row.event, heard)
-        is_after = isinstance(row.event, ObjectChanged)  # things change when all have had their turns
+        is_after = isinstance(row.event, ObjectChanged)  # objects change after all turns
         mind = name or TOWN
         lines.append((step, is_after, mind, bool(name), row.seq, [step, mind, kind, row.by, payload, of_row]))
     chain = hashlib.blake2b(digest_size=DIGEST)
@@ -191,7 +191,7 @@ async def journal(store: Store, setting: Setting) -> AsyncIterator[bytes]:
 
 
 def _payload(event: Event, heard: Mapping[int, str]) -> dict[str, object]:
-    """Return what a row says; an utterance that it is about by its record, for a row's number is a process's own."""
+    """Return a row's content; utterances are referenced by record, because row numbers depend on the process."""
     payload: dict[str, object] = json.loads(event.entry()[1])
     if isinstance(event, Said):
         payload["answers"] = heard.get(event.answers, "")
@@ -201,7 +201,7 @@ def _payload(event: Event, heard: Mapping[int, str]) -> dict[str, object]:
 
 
 def _rated_later(event: Event) -> tuple[str, ...]:
-    """Return the records of a row whose importance a row of `MemoriesRated` tells: it is not yet theirs here."""
+    """Return the records of a row that are rated by a later `MemoriesRated`."""
     if isinstance(event, Perceived | Talked):
         return event.unrated
     if isinstance(event, Overheard):
@@ -217,7 +217,7 @@ def _line_of(record: Record, late: Collection[str]) -> dict[str, object]:
 
 
 async def digest(store: Store, setting: Setting) -> str:
-    """Return a checksum of a whole journal: the same for the same town, seed and steps, wherever it was run."""
+    """Return a checksum of the journal: equal for the same town, seed and steps."""
     found = hashlib.blake2b(digest_size=DIGEST)
     async for line in journal(store, setting):
         found.update(line)
@@ -225,14 +225,14 @@ async def digest(store: Store, setting: Setting) -> str:
 
 
 TAIL = 2 * DIGEST + 5
-"""So many bytes of a line are not of the row: comma, quotes, checksum, bracket and end."""
+"""Bytes at the end of a line that are not part of the row: comma, quotes, checksum, bracket, newline."""
 
 
 async def write_journal(store: Store, setting: Setting, path: Path) -> int:
-    """Write a journal to a file, or go on with the one that it holds; return how many lines it has.
+    """Write a journal to a file, or extend the file if it has a part of it; return the number of lines.
 
     Raises:
-        InputError: the file holds something else, which is left as it is.
+        InputError: the file contains something else; it is not changed.
         StorageError: it cannot be written.
     """
     lines = [line async for line in journal(store, setting)]
@@ -244,7 +244,7 @@ async def write_journal(store: Store, setting: Setting, path: Path) -> int:
 
 
 def _grow(path: Path, lines: Sequence[bytes]) -> None:
-    """Write what a file has not yet of these lines; all that it has must be among them."""
+    """Append the missing lines to a file; its content must be the beginning of the journal."""
     there, at = path.read_bytes() if path.exists() else b"", 0
     for number, line in enumerate(lines, 1):
         if at + len(line) > len(there) or there[at : at + len(line)] != line:
@@ -253,7 +253,7 @@ def _grow(path: Path, lines: Sequence[bytes]) -> None:
             if not path.exists():
                 write_private(path, b"")
             with path.open("r+b") as file:
-                file.truncate(at)  # whoever wrote it was broken off
+                file.truncate(at)  # drop a line that was cut off
                 file.seek(at)
                 file.writelines(lines[number - 1 :])
             return
@@ -263,10 +263,10 @@ def _grow(path: Path, lines: Sequence[bytes]) -> None:
 
 
 def check_journal(path: Path) -> int:
-    """Check the file of a journal; return how many lines it has.
+    """Verify a journal file and return its number of lines.
 
     Raises:
-        InputError: it is damaged; the message names the first line that is.
+        InputError: a line is damaged; the message names the first one.
         StorageError: it cannot be read.
     """
     number = 0
@@ -281,7 +281,7 @@ def check_journal(path: Path) -> int:
 
 
 def _faults(lines: Iterator[bytes]) -> Iterator[str]:
-    """Yield of each line what is wrong with it; "": nothing."""
+    """Yield the fault of each line; "": none."""
     chain = hashlib.blake2b(digest_size=DIGEST)
     for line in lines:
         row, told = line[:-TAIL] + b"]", line[-TAIL:]
@@ -300,12 +300,12 @@ def _is_json(row: bytes) -> bool:
 
 
 class Writing:
-    """Whole steps are written in order while the town goes on; whoever reads waits for them.
+    """Writes whole steps in order while the town runs; readers wait for it.
 
-    After one that could not be written nothing is any more: the town is to be opened again.
+    After an error nothing more is written, and the town must be opened again.
 
     Args:
-        fence: what must still be this process's for anything to be written.
+        fence: the lease that this process must still hold.
     """
 
     def __init__(self, store: Store, fence: Fence | None = None) -> None:
@@ -315,10 +315,10 @@ class Writing:
         self._task: asyncio.Task[None] | None = None
 
     def add(self, commits: Sequence[Commit]) -> None:
-        """Let what happened in one step be written: all of it or nothing.
+        """Schedule the commits of a step, which are written together or not at all.
 
         Raises:
-            StorageError: a step before it could not be.
+            StorageError: an earlier step could not be written.
         """
         if self._task is not None and self._task.done():
             self._task.result()
@@ -335,7 +335,7 @@ class Writing:
             self._in_flight = []
 
     async def written(self, stream: StreamKey | None = None) -> None:
-        """Return when all commits, or those to one stream, are written; cancelling this does not stop the writing.
+        """Wait until all commits, or those to one stream, are written; cancellation does not stop the writing.
 
         Raises:
             StorageError: a step could not be written.

@@ -1,4 +1,4 @@
-"""A town in a data folder, as a person's settings describe it: begun, opened, let live within what it may spend."""
+"""Operations on the town of a data folder with the user's settings: begin, open, run, estimate."""
 
 from __future__ import annotations
 
@@ -31,11 +31,10 @@ from mindstream_town.events import JOURNAL
 from mindstream_town.formats.town_file import describe_mistake
 from mindstream_town.inspect.estimate import Counting, cost_usd, count_calls
 from mindstream_town.inspect.history import step_of
-from mindstream_town.inspect.lookup import find_step
-from mindstream_town.inspect.time_words import format_time
+from mindstream_town.inspect.lookup import find_step, format_time
 from mindstream_town.journal import TownState, journal, read_setting, read_town
 from mindstream_town.packs.find import find_pack
-from mindstream_town.profile import COMPAT, Profile
+from mindstream_town.profile import Profile
 from mindstream_town.residents.person import Person
 from mindstream_town.residents.places import words_of
 from mindstream_town.setting import Setting
@@ -50,26 +49,23 @@ SWITCHES = {
     "recall": "recalls",
     "talk": "talks",
 }
-"""What can be left out of residents, and which constant does so."""
+"""Ablations of residents, and the constants that switch them."""
 WAITING = 8
-"""So many residents think at a time as tasks elsewhere: they wait for a provider, mostly, and share a processor."""
+"""Residents per processor when they think as remote tasks; they mostly wait for a provider."""
 
 
 def read_profile(given: Iterable[str], without: Iterable[str]) -> Profile:
-    """Read constants as they are typed: `key=value`, or `compat` for the published code's; and what is left out.
+    """Read constants as typed, `key=value`, and the names of what is switched off.
 
     Raises:
-        InputError: an unknown key or switch, or a value that cannot be.
+        InputError: a key, switch or value is invalid.
     """
-    words = [word.strip() for word in given]
-    values: dict[str, object] = COMPAT.model_dump() if "compat" in words else {}
-    for word in words:
-        key, equals, value = word.partition("=")
-        if word == "compat":
-            continue
+    values: dict[str, object] = {}
+    for word in given:
+        key, equals, value = word.strip().partition("=")
         if not equals:
             raise InputError(f"a constant is set by KEY=VALUE, as in vision=4, not by {word!r:.99}")
-        values[_known(key.strip(), Profile.model_fields, "constant")] = value.strip()
+        values[_known(key.strip(), [*Profile.model_fields][:-1], "constant")] = value.strip()  # without `compat`
     for word in without:
         values[SWITCHES[_known(word.strip(), SWITCHES, "part of a resident")]] = False
     try:
@@ -93,7 +89,7 @@ def find_setting(named: str, seed: int, profile: Profile) -> Setting:
     """Return a town that is ready to begin: a shipped one by name, another by the path of its file or folder.
 
     Raises:
-        InputError: there is no such town, or something in its file cannot be.
+        InputError: there is no such town, or its file is invalid.
     """
     return setting_of(find_pack(Path(named) if named.endswith(".toml") else named), seed=seed, profile=profile)
 
@@ -102,7 +98,7 @@ async def begin(settings: Settings, setting: Setting) -> None:
     """Begin a town in the data folder.
 
     Raises:
-        InputError: something lives there already, or a resident has no bed.
+        InputError: the folder is in use, or a resident has no bed.
     """
     await require_room_for_town(settings.data)
     if faults := describe_bedless(setting):
@@ -112,7 +108,7 @@ async def begin(settings: Settings, setting: Setting) -> None:
 
 
 def describe_bedless(setting: Setting) -> list[str]:
-    """Say for each resident without a bed what to add to the town's file."""
+    """Return for each resident without a bed what to add to the town's file."""
     return [
         f"residents: {person.name}: has no bed at {words_of(person.home)}, only {_things_at_home(setting, person)}: add"
         ' bed = "…" with an object of the home, or draw an object called "bed" there'
@@ -129,29 +125,29 @@ def _things_at_home(setting: Setting, person: Person) -> str:
 
 @dataclass(frozen=True)
 class Look:
-    """A town as it was after a step; a pure read."""
+    """A town, open for reading."""
 
     store: Store
     setting: Setting
     now: int
-    """The last step that is done."""
+    """The last finished step."""
 
     async def state(self, step: int | None = None) -> TownState:
-        """Return what everybody and everything was after a step; None: is."""
+        """Return the state after a step; None: the current one."""
         return await read_town(self.store, self.setting.profile, step)
 
     async def at(self, typed: str) -> tuple[TownState, int]:
-        """Return how all was at a time as it is typed, and its step; "": as it is."""
+        """Return the state at a typed time, and its step; "": now."""
         step = find_past_step(self.setting, typed, self.now) if typed else self.now
         return await self.state(step if typed else None), step
 
     async def newest(self, name: str, step: int, n: int) -> list[Record]:
-        """Return the newest memories of somebody at a step, oldest first."""
+        """Return a resident's newest memories at a step, oldest first."""
         key = self.store.key(StreamName("resident", name))
         return await self.store.latest(key, KINDS, n, now=self.setting.moment(max(step, 0)))
 
     def step_of(self, moment: float) -> int:
-        """Return the step of a moment; what was before the town began is of its first."""
+        """Return the step of a moment; the first one for moments before the town began."""
         return max(0, step_of(self.setting, moment))
 
     async def write_journal(self) -> AsyncIterator[str]:
@@ -165,7 +161,7 @@ async def look_in(settings: Settings) -> AsyncIterator[Look]:
     """Open the town of the data folder to read it.
 
     Raises:
-        InputError: none lives there.
+        InputError: there is no town.
     """
     await require_town(settings.data)
     async with open_store(settings.data) as store:
@@ -177,14 +173,14 @@ async def look_in(settings: Settings) -> AsyncIterator[Look]:
 async def open_town(
     settings: Settings, engine: Engine | None = None, models: Models | None = None
 ) -> AsyncIterator[Town]:
-    """Open the town of the data folder with the models of the settings; each call of one is kept in its log.
+    """Open the town of the data folder with the models of the settings; each call is logged there.
 
     Args:
-        engine: whose workers think for its residents, rules too.
-        models: who answers, opened by the caller; None: the models of the settings.
+        engine: workers that answer for residents, rules included.
+        models: models that the caller has opened; None: those of the settings.
 
     Raises:
-        InputError: no town lives there.
+        InputError: there is no town.
         SettingsError: a model cannot be used.
     """
     await require_town(settings.data)
@@ -206,14 +202,14 @@ async def open_town(
 
 @contextlib.asynccontextmanager
 async def counting(look: Look, settings: Settings) -> AsyncIterator[CallLog]:
-    """Give what counts calls in the bill of a town that is only read."""
+    """Give a log of calls for a town that is only read."""
     calls = CallLog(SystemClock())
     async with calls.writing(bill_of(look.store, look.setting, embedder(settings.embedder))):
         yield calls
 
 
 def bill_of(store: Store, setting: Setting, embed: Embedder) -> Memory:
-    """Return the stream in which a town's calls are counted: its rows have the town's time, its calls the real one."""
+    """Return the stream of a town's model calls: rows have the town's time, calls the real one."""
     return Memory(store, JOURNAL, embed, ManualClock(setting.start))
 
 
@@ -224,10 +220,10 @@ async def live(
     on_commits: Callable[[Sequence[Commit]], None],
     ray: bool = False,
 ) -> int:
-    """Let the town live up to a step; return the one that it has come to. `ray`: its residents think as Ray's tasks.
+    """Run the town up to a step and return the step it has reached; `ray`: residents think as Ray tasks.
 
     Raises:
-        ModelError: a model could not be had, or what was allowed is spent; what is done is kept.
+        ModelError: a model was not available, or the budget is spent; finished steps are kept.
     """
     async with contextlib.AsyncExitStack() as opened:
         engine = await opened.enter_async_context(open_engine(True, WAITING, 1 / WAITING)) if ray else None
@@ -238,11 +234,11 @@ async def live(
 
 @dataclass(frozen=True)
 class Estimate:
-    """What so many steps would ask of models.
+    """The estimated use of models for some steps.
 
     Attributes:
-        counted: the calls of the first `sample` steps, answered by stand-ins.
-        usd: for all of them; None where a price is not known.
+        counted: calls of the first `sample` steps, answered by rules.
+        usd: cost of all steps; None if a price is not known.
     """
 
     counted: Counting
@@ -252,14 +248,14 @@ class Estimate:
 
     @property
     def scale(self) -> float:
-        """How many times the sample's steps are."""
+        """The ratio of all steps to the sample."""
         return self.steps / self.sample if self.sample else 0.0
 
 
 async def estimate(
     settings: Settings, setting: Setting, steps: int, on_step: Callable[[int], None] = lambda _: None
 ) -> Estimate:
-    """Say what a town would ask of the models of the settings: its first day is lived with stand-ins, and counted."""
+    """Estimate the use of the settings' models by running the first day with rules."""
     sample = min(steps, setting.profile.a_day)
     every = await count_calls(setting, sample, on_step=on_step, models=settings.models)
     counted = every.without_rules(settings.models)
@@ -269,19 +265,19 @@ async def estimate(
 
 
 def is_free(settings: Settings) -> bool:
-    """Tell whether rules answer everything."""
+    """Return whether rules answer everything."""
     return set(settings.models.values()) == {Rules.name}
 
 
 def find_past_step(setting: Setting, typed: str, now: int) -> int:
-    """Return the step of a time (see town/inspect/lookup) that has been; of a day alone its last that has been.
+    """Return the past step of a typed time (see `find_step`); for a day, its last past step.
 
     Raises:
-        InputError: it is no time, or the town has not lived so far.
+        InputError: the text is no time, or the time is in the future.
     """
     step = find_step(setting, typed, now, end=True)
     if find_step(setting, typed, now) <= now < step:
-        return now  # of a day that goes on: as it stands
+        return now  # the current day, as of now
     if step > now:
         lived = f"has lived up to {format_time(setting, now)}" if now >= 0 else "has not lived yet"
         raise InputError(f"{typed!r:.99}: {setting.name} {lived}, nothing is known of later; `mindstream town run`")

@@ -1,6 +1,6 @@
-"""A town file in prose gets its keys: a model reads it once, and what it says is written into the file, nothing else.
+"""Preparing a town file: a model reads its descriptions once and adds keys; nothing else changes.
 
-Who has a day already is not asked about, nor are places once one has a purpose: to prepare again changes nothing.
+Residents that have a day are not asked about, nor places once one has a purpose, so a second run changes nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mindstream.models.ask import ask
 from mindstream.models.roles import Models
 from mindstream_town.formats.town_file import TownFile, parse_town
 from mindstream_town.prompts.preparation import Dated, DayPart, PreparePlaces, PrepareResident, ResidentKeys, TownKeys
-from mindstream_town.residents.keep_talk import find_name
+from mindstream_town.residents.converse import find_name
 from mindstream_town.residents.person import Person
 from mindstream_town.source import setting_of
 from mindstream_town.world.hours import minute_of
@@ -26,13 +26,13 @@ from mindstream_town.world.tree import OBJECT, sector_of
 
 
 class Preparing:
-    """A town file while it gets its keys.
+    """A town file that is being prepared.
 
     Attributes:
-        prepared: what got some: names of residents, and `places`.
+        prepared: names of residents, and `places`, that have received keys.
 
     Raises:
-        InputError: the file is none.
+        InputError: the text is no town file.
     """
 
     def __init__(self, text: str, folder: Path) -> None:
@@ -46,17 +46,17 @@ class Preparing:
 
     @property
     def left(self) -> list[str]:
-        """Who, and whether the places, still have no keys."""
+        """The residents, and `places`, that still have no keys."""
         people = [each.name for each in self._town.residents if not each.day and each.name not in self.prepared]
         has_places = any(rule.purpose for _, rule in self._town.rules) or "places" in self.prepared
         return people if has_places else [*people, "places"]
 
     async def run(self, models: Models, on_done: Callable[[int, str], None] = lambda *_: None) -> str:
-        """Ask for what is left; return the file's new text.
+        """Ask the model for the missing keys and return the file's new text.
 
         Raises:
-            ModelError: nobody could say; nothing has changed.
-            InputError: what was said is no town.
+            ModelError: the model gave no answer; nothing has changed.
+            InputError: the reply does not make a valid town.
         """
         left = self.left
         for number, name in enumerate(left):
@@ -105,7 +105,7 @@ class Preparing:
 
     @property
     def _rooms(self) -> list[str]:
-        """The rooms and houses by address."""
+        """Addresses of rooms and houses."""
         return [each for each in self._places if each.count(":") < OBJECT - 2]
 
     def _with_things(self, room: str) -> str:
@@ -114,7 +114,7 @@ class Preparing:
         return f"{room} ({things})" if things and ":" in room else room
 
     def _places_of(self, person: Person) -> list[str]:
-        """Return the places and things without the homes of others of which nobody says that this person knows them."""
+        """Return the places and things a resident may use: all except unknown homes of others."""
         world, homes = self._setting.name, self._setting.homes
         known = {sector_of(each) for each in (person.home, *person.knows)}
         return [
@@ -139,7 +139,7 @@ class Preparing:
             self._add_agreed(table, keys.agreed, places)
 
     def _add_agreed(self, table: Any, agreed: list[Dated], places: Mapping[int, str]) -> None:
-        """Give the sentence that tells of an appointment its keys; what no sentence tells of is one more."""
+        """Add keys to the memory that tells of an appointment, or add a new memory."""
         seeds = [dict(each) if hasattr(each, "items") else {"text": str(each)} for each in table.get("seeds", [])]
         for each in agreed:
             if 0 < each.of <= len(seeds) and "what" not in seeds[each.of - 1]:
@@ -189,7 +189,7 @@ def _moment(day: date, clock: str) -> datetime:
 
 
 def _lines(items: Sequence[dict[str, Any] | str]) -> Array:
-    """Write tables and texts one a line, as `[{ … }, …]`."""
+    """Return a TOML array with one table or text per line."""
     array = tomlkit.array()
     for each in items:
         array.append(each if isinstance(each, str) else tomlkit.inline_table())

@@ -1,4 +1,4 @@
-"""The constants of a town: the intended behaviour by default, the published code's as `COMPAT`."""
+"""The constants of a town."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ OF_SCENES = ("lives", "day_calls", "day_tokens")
 
 
 class Profile(BaseModel):
-    """What residents can and what a step is. Source: Park 2023, and the data that its authors ship.
+    """Constants of a town. Source: Park 2023, and the data of its authors.
 
     Attributes:
-        step_s: seconds of the town's time a step.
-        vision: so many tiles to each side are seen (a square), within the own arena.
-        attention: so many of the nearest events are taken in at once.
-        retention: what was among the last so many percepts is not new. The published data has 8, with which a full room
-            is new every minute.
-        reflect_at: so much importance gathers between two reflections: 150 in the paper, 250 in the data of its 25.
-        decay: of recency, for each hour since a memory was last returned.
-        recency, importance, relevance: weights of what a memory is ranked by.
-        recalled: so many memories are recalled for a thought.
-        talk_lines: utterances of a conversation, of both together, at most.
-        talk_rest: steps in which two who talked do not talk again.
-        observes, reflects, plans: what is switched off for an ablation.
-        recalls, talks: False: a control, in which nothing can spread.
-        lives: how residents live whose planner is a model: in `scenes` (a day is planned in one call, a talk is one),
-            or as the `paper` does it, step by step. Without a model it says nothing.
-        day_calls, day_tokens: in scenes, so many calls and tokens (in and out) of a resident's day are for its plan,
-            its talks and its evening. When they are spent it meets nobody; what it does about dangers goes on.
-        compat: as the published code does it, where that is not what was meant (docs/town-inside.md lists where).
+        step_s: seconds of the town's time per step.
+        vision: tiles to each side that a resident sees (a square), within its arena.
+        attention: number of the nearest events that are perceived at once.
+        retention: number of recent percepts that are not new. With 8, as in the published data, a full room is new
+            every minute.
+        reflect_at: importance between two reflections; 150 in the paper, 250 in the data of its 25.
+        decay: decay of recency per hour since a memory was last returned.
+        recency, importance, relevance: weights of the ranking.
+        recalled: number of memories per recall.
+        talk_lines: maximum lines of a conversation.
+        talk_rest: steps before the same two talk again.
+        observes, reflects, plans: switches for ablations.
+        recalls, talks: False: a control without spread of news.
+        lives: the way of life of residents whose planner is a model: `scenes` (one call for a day, one for a talk), or
+            `paper` (step by step). Without a model it has no effect.
+        day_calls, day_tokens: in scenes, the daily budget of a resident for plan, talks and evening, in calls and
+            tokens (in and out). When it is spent the resident meets no one; reactions to dangers continue.
+        compat: has no effect; stored profiles contain it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -58,19 +58,16 @@ class Profile(BaseModel):
     compat: bool = False
 
     def dump(self) -> str:
-        """Write it as JSON, as a town's log keeps it: of what is for scenes, only what is not as usual."""
+        """Return it as JSON for the log; constants of scenes only if they differ from the defaults."""
         usual = Profile()
         return self.model_dump_json(exclude={each for each in OF_SCENES if getattr(self, each) == getattr(usual, each)})
 
     @property
     def a_minute(self) -> int:
-        """How many steps are nearest to a minute, at least one."""
+        """Steps per minute, rounded, at least 1."""
         return max(1, round(60 / self.step_s))
 
     @property
     def a_day(self) -> int:
-        """How many steps a day has."""
+        """Steps per day."""
         return 86_400 // self.step_s
-
-
-COMPAT = Profile(retention=8, recency=0.5, importance=2.0, relevance=3.0, recalled=30, talk_lines=16, compat=True)

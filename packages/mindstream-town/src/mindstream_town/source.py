@@ -1,4 +1,4 @@
-"""What a town is made of, as one text: its own folder holds it, so that no file that it came from is needed again."""
+"""The text of a town's description, and the keys that a town without a model needs."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from mindstream_town.world.graph import PlaceWorld, Road, build_places
 from mindstream_town.world.rules import Hours, PlaceRule, PlaceRules
 from mindstream_town.world.tiles import TileWorld
 from mindstream_town.world.tree import ARENA, Address, parse_address
-from mindstream_town.world.world import Conditions, Weather
+from mindstream_town.world.world import Conditions, Weather, World
 
 MOST = 64_000_000
-"""So many bytes a packed map may have."""
+"""Maximum bytes of a packed map."""
 
 
 def setting_of(town: TownFile, *, seed: int = 0, profile: Profile | None = None) -> Setting:
@@ -35,7 +35,7 @@ def setting_of(town: TownFile, *, seed: int = 0, profile: Profile | None = None)
 
 
 def dump_source(setting: Setting) -> str:
-    """Write a town's world, rules and people as JSON."""
+    """Return a town's world, rules and people as JSON."""
     weather = setting.weather.model_dump(mode="json", exclude_defaults=True)
     source = {
         "name": setting.name,
@@ -48,10 +48,10 @@ def dump_source(setting: Setting) -> str:
 
 
 def load_source(text: str, *, seed: int, profile: Profile, start: float) -> Setting:
-    """Read what `dump_source` wrote.
+    """Read the result of `dump_source`.
 
     Raises:
-        InputError: it is damaged.
+        InputError: the text is damaged.
     """
     try:
         source = json.loads(text)
@@ -66,14 +66,12 @@ def load_source(text: str, *, seed: int, profile: Profile, start: float) -> Sett
     return Setting(source["name"], world, named, PlaceRules(rules), profile, seed, start, conditions, weather)
 
 
-def _dump_world(world: Any) -> dict[str, Any]:
+def _dump_world(world: World) -> dict[str, Any]:
     if isinstance(world, PlaceWorld):
         return {
             "places": [str(place) for place in world.places],
             "roads": [[str(road.start), str(road.end), road.steps] for road in world.roads],
         }
-    if not isinstance(world, TileWorld):
-        raise InputError(f"a world of the kind {type(world).__name__} cannot be kept")
     return {
         "width": world.width,
         "height": world.height,
@@ -84,7 +82,7 @@ def _dump_world(world: Any) -> dict[str, Any]:
     }
 
 
-def _load_world(name: str, kept: Mapping[str, Any]) -> TileWorld | PlaceWorld:
+def _load_world(name: str, kept: Mapping[str, Any]) -> World:
     places = tuple(parse_address(place) for place in kept["places"])
     if "roads" in kept:
         roads = [Road(parse_address(a), parse_address(b), int(steps)) for a, b, steps in kept["roads"]]
@@ -138,3 +136,23 @@ def _unpack(text: str) -> bytes:
     if unpacker.unconsumed_tail:
         raise ValueError("a map that is too large")
     return data
+
+
+def missing_keys(setting: Setting) -> tuple[str, ...]:
+    """Return the missing keys of a town file that a town without a model needs; empty: it is complete.
+
+    Without `day` a resident is at home from 7 to 23; without `danger` a fire counts as any other condition.
+    """
+    people = setting.people.values()
+    idle = [person.name for person in people if not person.day]
+    bedless = [person.name for person in people if not person.bed]
+    lacking = [f"{key} of {_names(names)}" for key, names in (("day", idle), ("bed", bedless)) if names]
+    if not setting.conditions.danger:
+        lacking.append("danger of [conditions]")
+    if not any(rule.purpose for _, rule in setting.rules):
+        lacking.append("purpose of places (eat, shop)")
+    return tuple(lacking)
+
+
+def _names(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

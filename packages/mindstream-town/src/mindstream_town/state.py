@@ -1,4 +1,4 @@
-"""What a resident is at a step, and what a row of the log makes of it: live, resumed and replayed by the same code."""
+"""The state of a resident, and the effect of each row on it; used live, on resuming and in replays."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from mindstream_town.events import (
     TasksPlanned,
 )
 from mindstream_town.profile import Profile
-from mindstream_town.world.world import Spot
+from mindstream_town.world.tree import Spot
 
 
 class Done(NamedTuple):
-    """Something that was done today: from which minute of the day, for how many, and what."""
+    """A finished activity of today: start in minutes of the day, duration, text."""
 
     start: int
     minutes: int
@@ -45,30 +45,30 @@ class Done(NamedTuple):
 
 
 class ResidentState(BaseModel):
-    """A resident at a step: what changes of it, beside its stream.
+    """The state of a resident at a step, without its memory.
 
     Attributes:
-        currently: what it is about these days, in words.
-        day: the day that is planned, counted from the town's first; -1: none yet.
+        currently: present concerns.
+        day: the planned day, counted from the town's first; -1: none.
         broad: that day in broad strokes.
-        blocks: that day's plan, in order, without gaps.
-        act: what it does; None before it was ever asked.
+        blocks: that day's plan in order, without gaps.
+        act: the current act; None at the very beginning.
         seen: the last percepts, the newest last.
-        partner: whom it talks to, until `act` ends; "" nobody.
-        rested: with whom it talked, and until which step it will not begin again.
-        knows: addresses that it has seen, or knew from the beginning.
-        met: with whom it talked, and at which step the last time.
-        talked: how often it has talked.
-        shared: what it told others, or has from them: ids of its records by their names.
-        gathered: how much importance it has perceived since it last reflected.
-        considered: the objects that it decided about whether to do something, and at which step it last did.
-        scenes: with whom it was in a scene, and at which step the last time.
-        asked: what was asked of models for it since midnight: calls, tokens. It begins anew with a day's plan.
-        done: what it has done today, the newest last; kept where plans are made step by step.
-        unrated: ids of what it saw, did and heard and that was not rated yet. unrated_since: the step of the first.
-        summary: who it is, as it last drew it from memory. summed_up: at which step.
-        embodied: the person who lives as it; "" nobody: it is its own.
-        talk: what was said so far in a talk with a person that is not over. talks_with: whose talk that is.
+        partner: the resident it talks to until `act` ends; "": no one.
+        rested: by partner, the step until which it does not begin another talk.
+        knows: addresses of known places.
+        met: by partner, the step of the last talk.
+        talked: number of talks.
+        shared: by partner, ids of records that it told the other or has from it.
+        gathered: importance since the last reflection.
+        considered: by object, the step of the last decision about it.
+        scenes: by partner, the step of the last scene.
+        asked: calls and tokens of models since midnight; reset by the day's plan.
+        done: finished activities of today, the newest last; only in the paper's way.
+        unrated: ids of records that are not rated yet. unrated_since: the step of the first.
+        summary: the summary of the resident. summed_up: the step at which it was written.
+        embodied: the user who controls it; "": none.
+        talk: lines of an unfinished talk with a user. talks_with: the other speaker.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -101,32 +101,30 @@ class ResidentState(BaseModel):
     talks_with: str = ""
 
     def spot(self, step: int) -> Spot:
-        """Return where it is at a step."""
         return self.act.spot(step) if self.act else self.home
 
     @property
     def asleep(self) -> bool:
-        """It sleeps, or is on its way to bed: it is not spoken to."""
+        """Whether it sleeps or is on its way to bed; it is not spoken to."""
         return self.act is not None and self.act.asleep
 
     def is_talking(self, step: int) -> bool:
-        """Tell whether it talks with somebody at a step."""
         return bool(self.partner) and self.act is not None and step < self.act.until
 
     def sleeps_on(self, minute: int, ended: bool) -> bool:
-        """Tell whether it sleeps and goes on sleeping; `ended`: what it did has come to its end."""
+        """Return whether it sleeps and continues to sleep; `ended`: its act has ended."""
         if not self.asleep or not ended:
             return self.asleep
-        block = self.block_at(minute)  # at midnight of the day before: it ends as that began
+        block = self.block_at(minute)  # without a plan for this minute, sleep goes on
         return block is None or block.asleep
 
     def block_at(self, minute: int) -> Block | None:
-        """Return what is planned for a minute of the day."""
+        """Return the plan for a minute of the day."""
         return next((each for each in self.blocks if each.start <= minute < each.start + each.minutes), None)
 
 
 def applied(state: ResidentState, event: Event, profile: Profile) -> ResidentState:
-    """Return what a row makes of a resident."""
+    """Return the state after a row."""
     match event:
         case MovedIn():
             return state.model_copy(update={"home": event.spot, "knows": frozenset(event.knows)})
@@ -167,14 +165,14 @@ def applied(state: ResidentState, event: Event, profile: Profile) -> ResidentSta
 
 
 def _unrated(state: ResidentState, step: int, records: Sequence[str]) -> dict[str, object]:
-    """Return what is yet to be rated, and since when, where something that happened was not rated at once."""
+    """Return the updated list of unrated records."""
     if not records:
         return {}
     return {"unrated": (*state.unrated, *records), "unrated_since": state.unrated_since if state.unrated else step}
 
 
 def _after_talk(state: ResidentState, event: Talked, profile: Profile) -> ResidentState:
-    assert state.act is not None  # who talks is somewhere
+    assert state.act is not None  # a speaker has an act
     rested = {name: until for name, until in state.rested.items() if until > event.step}
     told = {id_ for line in event.lines if line.by == state.name for id_ in line.told}
     during = {"act": talk_act(event, state.act), "partner": event.partner}
@@ -194,8 +192,8 @@ def _after_talk(state: ResidentState, event: Talked, profile: Profile) -> Reside
 
 
 def _after_line(state: ResidentState, event: Spoke) -> ResidentState:
-    """Return what something that was said makes of who said or heard it."""
-    assert state.act is not None  # who talks is somewhere
+    """Return the state after a line of a talk with a user."""
+    assert state.act is not None  # a speaker has an act
     if state.partner == event.partner and state.talk:
         act = state.act.model_copy(update={"until": event.until})
         return state.model_copy(update={"act": act, "talk": (*state.talk, event.line)})
@@ -209,7 +207,7 @@ def _after_line(state: ResidentState, event: Spoke) -> ResidentState:
 
 
 def _freed(state: ResidentState, partner: str, step: int) -> ResidentState:
-    """Return somebody for whom a talk is over, line by line: it goes on with its day at the next step."""
+    """Return the state after a talk with a user: the resident continues its day with the next step."""
     if state.partner != partner or state.act is None:
         return state.model_copy(update={"talk": ()})
     act = state.act.model_copy(update={"until": step + 1})
@@ -217,7 +215,7 @@ def _freed(state: ResidentState, partner: str, step: int) -> ResidentState:
 
 
 def talk_act(event: Talked | Spoke, before: Act) -> Act:
-    """Return what a resident does while it talks: it stands where it is."""
+    """Return the act of a talking resident: it stays where it is."""
     x, y = before.spot(event.step)
     return Act(
         what=f"talking with {event.partner}",
@@ -230,10 +228,7 @@ def talk_act(event: Talked | Spoke, before: Act) -> Act:
 
 
 def spliced(blocks: Sequence[Block], new: Sequence[Block]) -> tuple[Block, ...]:
-    """Put new blocks in the place of whatever stood from the first one's start to the last one's end.
-
-    What reaches into that time is cut; nothing else moves.
-    """
+    """Replace the plan from the start of the first new block to the end of the last; overlapping blocks are cut."""
     if not new:
         return tuple(blocks)
     begin, end = new[0].start, new[-1].end
@@ -252,7 +247,7 @@ def spliced(blocks: Sequence[Block], new: Sequence[Block]) -> tuple[Block, ...]:
 
 
 def _after_steps(state: ResidentState, event: Event) -> ResidentState | None:
-    """Return it after what only those do who live step by step; None: it is something else."""
+    """Return the state after an event of the paper's way; None: another event."""
     match event:
         case ActFinished():
             done = (*state.done, Done(event.start, event.minutes, event.what))
@@ -272,7 +267,7 @@ def _after_steps(state: ResidentState, event: Event) -> ResidentState | None:
 
 
 def _after_person(state: ResidentState, event: Event, profile: Profile) -> ResidentState | None:
-    """Return it after what comes of a person who lives as somebody; None: it is something else."""
+    """Return the state after an event with a user; None: another event."""
     match event:
         case Spoke():
             return _after_line(state, event)

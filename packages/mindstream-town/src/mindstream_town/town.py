@@ -1,4 +1,4 @@
-"""A town that is open: begin one, let it live, look in.
+"""An open town: begin it, let it live, act on it from outside.
 
 async with Town.open("data", new=setting_of(load_town(Path("town.toml")), seed=1)) as town:
     await town.run(until=town.setting.step_at(day=2, minute=0))
@@ -49,20 +49,20 @@ from mindstream_town.world.whereabouts import Condition
 
 TAKEN = "a town lives in this folder already: go on with it, or begin the new one in another folder"
 ANYBODY = "a person"
-"""The name of a person who lives as a resident and gives none."""
+"""Name of a user who controls a resident without giving a name."""
 SAVE_EVERY = 2_000
-"""So many rows of the log at most lie between two saved states."""
+"""Maximum rows of the log between two saved states."""
 SLOT, LIVING = "living", "letting this town live"
-"""The work that whoever has a town open holds, and what it is said to be doing."""
+"""The work that the process with the open town holds, and its description."""
 
 
 class Town:
     """A town with its residents' minds (Park 2023). Open one with `Town.open`, then `run` it.
 
     Attributes:
-        setting: its world, people, constants, seed.
+        setting: world, people, constants, seed.
         residents: by name.
-        step: the last step that is done; -1: none.
+        step: the last finished step; -1: none.
     """
 
     def __init__(
@@ -86,11 +86,11 @@ class Town:
 
     @property
     def conditions(self) -> Mapping[str, Condition]:
-        """The conditions of objects that are not as they should be, by address."""
+        """Unusual conditions of objects, by address."""
         return self._clockwork.conditions
 
     def is_here(self, name: str) -> bool:
-        """Tell whether somebody is in the town, as a visitor is only while a person lives as it."""
+        """Return whether a resident is in the town; a visitor is only while a user controls it."""
         return is_here(self.residents[name])
 
     @classmethod
@@ -107,19 +107,19 @@ class Town:
         """Open the town of a data folder, or begin one there.
 
         Args:
-            new: the town that is to begin; None: the one that lives there.
-            models: who thinks for its residents: `rules`, a name, a model, or a table by role (planner, decider,
-                talker, reasoner, importance).
-            lease_s: how long the town stays with this process when it dies; then another may go on.
+            new: the town to begin; None: open the existing one.
+            models: the models of its residents: `rules`, a name, a model, or a table by role (planner, decider, talker,
+                reasoner, importance).
+            lease_s: seconds until another process may open the town after this one has crashed.
 
         Raises:
-            SettingsError: nobody is named for a role.
+            SettingsError: a role has no model.
             HeldElsewhere: another process has it open.
-            InputError: no town lives there, or one already does.
+            InputError: there is no town, or there is one already.
             StorageError: the folder cannot be used.
         """
         async with contextlib.AsyncExitStack() as opened:
-            bare = Models(Rules()) if models == Rules.name else models  # nothing stands around rules
+            bare = Models(Rules()) if models == Rules.name else models  # no wrappers around rules
             shared = await opened.enter_async_context(open_models(bare))
             shared.check("planner", "decider", "talker", "reasoner", "importance")
             vectors = embedder(embed) if isinstance(embed, str) else embed
@@ -150,17 +150,18 @@ class Town:
         on_step: Callable[[int], None] = lambda _: None,
         on_commits: Callable[[Sequence[Commit]], None] = lambda _: None,
     ) -> None:
-        """Let it live up to a step, that one included; whatever stops it, the steps that are done are kept.
+        """Run up to and including a step; finished steps are kept if an error stops it.
 
-        A step that was broken off has not happened: it is lived again, whole, when the town goes on. Nobody is lived by
-        a person meanwhile: who was so is its own again (see `embody`).
+        An interrupted step has no effect: it runs again, as a whole, when the town continues. Residents that users
+        control
+        are released first (see `embody`).
 
         Args:
-            on_commits: is told what happened in a step, where something did.
+            on_commits: is called with the commits of each step that has some.
 
         Raises:
-            ModelError: a model could not be had, or its budget is spent; run it again, it goes on where it was.
-            StorageError: it could not be kept; open it again, it goes on after the last step that was.
+            ModelError: a model is not available, or its budget is spent; call it again to continue.
+            StorageError: rows could not be written; open the town again to continue after the last written step.
         """
         try:
             await self.finish_visits()
@@ -177,7 +178,7 @@ class Town:
         on_commits: Callable[[Sequence[Commit]], None],
         stop: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Live up to a step, or to one after which it is to stop."""
+        """Run up to a step, or until `stop` returns True after one."""
         while (step := self._clockwork.next_step()) <= until:
             commits = await self._advance(step)
             if commits:
@@ -192,14 +193,15 @@ class Town:
         self._clockwork.rest_until(until)
 
     async def embody(self, name: str, by: str = "", *, as_visitor: bool = False, at: str = "") -> Embodied:
-        """Let a person live as a resident, or as a visitor, from the next step on; go on where it does already.
+        """Let a user control a resident, or a visitor, from the next step on; or resume that.
 
         Args:
-            by: who the person is; "": a visitor by its own name, or a person without one.
-            at: the address of the place where a visitor comes in; "": one that anybody may go to.
+            by: the user's name; "": the visitor's own name, or a user without a name.
+            at: the address where a visitor enters; "": an open public place.
 
         Raises:
-            InputError: nobody is called so, or a visitor as a resident; another person lives as it; no such place.
+            InputError: there is no such resident or place, a visitor has a resident's name, or another user controls
+                it.
             ModelError, StorageError: see `run`.
         """
         name = self.resident_name(name)
@@ -226,9 +228,9 @@ class Town:
     async def live_with(
         self, deeds: Mapping[str, Deed], until: int, stop: Callable[[], bool], on_step: Callable[[int], None]
     ) -> None:
-        """Let people do something in the next step, and live up to a step, or to one after which it is to stop.
+        """Run the next step with deeds of users, then up to a step or until `stop` returns True.
 
-        All of it is kept when this returns. See `run` for what is raised.
+        Everything is written when this returns. Raises: see `run`.
         """
         self._clockwork.deeds = dict(deeds)
         await self._live(until, on_step, lambda _: None, stop)
@@ -238,7 +240,7 @@ class Town:
         await self.store.commit(Commit(mind=key, at=at, entries=(rested,), fence=self._writing.fence))
 
     def resident_name(self, typed: str) -> str:
-        """Return the name of the resident that is meant by a name in any form (see `normal_name`)."""
+        """Return the resident's name for a name in any form (see `normal_name`)."""
         normal = normal_name(typed)
         return next(
             (
@@ -253,7 +255,7 @@ class Town:
         """Return a visitor, who may have been here before.
 
         Raises:
-            InputError: a resident is called so but for capitals.
+            InputError: a resident has the same name in another case.
         """
         if name in self.residents:
             return self.residents[name].person
@@ -262,7 +264,7 @@ class Town:
         return visitor(self.setting, name)
 
     async def _let_in(self, person: Person) -> None:
-        """Let a visitor be known to the town, who is nowhere in it yet."""
+        """Make a visitor known to the town, without a position yet."""
         visitors = (*(each for each in self.setting.people.values() if each.visits), person)
         came = VisitorCame(step=self.step, visitors=tuple(each.model_dump_json() for each in visitors))
         moved = MovedIn(step=self.step, spot=(0, 0), knows=person.knows)
@@ -278,12 +280,12 @@ class Town:
         self._rewind(self._clockwork.step, self._clockwork.changed)
 
     def _rewind(self, done: int, changed: Collection[str]) -> None:
-        """Let the clockwork be as after a step."""
+        """Reset the clockwork to the state after a step."""
         before = self._clockwork
         self._clockwork = Clockwork(before.journal, self.setting, self.residents, before.conditions, done, changed)
 
     async def _advance(self, step: int) -> list[Commit]:
-        """Let a step happen, or nothing of it."""
+        """Run a step; an error undoes it."""
         before = self._clockwork
         done, changed = before.step, set(before.changed)
         try:
@@ -293,7 +295,7 @@ class Town:
             raise
 
     async def save(self) -> None:
-        """Write the state of all, so that opening it again is quick."""
+        """Write the state of all residents, so that the town opens quickly."""
         await self._writing.written()
         if self.step < 0:
             return
@@ -305,17 +307,17 @@ class Town:
         self._rows = 0
 
     async def set_object(self, place: str, condition: str, by: str = "", danger: bool | None = None) -> bool:
-        """Put an object into a condition, in words ("leaking"); "" for as it should be. From the next step on.
+        """Change the condition of an object, in words ("leaking"; "": in order), from the next step on.
 
         Args:
-            danger: it wakes who sleeps beside it, and comes before everything; None: the decider is asked.
+            danger: whether it wakes sleepers in the room and has priority; None: the decider's model is asked.
 
         Returns:
             Whether it is a danger.
 
         Raises:
             InputError: there is no such object.
-            ModelError: nobody could say whether it is a danger.
+            ModelError: the decider is not available.
         """
         if place not in self.setting.addresses:
             raise InputError(f"there is no {place!r} in {self.setting.name}")
@@ -327,17 +329,17 @@ class Town:
         return danger
 
     async def _is_danger(self, place: str, condition: str) -> bool:
-        """Ask whether a condition is a danger; those who live here share one decider."""
+        """Ask whether a condition is a danger; all residents have the same decider."""
         decider = next(iter(self.residents.values())).models.of(IsDanger.role)
         asked = IsDanger(thing=words_of(place), condition=condition, dangers=self.setting.conditions.danger)
         return (await decide(decider, asked))["yes"] > 0.5
 
     async def whisper(self, name: str, text: str) -> Record:
-        """Put a thought into somebody's memory, as if it had always been there; it thinks of it from the next step on.
+        """Add a thought to a resident's memory; it counts from the next step on.
 
         Raises:
-            InputError: nobody is called so, or nothing is said.
-            ModelError: nobody could say how important it is.
+            InputError: there is no such resident, or the text is empty.
+            ModelError: its importance could not be rated.
         """
         name = self.resident_name(name)
         if name not in self.residents:
@@ -357,27 +359,27 @@ class Town:
         return records[0]
 
     async def finish_visits(self) -> None:
-        """Write what residents keep of what visitors said, where a process died before.
+        """Write what residents remember of visits that a crash interrupted.
 
         Raises:
-            ModelError: nobody could be asked what is to be kept.
+            ModelError: no model was available.
         """
         await self._writing.written()
         for resident in self.residents.values():
             await finish_visit(KeepVisit(resident, self.setting, max(self.step, 0)))
 
     async def digest(self) -> str:
-        """Return the checksum of its journal."""
+        """Return the checksum of the journal."""
         return await digest(self.store, self.setting)
 
     def journal(self) -> AsyncIterator[bytes]:
-        """Yield its journal, line by line (see town/journal)."""
+        """Yield the lines of the journal (journal.py)."""
         return journal(self.store, self.setting)
 
 
 @contextlib.asynccontextmanager
 async def _hold(stream: Memory, setting: Setting, lease_s: float) -> AsyncIterator[Fence]:
-    """Hold a town while the block runs; where the process died that held it, when its lease has run out."""
+    """Hold the town's lease; wait for the lease of a crashed process to expire."""
     await lease.outlast(stream, SLOT, LIVING)
     if not await lease.is_open(stream, SLOT):
         opened = (Entry(Opened(session=TOWN, models={}), TOWN),)
@@ -391,7 +393,7 @@ async def _hold(stream: Memory, setting: Setting, lease_s: float) -> AsyncIterat
 async def _residents(
     setting: Setting, state: TownState, writing: Writing, vectors: Embedder, models: Models
 ) -> AsyncIterator[dict[str, Resident]]:
-    """Give the residents of a town, as they are after its last step."""
+    """Open the residents of a town in their state after its last step."""
     async with contextlib.AsyncExitStack() as opened:
         residents = {}
         for name, person in sorted(setting.people.items()):
@@ -412,7 +414,7 @@ async def _residents(
 
 
 async def _setting_of(store: Store, new: Setting | None) -> Setting:
-    """Return the town that begins, or the one that lives here."""
+    """Return the new town, or the existing one."""
     if new is None:
         return await read_setting(store)
     if await store.last(store.key(JOURNAL), TownBegan.kind) is not None:

@@ -1,4 +1,4 @@
-"""How residents live a step: by the plans that rules make, in scenes, or step by step as in Park 2023."""
+"""How a resident's step runs: by rules, in scenes, or step by step as in Park 2023."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from collections.abc import Mapping
 
 from mindstream_town.paper import plan as paper
 from mindstream_town.paper.people import finish_act, rate_memories
-from mindstream_town.residents.perceive import perceive
 from mindstream_town.residents.plan import next_act
-from mindstream_town.residents.react import react
+from mindstream_town.residents.react import react, react_to_things
 from mindstream_town.residents.reflection import reflect
-from mindstream_town.residents.remedies import react_to_things
-from mindstream_town.residents.sight import people_seen
+from mindstream_town.residents.sight import people_seen, perceive
 from mindstream_town.residents.turn import Resident, ResidentTurn
 from mindstream_town.scenes.day import (
     plan_scenes,
@@ -26,7 +24,7 @@ async def live(turn: ResidentTurn, ended: bool, residents: Mapping[str, Resident
     """Perceive, react, plan, reflect.
 
     Args:
-        ended: what it did has come to its end. residents: all, as the step found them.
+        ended: the act has ended. residents: all residents as they were before the step.
     """
     turn.resident.begin(turn.now)
     is_paper = turn.is_paper()
@@ -41,7 +39,7 @@ async def live(turn: ResidentTurn, ended: bool, residents: Mapping[str, Resident
         await go_on(turn)
         return
     await react(turn, new, people_seen(turn.percepts, residents))
-    if ended and turn.state.act is residents[turn.name].state.act:  # nothing else has come between
+    if ended and turn.state.act is residents[turn.name].state.act:  # no reaction has replaced it
         await go_on(turn)
     if is_paper:
         await rate_memories(turn)
@@ -49,7 +47,7 @@ async def live(turn: ResidentTurn, ended: bool, residents: Mapping[str, Resident
 
 
 async def live_in_scenes(turn: ResidentTurn, ended: bool, residents: Mapping[str, Resident]) -> None:
-    """See to things, go on with the day's plan, remember what was done, think about the day, and wish to talk."""
+    """React to things, follow the day's plan, remember finished acts, reflect, and wish to talk."""
     before, others = turn.state.act, people_seen(turn.percepts, residents)
     day = turn.setting.day(turn.step)
     if turn.state.day != day:

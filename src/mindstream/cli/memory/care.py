@@ -1,4 +1,4 @@
-"""`mindstream memory`: audit, correct, forget, sessions, purge, reembed, evidence, erase."""
+"""`mindstream memory`: audit, purge, reembed, evidence, erase, forget, correct, sessions."""
 
 from __future__ import annotations
 
@@ -6,28 +6,30 @@ import asyncio
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import JsonValue
 from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
+from mindstream.cli.memory.look import record_line
+from mindstream.cli.shell.calling import calling
 from mindstream.cli.shell.flags import AsJson, Id, Yes, command, flag, group, word
 from mindstream.cli.shell.output import (
     ask,
     choose,
-    clean,
     confirm,
     confirm_name,
     is_answerable,
     print_json,
     progress,
     say,
+    say_lines,
     short,
     tell,
 )
-from mindstream.clock import DAY_S, Moment, SystemClock, format_iso, moment_or_none
+from mindstream.clock import DAY_S, SystemClock, format_iso
 from mindstream.errors import InputError
 from mindstream.log.names import StreamName
 from mindstream.memory.curation.curation import Drawn, Session
@@ -38,57 +40,63 @@ from mindstream.models.embedders.named import width_of
 from mindstream.service import erasing
 from mindstream.service.memory import open_user_memory, plain
 from mindstream.service.operations.principal import tenant_key_of
-from mindstream.service.privacy.audit import deed_of, note, note_of
+from mindstream.service.privacy.audit import note, note_of
 from mindstream.service.privacy.erase import Beside, Gone, erase_person, find_beside, revoke_tokens
 from mindstream.settings import Settings
 from mindstream.text.words import count_of
 
 app = group()
-FEW = 5
-"""So many findings of an audit are shown in full."""
+SHOWN_FINDINGS, SHOWN_RECORDS = 5, 20
+"""Maximum number of findings of an audit, and of records to be forgotten, that are shown; the others are counted."""
+WHICH = "Also forget similar ones? Numbers, or Enter for none"
+WITHOUT_MESSAGES: tuple[Kind, ...] = tuple(kind for kind in KINDS if kind != "chat")
+"""All kinds except messages: to forget only these, and keep a message that also says other things."""
 
 
 @command(app, "data user embedder", "mindstream memory audit --user ann")
 async def audit(settings: Settings, json: AsJson = False) -> None:
-    """Look for what should not be there: duplicates, junk, echoes.
+    """Look for duplicates, junk and echoes.
 
     Nothing is changed.
     """
     async with open_user_memory(settings, known=True) as opened:
         with progress("looking"):
             found = await opened.memory.audit()
-        records = {record.id: record for record in await opened.all()}
+        texts = {record.id: record.text for record in await opened.all()}
         embedder = opened.memory.embedder.name
     if json:
         print_json(asdict(found))
         return
     held = ", ".join(count_of(count, kind) for kind, count in found.held.items())
-    gone = f"{found.superseded} superseded, {found.forgotten} forgotten"
-    say(f"{count_of(found.records, 'record')}: {held or 'none holds'}; {gone}")
+    gone = f"{found.superseded} superseded, {found.forgotten} archived"
+    say(f"{count_of(found.records, 'record')}: {held or 'none is current'}; {gone}")
 
     def words(id_: str) -> str:
-        return f"{id_} {short(records[id_].text, 90)}" if id_ in records else id_
+        return f"{id_} {short(texts.get(id_, ''), 90)}".rstrip()
 
-    _findings("said twice", [" = ".join(map(words, ids)) for ids in found.exact])
-    _findings("nearly the same; the next sleep merges them", [" ~ ".join(map(words, ids)) for ids in found.near])
-    _findings("junk", [f"{words(each.id)} ({each.why})" for each in found.junk])
-    _findings("echoes of something older", [f"{words(each.id)} (of {words(each.of)})" for each in found.echoes])
-    _findings("never recalled", list(map(words, found.never_recalled)))
+    for title, lines in {
+        "duplicates": [" = ".join(map(words, ids)) for ids in found.exact],
+        "near-duplicates; the next sleep merges them": [" ~ ".join(map(words, ids)) for ids in found.near],
+        "junk": [f"{words(each.id)} ({each.why})" for each in found.junk],
+        "echoes of an older record": [f"{words(each.id)} (of {words(each.of)})" for each in found.echoes],
+        "never recalled": list(map(words, found.never_recalled)),
+    }.items():
+        say_lines(_listed(title, lines, SHOWN_FINDINGS))
     if found.foreign:
-        say(f"{found.foreign} have no vector of {embedder}: `mindstream memory reembed` gives them one")
+        say(f"{found.foreign} have no vector of {embedder}: `mindstream memory reembed` makes them")
 
 
 @command(app, "data user", "mindstream memory purge --older 365 --yes")
 def purge(
     settings: Settings,
-    older: Annotated[float | None, flag("DAYS", "Only what was forgotten longer ago than so many days.", min=0)] = None,
+    older: Annotated[float | None, flag("DAYS", "Only records that were archived more days ago.", min=0)] = None,
     yes: Yes = False,
     json: AsJson = False,
 ) -> None:
-    """Delete what is forgotten, for good.
+    """Permanently delete archived records.
 
-    Its words go from the log, too, and from dreams and thoughts that were drawn from it. What the user said in a chat
-    stays: `memory erase` is for that. Asks first.
+    Their text is also removed from the log, and from dreams and thoughts derived from them. What the user said in a
+    chat stays; `memory erase` deletes that. Asks first.
     """
 
     async def count(delete: bool) -> int:
@@ -101,12 +109,12 @@ def purge(
             return sum(before is None or (each.forgotten or 0) < before for each in await opened.memory.archive())
 
     found = asyncio.run(count(delete=False))
-    what = f"{count_of(found, 'forgotten record')} of {settings.user}"
-    if found and not yes and not confirm(f"Delete {what} for good?"):  # asked outside: a loop would hold Ctrl-C back
+    what = f"{count_of(found, 'archived record')} of {settings.user}"
+    if found and not yes and not confirm(f"Delete {what} permanently?"):  # asked outside of the loop, for Ctrl-C
         say("nothing was deleted", sys.stderr)
         return
     gone = asyncio.run(count(delete=True)) if found else 0
-    told = f"{count_of(gone, 'forgotten record')} deleted for good" if gone else "nothing is forgotten"
+    told = f"{count_of(gone, 'archived record')} permanently deleted" if gone else "nothing is archived"
     tell(json, {"purged": gone}, told)
 
 
@@ -114,8 +122,8 @@ def purge(
 async def reembed(settings: Settings, json: AsJson = False) -> None:
     """Give each record a vector of another embedder, which this memory uses from then on.
 
-    Those that have one are passed over, so it can be broken off and gone on with. A text that the embedder refuses
-    keeps its record without such a vector; the log names it.
+    Records that have one are skipped, so an interrupted run can be repeated. A record whose text the embedder refuses
+    stays without such a vector; the log names it.
     """
     async with open_user_memory(settings, known=True) as opened:
         with progress("embedding") as told:
@@ -131,37 +139,51 @@ async def reembed(settings: Settings, json: AsJson = False) -> None:
 
 @command(app, "data user", "mindstream memory evidence 1jatk3k2m0x7c5v9qz")
 async def evidence(settings: Settings, id_: Id, json: AsJson = False) -> None:
-    """Show what a record was drawn from, down to what was seen."""
-    async with open_user_memory(settings, known=True) as opened:
-        found = await opened.memory.evidence_of(id_)
+    """Show the tree of records that a record was derived from."""
+    async with calling(settings, known=True) as call:
+        found: Drawn = (await call("memory.lineage", id=id_)).local
     if json:
         print_json(_drawn(found))
         return
-    tree = Tree(_told(found.record), guide_style="dim")
+    tree = Tree(Text(record_line(found.record, 200)), guide_style="dim")
     _grow(tree, found)
     Console(highlight=False).print(tree, soft_wrap=True)
+
+
+def _drawn(drawn: Drawn) -> dict[str, JsonValue]:
+    below: list[JsonValue] = [_drawn(each) for each in drawn.evidence]
+    return plain(drawn.record) | {"drawn_from": below, "missing": [*drawn.missing], "cut": drawn.cut}
+
+
+def _grow(tree: Tree, drawn: Drawn) -> None:
+    for each in drawn.evidence:
+        _grow(tree.add(Text(record_line(each.record, 200))), each)
+    for id_ in drawn.missing:
+        tree.add(Text(f"{id_} does not exist any more", "dim"))
+    if drawn.cut:
+        tree.add(Text(f"… its own evidence: mindstream memory evidence {drawn.record.id}", "dim"))
 
 
 @command(app, "data", "mindstream memory erase --user ann")
 def erase(
     settings: Settings,
-    user: Annotated[str, flag("NAME", "Who; there is no default.", "--user")],
-    tenant: Annotated[str, flag("NAME", "Behind whose wall [this machine's own people].")] = "",
+    user: Annotated[str, flag("NAME", "The user; there is no default.", "--user")],
+    tenant: Annotated[str, flag("NAME", "The user's tenant [none: a user of this machine].")] = "",
     yes: Yes = False,
     json: AsJson = False,
 ) -> None:
-    """Erase all that is kept of a user, for good.
+    """Permanently erase all data of a user.
 
-    Records, vectors, log, work and typed history; what the user wrote into pools, or asked there, with the name;
-    passages of documents that nobody else searches. Asks for the name again. Then the file is written anew and
-    searched, byte by byte, for what the user said. If it is broken off, it is finished when the folder is opened
-    next. Close other programs on that mind first. Exports and recordings that lie elsewhere are yours to delete.
+    Records, vectors, log, work and typed history; what the user wrote into pools or asked there, with the name;
+    passages of documents that no other user searches. Asks for the name again. The file is then rewritten and searched,
+    byte by byte, for the user's text. An interrupted erasure is finished when the folder is opened next. Close other
+    programs that use this mind first. Exports and recordings in other places are yours to delete.
     """
     if tenant_key_of(tenant):
-        _erase_behind(settings, user, tenant, yes=yes, json=json)
+        _erase_of_tenant(settings, user, tenant, yes=yes, json=json)
         return
     settings = settings.model_copy(update={"user": user})
-    finished = erasing.is_pending(settings.data, StreamName("user", user).key)  # where it is opened, it is finished
+    finished = erasing.is_pending(settings.data, StreamName("user", user).key)  # opening the data finishes it
 
     async def look() -> erasing.Kept | None:
         async with open_user_memory(settings) as opened:
@@ -170,55 +192,46 @@ def erase(
     async def erased() -> erasing.Kept:
         async with open_user_memory(settings) as opened:
             kept = await erasing.list_kept(opened, settings.data)
-            with progress("looking for what is left", len(kept.words)) as told:
+            with progress("searching for remains", len(kept.words)) as told:
                 await erasing.erase(opened, settings.data, kept, told)
-            await note_of(
-                opened,
-                "erased",
-                {name: n for name, n in kept.rows.items() if n} | {"elsewhere": sum(kept.elsewhere.values())},
-            )
+            counts = {name: n for name, n in kept.rows.items() if n} | {"elsewhere": sum(kept.elsewhere.values())}
+            await note_of(opened, "erased", counts)
             return kept
 
-    if (finished or not yes) and asyncio.run(look()) is None:  # a name that nobody has is refused before any question
-        told = f"{user} is erased: it was broken off before, and is finished now"
+    if (finished or not yes) and asyncio.run(look()) is None:  # an unknown name is refused before any question
+        told = f"{user} is erased: an interrupted erasure is finished now"
         tell(json, {"user": user, "finished": True}, told)
         return
     if not yes:
-        confirm_name(f"All that is kept of {user} in {settings.data} will be gone.", user)
+        confirm_name(f"This permanently erases all data of {user} in {settings.data}.", user)
     done = asyncio.run(erased())
     files = [str(path.relative_to(settings.data.beside)) for path in done.files]
     rows = {name: done.rows[name] for name in ("records", "log", "work")}
     told = f"{count_of(rows['records'], 'record')}, {count_of(rows['log'], 'row')} of the log, {rows['work']} of work"
-    texts = f"{count_of(len(done.words), 'text')} in the bytes of mindstream.db and its -wal"
-    looked = texts if settings.data.folder else "the name in all tables, which were written anew"
+    looked = f"{count_of(len(done.words), 'text')} in the bytes of mindstream.db and its -wal"
+    if not settings.data.folder:
+        looked = "the name in all tables, which were rewritten"
+    row = {"user": user, **rows, "files": files, "elsewhere": {**done.elsewhere}, "stays": [*done.stays]}
     tell(
         json,
-        {
-            "user": user,
-            **rows,
-            "files": files,
-            "elsewhere": {**done.elsewhere},
-            "stays": [*done.stays],
-            "tokens": [*done.beside.tokens.values()],
-            "looked_for": len(done.words),
-        },
+        {**row, "tokens": [*done.beside.tokens.values()], "looked_for": len(done.words)},
         f"{user} is erased: {', '.join([told, *files])}",
         *(f"in {stream}: {count_of(count, 'row')} and records of {user}" for stream, count in done.elsewhere.items()),
         *done.beside.told(),
-        f"looked for {looked}: none is left",
+        f"searched for {looked}: none is left",
         *(f"not erased: {each}" for each in done.stays),
     )
 
 
-def _erase_behind(settings: Settings, user: str, tenant: str, *, yes: bool, json: bool) -> None:
-    """Erase a user of a tenant's; the bytes are written anew, and not searched."""
+def _erase_of_tenant(settings: Settings, user: str, tenant: str, *, yes: bool, json: bool) -> None:
+    """Erase a user of a tenant; the file is rewritten, and not searched."""
     if not yes:
-        confirm_name(f"All that is kept of {user}, of {tenant}, will be gone.", user)
+        confirm_name(f"This permanently erases all data of {user}, of {tenant}.", user)
 
     async def erased() -> tuple[Gone, Beside]:
         clock = SystemClock()
         beside = await find_beside(settings.data, tenant, user)
-        await revoke_tokens(settings.data, tenant, beside, clock)  # first: nobody comes in any more
+        await revoke_tokens(settings.data, tenant, beside, clock)  # first, so that no request is accepted
         async with open_store(settings.data, tenant) as store:
             gone = await erase_person(store, user, clock, settings.data.beside, known=bool(beside.tokens))
             await note(store, "erased", gone.counts(), user, tenant)
@@ -226,7 +239,7 @@ def _erase_behind(settings: Settings, user: str, tenant: str, *, yes: bool, json
 
     gone, beside = asyncio.run(erased())
     counts: dict[str, JsonValue] = {**gone.counts()}
-    told = ", ".join(f"{count} {name}" for name, count in counts.items()) or "nothing else was kept"
+    told = ", ".join(f"{count} {name}" for name, count in counts.items()) or "there was no other data"
     more: dict[str, JsonValue] = {
         "tokens": [*beside.tokens.values()],
         "forks": [*beside.forks],
@@ -241,164 +254,105 @@ def _erase_behind(settings: Settings, user: str, tenant: str, *, yes: bool, json
     )
 
 
-def _findings(title: str, found: Sequence[str]) -> None:
-    if not found:
-        return
-    say(f"{title}: {len(found)}")
-    for line in found[:FEW]:
-        say(f"  {line}")
-    if len(found) > FEW:
-        say(f"  … and {len(found) - FEW} more; --json has them all")
-
-
-def _drawn(drawn: Drawn) -> dict[str, JsonValue]:
-    below: list[JsonValue] = [_drawn(each) for each in drawn.evidence]
-    return plain(drawn.record) | {"drawn_from": below, "missing": [*drawn.missing], "cut": drawn.cut}
-
-
-def _grow(tree: Tree, drawn: Drawn) -> None:
-    for each in drawn.evidence:
-        _grow(tree.add(_told(each.record)), each)
-    for id_ in drawn.missing:
-        tree.add(Text(f"{id_} is not there any more", "dim"))
-    if drawn.cut:
-        tree.add(Text(f"… what it was drawn from: mindstream memory evidence {drawn.record.id}", "dim"))
-
-
-def _told(record: Record) -> Text:
-    who = f" {clean(record.by)}" if record.by else ""
-    line = Text(f"{format_iso(record.created)[:16].replace('T', ' ')} {record.kind}{who} {record.id}: ", "dim")
-    line.append(short(record.text, 200), "default")
-    return line
-
-
-SHOWN = 20
-"""So many records of a sort are shown; the others are counted."""
-WHICH = "Forget similar ones, too? Numbers, or Enter for none"
-BESIDE_TALK: tuple[Kind, ...] = tuple(kind for kind in KINDS if kind != "chat")
-"""All kinds but messages: what is forgotten where a message that also says other things is to stay."""
-
-
 @command(app, "data user", 'mindstream memory forget --about "the red bicycle"')
 def forget(
     settings: Settings,
-    ids: Annotated[list[str] | None, word("ID", "Records, as `memory recall` shows their ids.")] = None,
-    about: Annotated[str, flag("WORDS", "What mentions this subject.")] = "",
-    session: Annotated[str, flag("NAME", "Of this session; `memory sessions` lists them.")] = "",
-    since: Annotated[str | None, flag("TIME", "Written then or later: 2026-11-20, or 2026-11-20T21:30 (UTC).")] = None,
-    until: Annotated[str | None, flag("TIME", "Written then or before; a date: its end.")] = None,
+    ids: Annotated[list[str] | None, word("ID", "Ids of records, as `memory recall` shows them.")] = None,
+    about: Annotated[str, flag("WORDS", "Records that mention this subject.")] = "",
+    session: Annotated[str, flag("NAME", "Records of this session; `memory sessions` lists them.")] = "",
+    since: Annotated[
+        str | None, flag("TIME", "Written at that time or later: 2026-11-20, or 2026-11-20T21:30 (UTC).")
+    ] = None,
+    until: Annotated[str | None, flag("TIME", "Written at that time or earlier; a date: its end.")] = None,
     yes: Yes = False,
     json: AsJson = False,
 ) -> None:
-    """Forget for good: records, a subject, a session, a span of time.
+    """Permanently forget records, a subject, a session, or a span of time.
 
-    Shows what is deleted and asks. What is derived from it alone is deleted with it: answers, notes, thoughts, dreams,
-    beliefs and plans. What is also derived from other records stays without the words; what others said stays. --about
-    deletes only what mentions the subject; similar records are listed, and deleted only if you name them. --about,
-    --session, --since and --until together mean what meets all of them. No byte of it is left in the data folder;
-    exports and recordings in other places are yours to delete.
+    Lists the records and asks. Records derived from them alone are deleted too: answers, notes, thoughts, dreams,
+    beliefs and plans. A record that is also derived from others stays without the words; messages of other users stay.
+    --about deletes only records that mention the subject; similar ones are listed, and deleted only if you name them.
+    --about, --session, --since and --until together select records that meet all of them. No byte is left in the
+    data folder; exports and recordings in other places are yours to delete.
     """
-    first, last = _moment("--since", since), _moment("--until", until, whole_day=True)
 
-    async def find() -> Removal:
-        async with open_user_memory(settings, known=True) as opened:
-            return await opened.memory.find_removal(
-                *named, about=about, session=session, since=first, until=last, kinds=kinds
-            )
+    def run(*, dry_run: bool) -> Any:
+        async def call_it() -> Any:
+            async with calling(settings, known=dry_run) as call:
+                return await call("memory.forget_about", **named, dry_run=dry_run)
 
-    async def take(removal: Removal) -> Forgotten:
-        async with open_user_memory(settings) as opened, opened.memory as stream:
-            return await stream.remove(removal, deed=deed_of(opened, "forgot"))
+        return asyncio.run(call_it()).local
 
-    named, kinds = list(ids or ()), tuple[Kind, ...]()
-    removal = asyncio.run(find())
+    named: dict[str, Any] = {"ids": [*(ids or ())], "about": about, "session": session, "since": since, "until": until}
+    removal, _ = run(dry_run=True)
     if not json:
-        for line in describe(removal):
-            say(line, sys.stderr)
-    if not yes:  # asked outside of the loop, which would hold Ctrl-C back
+        say("\n".join(describe(removal)), sys.stderr)
+    if not yes:  # asked outside of the loop, for Ctrl-C
         if removal.similar and is_answerable():
-            named += picked(removal, ask(WHICH, default=""))
-            removal = asyncio.run(find())
-        answer = choose("Forget it for good?", part=bool(removal.apart)) if removal else "y"
+            named["ids"] += picked(removal, ask(WHICH, default=""))
+            removal, _ = run(dry_run=True)
+        answer = choose("Forget it permanently?", part=bool(removal.apart)) if removal else "y"
         if answer == "n":
             say("nothing was forgotten", sys.stderr)
             return
         if answer == "p":
-            kinds = BESIDE_TALK
-            removal = asyncio.run(find())
-    done = asyncio.run(take(removal))
-    tell(json, _removal(removal) | {"forgotten": done.counts()}, describe_done(done))
-
-
-def _moment(flag: str, text: str | None, *, whole_day: bool = False) -> Moment | None:
-    return moment_or_none(text, flag, whole_day=whole_day)
+            named["kinds"] = WITHOUT_MESSAGES
+    removal, done = run(dry_run=False)
+    sorts = ("asked", "drawn", "changed", "sources", "similar")
+    row: dict[str, JsonValue] = {name: [plain(record) for record in getattr(removal, name)] for name in sorts}
+    tell(json, {**row, "items": [*map(asdict, removal.items)], "forgotten": done.counts()}, describe_done(done))
 
 
 def describe(removal: Removal) -> list[str]:
-    """Say what would go, and what would stay changed, a line each."""
-    free = [record for record in removal.drawn if record.slot is None]
-    lines = _records("goes", removal.asked) + _records("goes with it, as it was drawn from that alone", free)
-    if versions := len(removal.drawn) - len(free):
-        lines.append(
-            f"goes, as they rested on it alone: {versions} version{'s' * (versions != 1)} of beliefs and plans"
-        )
-    if removal.items:
-        lines.append(f"goes from beliefs and plans: {len(removal.items)}")
-        lines += [f"  {item.slot}, {item.field}: {short(item.text, 120)}" for item in removal.items[:SHOWN]]
-    lines += _records("goes too, and does not mention it: the message says other things as well", removal.apart)
+    """Return lines about what would be deleted or changed."""
+    versions = sum(record.slot is not None for record in removal.drawn)
     left = [replace(record, text=text) for record, text in zip(removal.changed, removal.left, strict=True)]
-    lines += _records("stays without those words", left)
-    if removal.asked:
-        lines += _records("stays, though it was drawn from this; name its ID too if it is to go", removal.sources)
-    title = "stays, as it is only similar; name its ID if it is to go"
-    numbered = [f"{number:2}{_line(each)[1:]}" for number, each in enumerate(removal.similar, 1)]
-    return [*lines, f"{title}: {len(numbered)}", *numbered] if numbered else lines
+    items = [f"{item.slot}, {item.field}: {short(item.text, 120)}" for item in removal.items]
+    similar = [f"{number}. {record_line(each, 120)}" for number, each in enumerate(removal.similar, 1)]
+    return [
+        *_records("deleted", removal.asked),
+        *_records("deleted, as derived from that alone", [each for each in removal.drawn if each.slot is None]),
+        *([f"deleted, as based on it alone: {count_of(versions, 'version of beliefs and plans')}"] if versions else ()),
+        *_listed("removed from beliefs and plans", items, SHOWN_RECORDS),
+        *_records("deleted, though not mentioning it, as the message says other things as well", removal.apart),
+        *_records("kept without those words", left),
+        *_records(
+            "kept, though it was derived from this; name the id to delete it", removal.sources if removal.asked else ()
+        ),
+        *_listed("kept, as only similar; name the id to delete it", similar, len(similar)),
+    ]
 
 
 def picked(removal: Removal, answer: str) -> list[str]:
     """Return the ids of the similar records whose numbers were typed.
 
     Raises:
-        InputError: something else was typed.
+        InputError: the answer is not a list of such numbers.
     """
-    numbers = answer.replace(",", " ").split()
-    if not all(each.isdecimal() and 1 <= int(each) <= len(removal.similar) for each in numbers):
-        most = len(removal.similar)
+    numbers, most = answer.replace(",", " ").split(), len(removal.similar)
+    if not all(each.isdecimal() and 1 <= int(each) <= most for each in numbers):
         raise InputError(f"numbers from 1 to {most} were expected, not {answer!r}; nothing was forgotten")
     return [removal.similar[int(each) - 1].id for each in numbers]
 
 
 def describe_done(done: Forgotten) -> str:
-    """Say what was done."""
+    """Return the result of forgetting."""
     if not (done.records or done.items):
-        kept = f"; {len(done.similar)} similar, kept" if done.similar else ""
-        return f"nothing of that is remembered{kept}"
-    items = f", {done.items} item{'s' * (done.items != 1)} of beliefs and plans" if done.items else ""
-    changed = f"; {done.changed} without those words stay" if done.changed else ""
+        return "no record of that" + (f"; {len(done.similar)} similar, kept" if done.similar else "")
+    items = f", {count_of(done.items, 'item of beliefs and plans')}" if done.items else ""
+    changed = f"; {done.changed} kept without those words" if done.changed else ""
     pending = f"; {done.pending}" if done.pending else ""
-    return f"{done.records} record{'s' * (done.records != 1)}{items} forgotten for good{changed}{pending}"
+    return f"{count_of(done.records, 'record')}{items} permanently forgotten{changed}{pending}"
 
 
 def _records(title: str, records: Sequence[Record]) -> list[str]:
-    if not records:
-        return []
-    more = [f"  … and {len(records) - SHOWN} more; --json has them all"] if len(records) > SHOWN else []
-    return [f"{title}: {len(records)}", *map(_line, records[:SHOWN]), *more]
+    return _listed(title, [record_line(each, 120) for each in records], SHOWN_RECORDS)
 
 
-def _line(record: Record) -> str:
-    when, by = format_iso(record.created)[:16].replace("T", " "), f" {record.by}" if record.by else ""
-    return f"  {when} {record.kind}{by} {record.id}: {short(record.text, 120)}"
-
-
-def _removal(removal: Removal) -> dict[str, JsonValue]:
-    sorts = ("asked", "drawn", "changed", "sources", "similar")
-    found: dict[str, JsonValue] = {name: [plain(record) for record in getattr(removal, name)] for name in sorts}
-    return found | {"items": [_item(item.slot, item.field, item.text) for item in removal.items]}
-
-
-def _item(slot: str, field: str, text: str) -> JsonValue:
-    return {"slot": slot, "field": field, "text": text}
+def _listed(title: str, lines: Sequence[str], most: int) -> list[str]:
+    """Return a title with a count and the first lines below it; nothing if there are none."""
+    more = [f"  … and {len(lines) - most} more; --json has them all"] if len(lines) > most else []
+    return [f"{title}: {len(lines)}", *(f"  {line}" for line in lines[:most]), *more] if lines else []
 
 
 @command(app, "data user", 'mindstream memory correct 1jatk3k2m0x7c5v9qz "Goes to bed at ten"')
@@ -408,30 +362,31 @@ async def correct(
     words: Annotated[str, word("WORDS", "What is true instead.")],
     json: AsJson = False,
 ) -> None:
-    """Put new words in a record's place.
+    """Replace the text of a record; the old text becomes its history.
 
-    The old ones are history; the log says `corrected`. Shows what was drawn from them and is still believed.
+    The log says `corrected`. Lists remaining records and beliefs derived from the old text.
     """
-    async with open_user_memory(settings, own=True, known=True) as opened, opened.memory as stream:
-        done = await stream.correct(id_, words, by=settings.user)
-    items: list[JsonValue] = [_item(item.slot, item.field, item.text) for item in done.items]
-    drawn: list[JsonValue] = [plain(record) for record in done.drawn]
-    if done.record.id == id_:
-        told = ["it says that already"]
-    else:
-        told = [f"{done.record.id} says now: {short(done.record.text, 200)}"]
-        told += _records("drawn from the old words, and still there", done.drawn)
-        told += [
-            f"believed from the old words: {each.slot}, {each.field}: {short(each.text, 120)}" for each in done.items
+    async with calling(settings, own=True, known=True) as call:
+        done = (await call("memory.correct", id=id_, text=words)).local
+    told = ["it says that already"]
+    if done.record.id != id_:
+        told = [
+            f"{done.record.id} says now: {short(done.record.text, 200)}",
+            *_records("derived from the old words, and still there", done.drawn),
+            *(
+                f"believed from the old words: {each.slot}, {each.field}: {short(each.text, 120)}"
+                for each in done.items
+            ),
         ]
-    tell(json, {"record": plain(done.record), "superseded": id_, "drawn": drawn, "items": items}, *told)
+    row = {"record": plain(done.record), "superseded": id_, "drawn": [*map(plain, done.drawn)]}
+    tell(json, {**row, "items": [*map(asdict, done.items)]}, *told)
 
 
 @command(app, "data user", "mindstream memory sessions --user ann")
 async def sessions(settings: Settings, json: AsJson = False) -> None:
-    """List the sessions: when, how long, how they began."""
-    async with open_user_memory(settings, known=True) as opened:
-        found = await opened.memory.sessions()
+    """List the sessions: when they were, their length, their first line."""
+    async with calling(settings, known=True) as call:
+        found = await (await call.memory()).sessions()
     for session in found:
         tell(json, asdict(session), describe_session(session))
     if not found and not json:
@@ -439,8 +394,7 @@ async def sessions(settings: Settings, json: AsJson = False) -> None:
 
 
 def describe_session(session: Session) -> str:
-    """Say when a session was, how long it is, and how it began, on a line."""
+    """Return when a session was, its length and its first line, on one line."""
     first, last = (format_iso(at)[:16].replace("T", " ") for at in (session.first, session.last))
     until = f" to {last[11:] if last[:10] == first[:10] else last}" if last != first else ""
-    lines = f"{session.lines} line{'s' * (session.lines != 1)}"
-    return f"{session.name}: {first}{until}, {lines}: {short(session.opening, 80)}"
+    return f"{session.name}: {first}{until}, {count_of(session.lines, 'line')}: {short(session.opening, 80)}"

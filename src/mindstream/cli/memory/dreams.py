@@ -1,4 +1,4 @@
-"""`mindstream memory dreams`: sentences of dreams beside what they were made of, for a reader to hold together."""
+"""`mindstream memory dreams`: sentences of dreams next to their sources, for a reader to compare."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from rich.console import Console
-from rich.text import Text
-
 from mindstream import chance
 from mindstream.cli.shell.flags import AsJson, command, flag, group
-from mindstream.cli.shell.output import clean, print_json, say, short
+from mindstream.cli.shell.output import say, short, tell
 from mindstream.clock import format_iso
 from mindstream.memory.store.record import Record
 from mindstream.service.memory import open_user_memory
@@ -20,12 +17,12 @@ from mindstream.text.words import sentences
 
 app = group()
 SOURCES = 20
-"""So many sources of a dream are shown; --json has them all."""
+"""Maximum number of sources of a dream that are shown; --json has them all."""
 
 
 @dataclass(frozen=True)
 class DreamSentence:
-    """A sentence of a dream, the dream, and what was forgotten that it was made of; erased sources are missing."""
+    """A sentence of a dream, the dream, and the archived records that it was made of, except erased ones."""
 
     text: str
     dream: Record
@@ -35,35 +32,31 @@ class DreamSentence:
 @command(app, "data user", "mindstream memory dreams", "mindstream memory dreams -n 50 --seed 2 --json")
 async def dreams(
     settings: Settings,
-    n: Annotated[int, flag("N", "So many sentences.", "-n", min=1, max=10_000)] = 20,
-    seed: Annotated[int, flag("N", "Start of the random numbers that draw.", "--seed")] = 0,
+    n: Annotated[int, flag("N", "Number of sentences.", "-n", min=1, max=10_000)] = 20,
+    seed: Annotated[int, flag("N", "Seed of the drawing.", "--seed")] = 0,
     json: AsJson = False,
 ) -> None:
-    """Draw sentences of dreams, each with its sources: does any hold what its sources do not?
+    """Draw sentences of dreams, each with its sources: does a sentence claim what its sources do not?
 
-    Dreams that are forgotten are drawn, too.
+    Archived dreams are included.
     """
     async with open_user_memory(settings, known=True) as opened:
         records = {each.id: each for each in await opened.all()}
     drawn = draw_sentences(list(records.values()), n, seed)
     if not drawn and not json:
-        say("nothing was dreamt yet; `mindstream memory sleep` sleeps")
-    console = Console(highlight=False)
+        say("there is no dream yet; `mindstream memory sleep` makes them")
     for number, each in enumerate(drawn, 1):
         sources = {source.id: source.text for source in each.sources}
-        if json:
-            print_json({"sentence": each.text, "dream": each.dream.id, "by": each.dream.by, "sources": sources})
-            continue
-        console.print(Text(f"{number}. {clean(each.text)}"), soft_wrap=True)
-        console.print(Text(f"    {format_iso(each.dream.created)[:10]} {each.dream.id}", "dim"), soft_wrap=True)
-        for text in list(sources.values())[:SOURCES]:
-            console.print(Text(f"    - {short(text, 300)}", "dim"), soft_wrap=True)
+        row = {"sentence": each.text, "dream": each.dream.id, "by": each.dream.by, "sources": sources}
+        lines = [f"{number}. {each.text}", f"    {format_iso(each.dream.created)[:10]} {each.dream.id}"]
+        lines += [f"    - {short(text, 300)}" for text in list(sources.values())[:SOURCES]]
         if len(sources) > SOURCES:
-            console.print(Text(f"    … and {len(sources) - SOURCES} more", "dim"), soft_wrap=True)
+            lines.append(f"    … and {len(sources) - SOURCES} more")
+        tell(json, row, *lines)
 
 
 def _whole_sentences(text: str) -> Iterator[str]:
-    """Yield sentences; neither a semicolon nor the point of a number ends one."""
+    """Yield sentences; neither a semicolon nor the point in a number ends one."""
     whole = ""
     for piece in sentences(text):
         goes_on = whole.endswith((";", "；")) or (whole[-1:] == "." and whole[-2:-1].isdigit() and piece[0].isdigit())
@@ -76,7 +69,7 @@ def _whole_sentences(text: str) -> Iterator[str]:
 
 
 def draw_sentences(records: Sequence[Record], n: int, seed: int) -> list[DreamSentence]:
-    """Draw n sentences of all dreams among these records, in the order of the dreams."""
+    """Draw n sentences from all dreams among these records, in the order of the dreams."""
     by_id = {each.id: each for each in records}
     every = [(dream, text) for dream in records if dream.kind == "dream" for text in _whole_sentences(dream.text)]
     chosen = sorted(chance.sample(range(len(every)), n, seed, "dream sentences"))

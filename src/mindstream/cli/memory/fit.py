@@ -1,4 +1,4 @@
-"""`mindstream memory fit`: which constants of the laws would have kept what was asked for again."""
+"""`mindstream memory fit`: replay the log with other decay settings."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from mindstream.cli.shell.flags import AsJson, Svg, command, flag, group
 from mindstream.cli.shell.output import Axes, picture, print_json, print_table, progress, say
 from mindstream.memory.fading import Strength
 from mindstream.memory.lifecycle.replay import (
-    LEAST_ASKED,
-    LEAST_DAYS,
+    MIN_ASKED,
+    MIN_DAYS,
     RecallLog,
     Replayed,
     grid,
@@ -27,25 +27,25 @@ from mindstream.text.words import count_of
 
 app = group()
 FITTED = ("base", "cap_s", "passed_over_s", "asleep_s")
-NOTES = """Every recall that touches a memory stands in the log, with what it returned and
-what it passed over; so do sleeps. Each setting lives through them again. "Asked
-again" is a return an hour or more after the one before.
+NOTES = """The log holds every recall that touches a memory, with the records that it
+returned and passed over, and every sleep. They are replayed with each setting.
+"Asked again" is a return an hour or more after the one before.
 
-It is one-sided: what today's setting had forgotten could not be returned any
-more, so what a gentler one would have gained by keeping it is not seen."""
+The result is one-sided: records that the current setting had archived could not
+be returned, so the gain of a setting that keeps them is not seen."""
 
 
 @command(app, "data user", "mindstream memory fit --user ann", "mindstream memory fit --svg held.svg", notes=NOTES)
 async def fit(
     settings: Settings,
-    limit: Annotated[int, flag("N", "How many settings are shown.", "-n", "--limit", min=1)] = 10,
+    limit: Annotated[int, flag("N", "Number of settings to show.", "-n", "--limit", min=1)] = 10,
     file: Svg = None,
     json: AsJson = False,
 ) -> None:
-    """Replay the log: which settings would have lost the least of what was asked for again.
+    """Replay the log with other settings: which would have archived the fewest records that were asked for again?
 
-    Nothing is changed; `memory policy` sets what you choose. Where the memory keeps everything (retention=keep), this
-    is what decay would have done.
+    Nothing is changed; `memory policy` changes the settings. If the memory keeps everything (retention=keep), this
+    shows the effect of decay.
     """
     async with open_user_memory(settings, known=True) as opened:
         log, today = await read_recalls(opened.memory), replace(opened.policy.laws, keeps_all=False)
@@ -61,7 +61,9 @@ async def fit(
     if file:
         curves = {name: replay(log, laws, by_day=True).by_day for name, laws in _two(ranked[0].laws, today)}
         last = max(1, len(next(iter(curves.values()))) - 1)
-        write_text(file, picture({"What would have been held": (curves, Axes(last, "days of the log"))}))
+        write_text(
+            file, picture({"Share of records that would have been kept": (curves, Axes(last, "days of the log"))})
+        )
     if json:
         print_json(*(_row(each, place, each.laws == today) for place, each in enumerate(ranked, 1)))
         return
@@ -77,11 +79,11 @@ def _two(best: Strength, today: Strength) -> list[tuple[str, Strength]]:
 def _tell_thin(log: RecallLog, json: bool) -> None:
     asked, days = len(log.asked), round(log.days, 1)
     if json:
-        print_json({"thin": True, "asked_again": asked, "days": days, "wanted": [LEAST_ASKED, LEAST_DAYS]})
+        print_json({"thin": True, "asked_again": asked, "days": days, "wanted": [MIN_ASKED, MIN_DAYS]})
         return
     say(
-        f"the log is too thin to say: {count_of(asked, 'return')} that asked again, in {days:g} days; wanted are"
-        f" {LEAST_ASKED}, in {LEAST_DAYS} days. Recalls are logged since this version"
+        f"the log is too thin to say: {count_of(asked, 'return')} that asked again, in {days:g} days; this needs"
+        f" {MIN_ASKED}, in {MIN_DAYS} days"
     )
 
 
@@ -93,18 +95,18 @@ def _show(log: RecallLog, ranked: Sequence[Replayed], today: Strength, limit: in
         f" {log.days:.0f} days; {count_of(len(log.lives), 'record')}"
     )
     say(
-        f"today's setting, replayed, forgets {len(now.forgotten)}; {len(log.forgotten)} were, {agreed} of them"
-        " the same\n"
+        f"the current setting, replayed, archives {len(now.forgotten)}; {len(log.forgotten)} were archived, {agreed} of"
+        " them the same\n"
     )
     columns = ("", "base", "cap", "passed over", "asleep", "lost", "held", "in vain")
     shown = [("today", now), *((f"{place}", each) for place, each in enumerate(ranked[:limit], 1))]
     print_table(columns, [_cells(name, each) for name, each in shown])
     best = ranked[0]
     if best.laws == today:
-        say("\ntoday's setting is the best of these")
+        say("\nthe current setting is the best of these")
         return
     words = " ".join(f"{name}={getattr(best.laws, name):g}" for name in FITTED)
-    say(f"\nnothing was changed; this would set the first: mindstream memory policy {words}")
+    say(f"\nnothing was changed; this sets the first: mindstream memory policy {words}")
 
 
 def _cells(name: str, each: Replayed) -> tuple[str, ...]:

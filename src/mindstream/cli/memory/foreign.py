@@ -23,12 +23,12 @@ from mindstream.text.words import count_of
 
 Name = TypeVar("Name", bound=str)
 SHOWN = 20
-"""So many fields that are not kept are shown; the others are counted."""
+"""Maximum number of fields without a counterpart that are shown; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """What is asked of an import besides its form."""
+    """The options of an import."""
 
     each_user: bool
     trust: bool
@@ -36,7 +36,7 @@ class How:
 
 
 def import_from(settings: Settings, form: str, file: Path | None, how: How, json: bool) -> None:
-    """Import a file of another program, and say what was kept of it and what was not."""
+    """Import a file of another program, and report which fields were kept and which were not."""
     named = _known(form, FORMS)
     run = writing.Import(named, None, None, SystemClock(), settings.user, how.each_user, how.trust)
     with files.open_bytes(file) as opened:
@@ -50,10 +50,10 @@ def import_from(settings: Settings, form: str, file: Path | None, how: How, json
     if read and not (done.written or done.known or done.same):
         why = next((f"; {clean(name)}: {each.why}" for name, each in lost.items()), "")
         raise InputError(
-            f"{files.source(file)}: nothing in it reads as an export of {named}; is it another program's?"
+            f"{files.source(file)}: this is not an export of {named}; is it another program's?"
             f" It has {clean(shown(', '.join(read)))}{why}"
         )
-    tell(json, _counts(run, how), *_told(run, how))
+    tell(json, _counts(run, how), *_lines(run, how))
 
 
 def _counts(run: writing.Import, how: How) -> dict[str, object]:
@@ -72,7 +72,7 @@ def _counts(run: writing.Import, how: How) -> dict[str, object]:
 
 
 async def _run(run: writing.Import, settings: Settings, source: Source, how: How) -> None:
-    """Read a file into memories; a dry run leaves nothing, not even a folder."""
+    """Read a file into memories; a dry run writes nothing, not even a folder."""
     items = reader(run.form)(source, run.tally)
     with progress(f"importing from {run.form}") as told:
         if how.dry_run and not is_begun(settings.data):
@@ -86,11 +86,11 @@ async def _run(run: writing.Import, settings: Settings, source: Source, how: How
             await run.take_in(items, told)
 
 
-def _told(run: writing.Import, how: How) -> Iterable[str]:
+def _lines(run: writing.Import, how: How) -> Iterable[str]:
     done, lost = run.done, run.tally.lost
     left = f", {done.left_out} could not be kept" if done.left_out else ""
-    same = f", {done.same} said what is there already" if done.same else ""
-    yield f"{count_of(done.written, 'record')} {'would be ' * how.dry_run}taken in, {done.known} were known{same}{left}"
+    same = f", {done.same} with the same text as a known one" if done.same else ""
+    yield f"{count_of(done.written, 'record')} {'would be ' * how.dry_run}imported, {done.known} were known{same}{left}"
     if len(done.users) > 1:
         yield f"into the memories of {len(done.users)} users"
     if run.tally.kept:
@@ -102,13 +102,13 @@ def _told(run: writing.Import, how: How) -> Iterable[str]:
 
 
 async def export_as(settings: Settings, form: str, file: Path | None) -> None:
-    """Write a memory in the form of another program."""
+    """Write a memory in the format of another program."""
     write = giving.WRITERS[_known(form, giving.WRITERS)]
     given = giving.Given()
     async with open_user_memory(settings) as opened:
         await files.write_lines(file, write(opened, given))
     where = files.real_file(file) or "standard output"
-    left = f"; {given.left_out} not: beliefs, plans, and what holds no more" if given.left_out else ""
+    left = f"; {given.left_out} left out: beliefs, plans, and records that are not current" if given.left_out else ""
     print(f"{count_of(given.records, 'record')} of {settings.user} in {where}{left}", file=sys.stderr)
 
 
@@ -116,4 +116,4 @@ def _known(form: str, forms: Iterable[Name]) -> Name:
     for each in forms:
         if each == form:
             return each
-    raise InputError(f"there is no form {form!r}; the forms are {', '.join(forms)}")
+    raise InputError(f"there is no format {form!r}; the formats are {', '.join(forms)}")

@@ -1,4 +1,4 @@
-"""`mindstream memory`: look into a memory, carry it elsewhere."""
+"""`mindstream memory`: recall, retain, list, get, history, export, import."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ import sys
 from typing import Annotated
 
 import typer
-from pydantic import JsonValue
-from rich.console import Console
-from rich.text import Text
 
-from mindstream import intake
 from mindstream.cli.memory import foreign
 from mindstream.cli.screens.events import describe_patch, plan_told
 from mindstream.cli.shell import files
+from mindstream.cli.shell.calling import calling
 from mindstream.cli.shell.flags import AsJson, Id, Kinds, Limit, Source, Target, command, flag, group, switch, word
-from mindstream.cli.shell.output import clean, print_json, progress, short, tell
+from mindstream.cli.shell.output import clean, print_json, progress, say, short, tell
 from mindstream.clock import format_iso
 from mindstream.coach.belief.plan import read_coaching_plan
 from mindstream.errors import InputError
@@ -24,16 +21,22 @@ from mindstream.memory.store.record import Record
 from mindstream.service import transfer
 from mindstream.service.export_file import Export, Header, read_export
 from mindstream.service.memory import open_user_memory, parse_kinds, plain
-from mindstream.service.opening import answering
 from mindstream.service.privacy.audit import note_of
 from mindstream.settings import Settings
 from mindstream.text.words import count_of
 
-ABOVE = ("id", "kind", "text", "created")
-"""What stands above the other fields of a record that is shown whole."""
+FIRST = ("id", "kind", "text", "created")
+"""Fields that `get` shows before the others."""
 MOMENTS = ("accessed", "valid_from", "valid_until", "forgotten")
 
-app = group("Look into a user's memory, care for it, carry it elsewhere.")
+app = group("Look into a user's memory, maintain it, export and import it.")
+
+
+def record_line(record: Record, width: int = 300) -> str:
+    """Return a record on one line, its text cut at `width` characters."""
+    by = f" {clean(record.by)}" if record.by else ""
+    when = format_iso(record.created)[:16].replace("T", " ")
+    return f"{when} {record.kind}{by} {record.id}: {short(record.text, width)}"
 
 
 @command(
@@ -41,125 +44,116 @@ app = group("Look into a user's memory, care for it, carry it elsewhere.")
     "model roles patience_s data user embedder reranker",
     "mindstream memory recall what disturbs the sleep",
     "mindstream memory recall --reranker model --model openai:gpt-5-mini what disturbs the sleep",
-    model="Who ranks, with --reranker model.",
+    model="The model that reranks, with --reranker model.",
 )
 async def recall(
     settings: Settings,
     words: Annotated[list[str], word("WORDS", "What to look for.")],
     kind: Kinds = None,
     limit: Limit = 10,
-    since: Annotated[str | None, flag("TIME", "Written then or later: 2026-11-20, or 2026-11-20T21:30 (UTC).")] = None,
-    until: Annotated[str | None, flag("TIME", "Written then or before; a date: its end.")] = None,
-    as_of: Annotated[str | None, flag("TIME", "As it stood then: written by then, and held then.", "--as-of")] = None,
+    since: Annotated[
+        str | None, flag("TIME", "Written at that time or later: 2026-11-20, or 2026-11-20T21:30 (UTC).")
+    ] = None,
+    until: Annotated[str | None, flag("TIME", "Written at that time or earlier; a date: its end.")] = None,
+    as_of: Annotated[
+        str | None, flag("TIME", "The state at that time: written by then, and valid then.", "--as-of")
+    ] = None,
     json: AsJson = False,
 ) -> None:
-    """Find what answers best, and why.
+    """Find the records that answer best, and show the parts of each score.
 
-    Shows the parts of each score. Where recall is less than 10% certain that anything answers, the best matches are
-    shown all the same, marked "low confidence". Nothing is written: looking does not strengthen a memory. With a
-    reranker, what recall found is ranked anew by a model, in one call, or by a cross-encoder (`cross:NAME`);
-    first_stage says where it stood.
+    If recall is less than 10% certain that any record answers, the best matches are shown all the same, marked "low
+    confidence". Nothing is written: this does not strengthen a memory. With a reranker, a model (in one call) or a
+    cross-encoder (`cross:NAME`) ranks the results again; first_stage is the rank before that.
     """
-    async with open_user_memory(settings, known=True) as opened:
-        kinds = parse_kinds(kind or ())
-        async with answering(settings) as models:
-            opened.rank_by(models)
-            results = await opened.memory.recall(
-                " ".join(words), limit, kinds=kinds, touch=False, since=since, until=until, as_of=as_of
-            )
-    if results.not_reranked:
-        print(f"not ranked anew: {short(results.not_reranked, 300)}", file=sys.stderr)
-    if results.without_vectors:
-        print(short(results.without_vectors, 300), file=sys.stderr)
-    if not results and not json:
-        print("nothing is found: the memory holds no such records", file=sys.stderr)
-    console = Console(highlight=False)
-    mark = f"low confidence ({results.certainty:.0%}), " if results.low_confidence else ""
-    for each in results:
-        if json:
-            parts: dict[str, JsonValue] = {name: round(value, 4) for name, value in each.parts.items()}
-            sure = {"certainty": round(results.certainty, 4), "low_confidence": results.low_confidence}
-            print_json(plain(each.record) | {"score": round(each.score, 4), "parts": parts} | sure)
-            continue
-        told = ", ".join(f"{name} {value:.2f}" for name, value in each.parts.items() if value not in (0, 1))
-        _entry(console, f"{each.score:6.2f}", each.record)
-        console.print(Text(f"        {each.record.id}: {mark}{told}", "dim"), soft_wrap=True)
+    kinds = parse_kinds(kind) if kind else None
+    async with calling(settings, known=True) as call:
+        found = await call(
+            "memory.recall",
+            query=" ".join(words),
+            k=limit,
+            kinds=kinds,
+            touch=False,
+            since=since,
+            until=until,
+            as_of=as_of,
+        )
+    if found.not_reranked:
+        say(f"not reranked: {short(found.not_reranked, 300)}", sys.stderr)
+    if found.without_vectors:
+        say(short(found.without_vectors, 300), sys.stderr)
+    if not found.memories and not json:
+        say("nothing is found: the memory holds no such records", sys.stderr)
+    mark = f"low confidence ({found.certainty:.0%}), " if found.low_confidence else ""
+    sure = {"certainty": round(found.certainty, 4), "low_confidence": found.low_confidence}
+    for each in found.local:
+        parts = {name: round(value, 4) for name, value in each.parts.items()}
+        shown = ", ".join(f"{name} {value:.2f}" for name, value in each.parts.items() if value not in (0, 1))
+        row = {**plain(each.record), "score": round(each.score, 4), "parts": parts, **sure}
+        tell(json, row, f"{each.score:6.2f}  {record_line(each.record)}", f"        {mark}{shown}")
 
 
 @command(app, "data user embedder redact", 'mindstream memory retain "The spare key hangs behind the door."')
 async def retain(
     settings: Settings,
-    words: Annotated[list[str], word("WORDS", "What is to be retained, as it stands.")],
+    words: Annotated[list[str], word("WORDS", "The text to retain.")],
     valid_from: Annotated[
-        str | None, flag("TIME", "When it begins to hold: 2026-11-20, or 2026-11-20T21:30 (UTC).")
+        str | None, flag("TIME", "When it becomes valid: 2026-11-20, or 2026-11-20T21:30 (UTC).")
     ] = None,
-    valid_until: Annotated[str | None, flag("TIME", "When it no longer holds; a date: its first moment.")] = None,
+    valid_until: Annotated[str | None, flag("TIME", "When it stops being valid; a date: its first moment.")] = None,
     json: AsJson = False,
 ) -> None:
-    """Retain something as a note of yours; no model is asked."""
-    taken_in = await intake.cleaned(" ".join(words))
-    async with open_user_memory(settings, new=True) as opened:
-        record = await opened.memory.retain(
-            taken_in.text, "note", by=opened.user, valid_from=valid_from, valid_until=valid_until
+    """Retain a text as a note of yours; no model is called."""
+    async with calling(settings, new=True) as call:
+        done = await call(
+            "memory.retain", text=" ".join(words), by=settings.user, valid_from=valid_from, valid_until=valid_until
         )
-    taken = [f"taken out before it was kept: {taken_in}"] if taken_in.taken else []
-    tell(
-        json, plain(record) | ({"redacted": dict(taken_in.taken)} if taken else {}), f"retained as {record.id}", *taken
-    )
+    row = plain(done.local) | ({"redacted": done.redacted} if done.redacted else {})
+    redacted = ", ".join(f"{count} {kind}" for kind, count in sorted(done.redacted.items()))
+    tell(json, row, f"retained as {done.id}", *([f"redacted before it was stored: {redacted}"] if redacted else ()))
 
 
 @command(app, "data user", "mindstream memory list --kind note -n 20", name="list")
 async def list_records(settings: Settings, kind: Kinds = None, limit: Limit = 5, json: AsJson = False) -> None:
     """List belief, plan, and the newest records of each kind."""
-    async with open_user_memory(settings, known=True) as opened:
-        held = [] if kind else await opened.beliefs_and_plans()
-        wanted = [each for each in parse_kinds(kind or ()) if kind or each not in ("belief", "plan")]
-        recent = await opened.recent(limit, wanted)
-    if json:
-        print_json(*map(plain, (*held, *(record for records in recent.values() for record in records))))
-        return
-    if not held and not recent:
-        print("nothing is remembered", file=sys.stderr)
-    console = Console(highlight=False)
-    for record in held:
-        _title(console, f"{record.kind} {record.slot}, v{record.version}, {format_iso(record.created)}, {record.id}")
-        console.print(Text(_held(record)), soft_wrap=True)
-    for each, records in recent.items():
-        _title(console, f"{each}, the newest last")
-        for record in records:
-            _entry(console, "", record)
+    async with calling(settings, known=True) as call:
+        found = await call("memory.list", kinds=kind, limit=limit, by_kind=True)
+    if not found.memories and not json:
+        say("nothing is remembered", sys.stderr)
+    title = ""
+    for record in (each.local for each in found.memories):
+        if json:
+            print_json(plain(record))
+        elif not kind and record.slot:
+            say(f"{record.kind} {record.slot}, v{record.version}, {format_iso(record.created)}, {record.id}")
+            say(_content(record))
+        else:
+            if title != record.kind:
+                title = record.kind
+                say(f"{title}, the newest last")
+            say(f"  {record_line(record)}")
 
 
 @command(app, "data user", "mindstream memory get 1jatk3k2m0x7c5v9qz")
 async def get(settings: Settings, id_: Id, json: AsJson = False) -> None:
-    """Show a record whole, whatever has become of it."""
-    async with open_user_memory(settings, known=True) as opened:
-        record = await opened.memory.get(id_)
-    if record is None:
-        raise InputError(f"there is no record {id_!r} in the memory of {settings.user!r}")
-    if json:
-        print_json(plain(record))
-        return
-    console = Console(highlight=False)
-    _title(console, f"{record.kind}, {format_iso(record.created)}, {record.id}")
-    console.print(Text(_held(record)), soft_wrap=True)
+    """Show a record with all its fields, also one that is superseded or archived."""
+    async with calling(settings, known=True) as call:
+        record = (await call("memory.get", id=id_)).local
+    lines = [f"{record.kind}, {format_iso(record.created)}, {record.id}", _content(record)]
     for name, value in plain(record).items():
-        if value not in (None, "", [], {}) and name not in ABOVE:
-            told = format_iso(value) if name in MOMENTS and isinstance(value, float) else str(value)
-            console.print(Text(f"  {name}: {clean(told)}", "dim"), soft_wrap=True)
+        if value not in (None, "", [], {}) and name not in FIRST:
+            shown = format_iso(value) if name in MOMENTS and isinstance(value, float) else value
+            lines.append(f"  {name}: {shown}")
+    tell(json, plain(record), *lines)
 
 
 @command(app, "data user", "mindstream memory history 1jatk3k2m0x7c5v9qz")
 async def history(settings: Settings, id_: Id, json: AsJson = False) -> None:
-    """Show the wordings of a record, from the first to the one that holds, whichever of them is named."""
-    async with open_user_memory(settings, known=True) as opened:
-        wordings = await opened.memory.history(id_)
-    if json:
-        print_json(*map(plain, wordings))
-        return
-    console = Console(highlight=False)
-    for record in wordings:
-        _entry(console, record.id, record)
+    """Show all wordings of a record, from the first to the current one; ID may be any of them."""
+    async with calling(settings, known=True) as call:
+        found = await call("memory.history", id=id_)
+    for each in found.memories:
+        tell(json, plain(each.local), record_line(each.local))
 
 
 @command(
@@ -168,14 +162,16 @@ async def history(settings: Settings, id_: Id, json: AsJson = False) -> None:
 async def export(
     settings: Settings,
     file: Target = None,
-    form: Annotated[str, flag("FORM", "Another program's: mem0, langmem, jsonl (docs/importing.md).", "--as")] = "",
+    form: Annotated[
+        str, flag("FORM", "The format of another program: mem0, langmem, jsonl (docs/importing.md).", "--as")
+    ] = "",
     json: Annotated[bool, typer.Option("--json", hidden=True)] = False,  # noqa: ARG001 (it is JSON anyway)
 ) -> None:
     """Write a memory as JSON Lines.
 
-    The first line is a header with the format's version, then come all records, without vectors. The file can be read
-    by its owner only; links and devices are not written over. --as writes what holds, but for beliefs and plans, in a
-    form that other programs read.
+    The first line is a header with the format's version; all records follow, without vectors. Only the owner can read
+    the file; links and devices are not overwritten. --as writes the current records, without beliefs and plans, in a
+    format that other programs read.
     """
     if form:
         await foreign.export_as(settings, form, file)
@@ -184,7 +180,7 @@ async def export(
         count = await files.write_lines(file, transfer.export(opened)) - 1
         await note_of(opened, "exported", {"records": count})
     if written_to := files.real_file(file):
-        print(f"{count_of(count, 'record')} of {settings.user} in {written_to}", file=sys.stderr)
+        say(f"{count_of(count, 'record')} of {settings.user} in {written_to}", sys.stderr)
 
 
 @command(
@@ -198,21 +194,22 @@ def import_file(
     settings: Settings,
     file: Source = None,
     form: Annotated[
-        str, flag("FORM", "Another program's: mem0, letta, zep, langmem, chatgpt, claude, jsonl.", "--from")
+        str,
+        flag("FORM", "The format of another program: mem0, letta, zep, langmem, chatgpt, claude, jsonl.", "--from"),
     ] = "",
-    each_user: Annotated[bool, switch("--each-user", "With --from: to each user what is theirs in the file.")] = False,
-    trust: Annotated[bool, switch("--trust", "With --from: do not mark as strangers' words what others said.")] = False,
-    dry_run: Annotated[bool, switch("--dry-run", "With --from: only say what would be kept and what not.")] = False,
+    each_user: Annotated[bool, switch("--each-user", "With --from: import each user's data for that user.")] = False,
+    trust: Annotated[bool, switch("--trust", "With --from: do not mark other people's text as untrusted.")] = False,
+    dry_run: Annotated[bool, switch("--dry-run", "With --from: only report what would be kept and what not.")] = False,
     json: AsJson = False,
 ) -> None:
-    """Take in what export wrote, or the export of another program.
+    """Import a file that export wrote, or the export of another program.
 
-    All of it is checked before anything is written, and a line that is wrong is named. Records that are known are left
-    out, so twice is as good as once; so are beliefs and plans of which this memory has its own versions. Texts are
-    embedded anew.
+    The whole file is checked before anything is written; an error names the line. Known records are skipped, so that
+    importing twice changes nothing; so are beliefs and plans of which this memory has its own versions. Texts are
+    embedded again.
 
-    --from reads what another program wrote, dated as it was, and says which fields are kept and which are not
-    (docs/importing.md). It is written as it is read; a second import adds nothing, and one that was broken off goes on.
+    --from reads the export of another program with its dates, and reports which fields are kept and which are not
+    (docs/importing.md). It is written while it is read; a second import adds nothing, and an interrupted one continues.
     """
     if form:
         foreign.import_from(settings, form, file, foreign.How(each_user, trust, dry_run), json)
@@ -226,39 +223,26 @@ def import_file(
 
 
 async def take_in(settings: Settings, records: Export[Header]) -> transfer.Imported:
-    """Take records in, and show how far it is."""
+    """Import records, and show the progress."""
     async with open_user_memory(settings, new=True) as opened:
-        with progress("taking in", len(records)) as told:
+        with progress("importing", len(records)) as told:
             done = await transfer.take_in(opened, records, told)
             await note_of(opened, "imported", {"records": done.written})
             return done
 
 
 def describe_import(done: transfer.Imported, what: str) -> str:
-    """Say what came of it."""
+    """Return the result of an import."""
     own = f", {done.own} belief or plan versions left out, as this {what} has its own" if done.own else ""
-    return f"{count_of(done.written, 'record')} taken in, {done.known} were known{own}"
+    return f"{count_of(done.written, 'record')} imported, {done.known} were known{own}"
 
 
-def _entry(console: Console, before: str, record: Record) -> None:
-    who = f" {clean(record.by)}" if record.by else ""
-    line = Text(f"{before}  ")
-    line.append(f"{format_iso(record.created)[:16].replace('T', ' ')} {record.kind}{who}: ", "dim")
-    line.append(short(record.text, 300))
-    console.print(line, soft_wrap=True)
-
-
-def _held(record: Record) -> str:
-    """Write a belief or a plan out."""
+def _content(record: Record) -> str:
+    """Return the content of a record on indented lines: the fields of a belief, the steps of a plan, or the text."""
     value, plan = record.data.get("value"), record.data.get("plan")
+    lines = record.text.splitlines()
     if isinstance(value, dict):
-        known = {name: held for name, held in value.items() if held not in (None, [], "")}
-        return clean("\n".join(f"  {describe_patch({name: held})}" for name, held in known.items()))
-    if isinstance(plan, dict):
-        lines = plan_told(read_coaching_plan(plan)) or "no steps"
-        return clean("\n".join(f"  {line}" for line in lines.splitlines()))
-    return f"  {clean(record.text)}"
-
-
-def _title(console: Console, text: str) -> None:
-    console.print(Text(clean(text), "bold"), soft_wrap=True)
+        lines = [describe_patch({name: held}) for name, held in value.items() if held not in (None, [], "")]
+    elif isinstance(plan, dict):
+        lines = (plan_told(read_coaching_plan(plan)) or "no steps").splitlines()
+    return "\n".join(f"  {line}" for line in lines)

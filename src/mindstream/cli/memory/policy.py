@@ -1,4 +1,4 @@
-"""`mindstream memory policy`: show how a memory recalls, and whether it decays, with the source of each setting."""
+"""`mindstream memory policy`: show or set how a memory recalls and whether it decays."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from mindstream.memory import fading
 from mindstream.memory.fading import Strength
 from mindstream.memory.policy import own_policy, parse_settings, read_policy
 from mindstream.memory.store.store import Entry
-from mindstream.service.memory import UserMemory, open_user_memory, policy_given
+from mindstream.service.memory import open_user_memory, policy_given
 from mindstream.settings import Chosen
 
 app = group()
 MEANS = {
-    "retention": "keep: nothing is archived; decay: what is not used is, by recall and sleep",
-    "reranker": "who ranks anew what recall found: none, model, cross:NAME",
-    "reranked": "how many of these it is given",
-    "returned": "how many memories R gives, in a life",
+    "retention": "keep: nothing is archived; decay: recall and sleep archive unused records",
+    "reranker": "what ranks the results of recall again: none, model, cross:NAME",
+    "reranked": "how many results it gets",
+    "returned": "how many memories R returns, in a life",
     "drawn": "how many records a sleep draws",
     "first_s": "T(0), in seconds",
-    "base": "how much longer T is with each level",
+    "base": "by which factor T grows with each level",
     "cap_s": "where T ends, and a record is lasting",
-    "passed_over_s": "so long after its last return a record that is passed over loses a level",
-    "asleep_s": "so long after its last return a record that sleep draws loses a level",
+    "passed_over_s": "time after its last return when a record that is passed over loses a level",
+    "asleep_s": "time after its last return when a record that sleep draws loses a level",
 }
-NOTES = """Settings of whoever opens a memory ([memory] in the settings file,
-MINDSTREAM_MEMORY='{"base": 3}', --reranker) come before what is set here. What
-is set is taken up where the memory is opened next. `mindstream memory fit` says
-what other settings would have kept."""
+NOTES = """The settings of the process that opens a memory ([memory] in the settings file,
+MINDSTREAM_MEMORY='{"base": 3}', --reranker) override those of the memory. A change
+applies when the memory is opened next. `mindstream memory fit` shows what other
+settings would have kept."""
 
 
 @command(
@@ -48,14 +48,14 @@ what other settings would have kept."""
 async def policy(
     chosen: Chosen,
     words: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="Set this, for this memory alone.")
+        list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="Set this for this memory.")
     ] = None,
-    reset: Annotated[bool, switch("--reset", "Take back what was set for this memory.")] = False,
+    reset: Annotated[bool, switch("--reset", "Remove what was set for this memory.")] = False,
     json: AsJson = False,
 ) -> None:
     """Show how a memory recalls and whether it decays, or set it.
 
-    Retention: keep (default) archives nothing; decay archives what is not used, by the rules whose constants follow.
+    Retention: keep (default) archives nothing; decay archives unused records, by the rules whose constants are shown.
     """
     given = policy_given(chosen.settings)
     wanted = parse_settings(words or ())
@@ -64,7 +64,8 @@ async def policy(
         if wanted or reset:
             own |= wanted
             read_policy(own)  # before anything is written
-            await _set(opened, own)
+            await opened.memory.commit(Entry(PolicySet(policy=own), opened.user))
+            await opened.memory.close()
         kept = read_policy(own, given)
     rows = [_row(name, value, own, given, chosen) for name, value in kept.model_dump().items()]
     if json:
@@ -75,11 +76,6 @@ async def policy(
     say("\n" + "\n".join(describe_laws(kept.laws)))
     if kept.laws.keeps_all:
         say("retention=keep: nothing loses a level, and nothing is archived unless you ask")
-
-
-async def _set(opened: UserMemory, own: dict[str, JsonValue]) -> None:
-    await opened.memory.commit(Entry(PolicySet(policy=own), opened.user))
-    await opened.memory.close()
 
 
 def _row(
@@ -97,19 +93,19 @@ def _value(value: JsonValue) -> str:
 
 
 def describe_laws(laws: Strength) -> list[str]:
-    """Say what the constants come to."""
+    """Return what the constants mean."""
     steps = ", ".join(describe_span(laws.interval_s(level)) for level in range(laws.lasting_level))
     earliest = describe_span(fading.rehearsals(laws)[-1])
     return [
         f"T of each level: {steps}; lasting at level {laws.lasting_level}, after {laws.lasting_level} returns in at"
         f" least {earliest}",
-        f"not returned for {describe_span(laws.passed_over_s)}: passing over costs a level; for"
-        f" {describe_span(laws.asleep_s)}: a sleep that draws it does",
+        f"not returned for {describe_span(laws.passed_over_s)}: a level is lost when it is passed over; for"
+        f" {describe_span(laws.asleep_s)}: when a sleep draws it",
     ]
 
 
 def describe_span(seconds: float) -> str:
-    """Write a time: 90 minutes, 16 hours, 30 days."""
+    """Return a duration: 90 minutes, 16 hours, 30 days."""
     if seconds >= 2 * DAY_S:
         return f"{seconds / DAY_S:.3g} days"
     return f"{seconds / HOUR_S:.3g} hours" if seconds >= 2 * HOUR_S else f"{seconds / 60:.3g} minutes"

@@ -1,4 +1,4 @@
-"""`mindstream memory`: sleep, look at a sleep before it is applied, undo it; what forgetting will do."""
+"""`mindstream memory`: sleep, review a sleep before it is applied, undo it; predict what will be archived."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import asyncio
 import contextlib
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, TypeVar
 
 from pydantic import ValidationError
 
+from mindstream.cli.shell.calling import calling
 from mindstream.cli.shell.files import write_text
 from mindstream.cli.shell.flags import MOST, AsJson, Svg, Yes, command, flag, group, switch, word
 from mindstream.cli.shell.output import (
@@ -36,7 +36,7 @@ from mindstream.models.roles import Models
 from mindstream.paths import read_text
 from mindstream.service.memory import UserMemory, open_user_memory
 from mindstream.service.opening import answering
-from mindstream.service.upkeep import Forgetting, Habit, predict_forgetting
+from mindstream.service.upkeep import Habit, predict_forgetting
 from mindstream.settings import Settings
 from mindstream.text.words import count_of
 
@@ -44,49 +44,53 @@ Result = TypeVar("Result")
 app = group()
 MOST_BYTES = 64_000_000
 SHOWN = 50
-"""So many records of a sort are shown; the others are counted."""
-HOW = """nothing was changed. To answer without a terminal: --review --yes [--keep ID] takes a sleep like this one as it
-comes; to answer to this very one: --review --json > FILE, then --accept FILE [--keep ID]"""
-KEEPS = """this memory keeps everything: nothing is archived or merged, and there is no dream;
-`mindstream memory policy retention=decay` lets it archive what is not used"""
-QUESTION = "Sleep like this? yes; no, keep all of it; or the ids to keep"
+"""Maximum number of records of a kind that are shown; the others are counted."""
+HOW = (
+    "nothing was changed. Without a terminal: --review --yes [--keep ID] applies a sleep like this one; to apply"
+    " exactly this one: --review --json > FILE, then --accept FILE [--keep ID]"
+)
+KEEPS = (
+    "this memory keeps everything: nothing is archived or merged, and there is no dream;\n"
+    "`mindstream memory policy retention=decay` lets it archive unused records"
+)
+QUESTION = "Apply this? yes; no, keep all of it; or the ids to keep"
 
 
 @command(
     app,
     "model data user embedder",
     "mindstream memory sleep -n 50 --user ann",
-    model="Who dreams and rates, as for chat [rules].",
+    model="The model that dreams and rates, as for chat [rules].",
 )
 def sleep(
     settings: Settings,
     n: Annotated[
         int | None, flag("N", "How many records it draws [20; see `memory policy`].", "-n", min=0, max=MOST)
     ] = None,
-    review: Annotated[bool, switch("--review", "Show what it would do first; ask before anything is changed.")] = False,
-    accept: Annotated[Path | None, flag("FILE", "Do what --review --json wrote there.")] = None,
-    keep: Annotated[list[str] | None, flag("ID", "Of that, leave this record as it is; repeatable.")] = None,
+    review: Annotated[bool, switch("--review", "Show first what it would do; ask before anything is changed.")] = False,
+    accept: Annotated[Path | None, flag("FILE", "Apply what --review --json wrote to this file.")] = None,
+    keep: Annotated[list[str] | None, flag("ID", "Leave this record unchanged; repeatable.")] = None,
     yes: Yes = False,
     json: AsJson = False,
 ) -> None:
-    """Sleep: archive what is not used, dream of it, keep house.
+    """Sleep: archive unused records, dream of them, compact the file.
 
     Under the retention policy keep (the default, see `memory policy`) nothing is archived or merged, and there is no
     dream: importance is rated, and the file is compacted.
 
-    Under decay, records that are drawn and were not returned for a fortnight lose a level, or are archived: out of
-    reach until `memory undo-sleep`, or erased by `memory purge`. A dream is made of what is archived; then importance
-    is rated, near-duplicates are merged, what is over is archived, and the file is compacted.
+    Under decay, records that are drawn and were not returned for a fortnight lose a level, or are archived: no recall
+    finds them until `memory undo-sleep`, and `memory purge` deletes them. A dream is made of the archived records;
+    then importance is rated, near-duplicates are merged, expired records are archived, and the file is compacted.
 
-    --review shows what would be forgotten and merged, and the dream. What you keep counts as recalled: it is not
-    proposed again for a fortnight. `memory undo-sleep` takes a sleep back.
+    --review shows what would be archived and merged, and the dream. What you keep counts as recalled: it is not
+    proposed again for a fortnight. `memory undo-sleep` undoes a sleep.
     """
     if accept is not None:
         _accept(settings, _read_proposal(accept), keep or (), json)
     elif review:
         _review(settings, n, keep or (), yes, json)
     elif keep:
-        raise InputError("--keep leaves something out of a sleep that is shown first: say --review or --accept, too")
+        raise InputError("--keep goes with --review or --accept, which name records first")
     else:
 
         def run(opened: UserMemory, models: Models) -> Awaitable[str]:
@@ -101,62 +105,65 @@ def sleep(
 @command(app, "data user", "mindstream memory undo-sleep --user ann", name="undo-sleep")
 async def undo_sleep(
     settings: Settings,
-    row: Annotated[int, word("[ROW]", "Which: the row of the log in which it began [the last one].", min=0)] = 0,
+    row: Annotated[int, word("[ROW]", "The row of the log in which the sleep began [the last sleep].", min=0)] = 0,
     json: AsJson = False,
 ) -> None:
-    """Take a sleep back: hold again what it forgot and merged.
+    """Undo a sleep: restore what it archived and merged.
 
-    All is held as it was, but what was recalled since; the dream and the merged records go to the archive. It cannot be
-    undone where something of it was purged, or corrected since.
+    Everything is as before, except records recalled since; the dream and the merged records are archived. A sleep
+    cannot be undone after a record of it was purged or corrected.
     """
-    async with open_user_memory(settings, own=True, known=True) as opened:
-        done = await opened.memory.undo_sleep(row)
-    told = [f"the sleep of row {done.sleep} is undone: {count_of(len(done.held_again), 'record')} held again as before"]
+    async with calling(settings, own=True, known=True) as call:
+        done = await call("memory.undo_sleep", sleep=row)
+    told = [f"the sleep of row {done.sleep} is undone: {count_of(len(done.held_again), 'record')} restored"]
     if done.archived:
-        told.append(f"{count_of(len(done.archived), 'record')} that it had made went to the archive")
+        told.append(f"{count_of(len(done.archived), 'record')} that it had made archived")
     if done.left:
         told.append(f"{count_of(len(done.left), 'record')} recalled or forgotten since stay as they are")
-    tell(json, asdict(done), *told)
+    tell(json, done.model_dump(mode="json"), *told)
 
 
 @command(app, "data user", "mindstream memory curve --days 180 --svg curve.svg")
 async def curve(
     settings: Settings,
-    days: Annotated[int, flag("N", "How far.", min=1, max=3650)] = 90,
+    days: Annotated[int, flag("N", "Number of days.", min=1, max=3650)] = 90,
     sleeps: Annotated[float, flag("X", "Sleeps a day.", min=0, max=24)] = 1.0,
     n: Annotated[int, flag("N", "How many records a sleep draws.", "-n", min=0, max=MOST)] = 20,
     passed_over: Annotated[
-        float, flag("X", "How often a day a record comes up while others are returned.", min=0, max=1000)
+        float, flag("X", "How often a day a record is found while others are returned.", min=0, max=1000)
     ] = 0.0,
     file: Svg = None,
     json: AsJson = False,
 ) -> None:
-    """Show how what is not returned any more will be forgotten.
+    """Show how records that are not returned any more will be archived.
 
-    By the laws of docs/memory.md, for each level at which a record can be held, and by how many records a sleep can
-    draw from this memory.
+    By the rules in docs/memory.md, for each level of a record, and by how many records a sleep can draw from this
+    memory.
     """
     async with open_user_memory(settings, known=True) as opened:
         drawn, levels = await predict_forgetting(opened, Habit(days, sleeps, n, passed_over))
-    title = f"What {settings.user} will still hold of what is not returned any more"
+    title = f"Share of records that {settings.user} keeps without recalling them"
+    names = [f"{each.level} (lasting)" if each.lasting else f"level {each.level}" for each in levels]
+    shares = [[point.kept for point in each.points] for each in levels]
     if file:
-        write_text(file, picture({title: ({_name(each): _shares(each) for each in levels}, Axes(days))}))
+        write_text(file, picture({title: (dict(zip(names, shares, strict=True)), Axes(days))}))
     if json:
         for each in levels:
             points = [{"day": point.day, "kept": round(point.kept, 4)} for point in each.points]
             print_json({"level": each.level, "lasting": each.lasting, "records": each.records, "points": points})
         return
     say(f"{title}, by days since it was last returned\n")
-    say("\n".join(plot({str(each.level): _shares(each) for each in reversed(levels)}, Axes(days))))
+    marks = {str(each.level): kept for each, kept in zip(levels, shares, strict=True)}
+    say("\n".join(plot(dict(reversed(marks.items())), Axes(days))))
     say(f"\nEach sleep draws a record with a chance of {drawn:.0%}; {sleeps:g} a day.")
-    for each in levels:
-        say(f"  {_name(each):16} {each.records:5,} records now; after {days} days {each.points[-1].kept:.0%}")
+    for name, each, kept in zip(names, levels, shares, strict=True):
+        say(f"  {name:16} {each.records:5,} records now; after {days} days {kept[-1]:.0%}")
     if file:
         say(f"the picture is in {file}")
 
 
 def _review(settings: Settings, n: int | None, keep: Collection[str], yes: bool, json: bool) -> None:
-    """Show what a sleep would do, and do what the person says."""
+    """Show what a sleep would do, and apply what the user accepts."""
 
     async def look(opened: UserMemory, models: Models) -> tuple[Proposal, dict[str, str]]:
         stream = opened.memory
@@ -172,9 +179,9 @@ def _review(settings: Settings, n: int | None, keep: Collection[str], yes: bool,
         return
     if not yes:
         if not is_answerable():
-            say(" ".join(HOW.split()), sys.stderr)
+            say(HOW, sys.stderr)
             return
-        keep = [*keep, *_read_answer(proposal)]  # asked outside: a loop would hold Ctrl-C back
+        keep = [*keep, *_read_answer(proposal)]  # asked outside of the loop, for Ctrl-C
     _accept(settings, proposal, set(keep) & set(proposal.ids), json)
 
 
@@ -189,23 +196,22 @@ def _read_proposal(file: Path) -> Proposal:
 
 
 def describe(proposal: Proposal, texts: dict[str, str]) -> list[str]:
-    """Say what a sleep would do, a line each."""
+    """Return lines about what a sleep would do."""
 
-    def named(ids: Sequence[str]) -> list[str]:
-        lines = [f"  {id_} {short(texts.get(id_, ''), 120)}" for id_ in ids[:SHOWN]]
-        return lines + ([f"  … and {len(ids) - SHOWN} more; --json has them all"] if len(ids) > SHOWN else [])
+    def named(title: str, ids: Sequence[str]) -> list[str]:
+        lines = [title, *(f"  {id_} {short(texts.get(id_, ''), 120)}" for id_ in ids[:SHOWN])]
+        more = [f"  … and {len(ids) - SHOWN} more; --json has them all"] if len(ids) > SHOWN else []
+        return [*lines, *more] if ids else []
 
     weaker = [each.id for each in proposal.weakened if each.level > 0]
-    lines = [f"{proposal.looked_at} drawn: nothing would be forgotten or merged"] if not proposal.ids else []
-    if proposal.forgotten:
-        lines += [f"would be forgotten: {len(proposal.forgotten)}", *named(proposal.forgotten)]
-    if weaker:
-        lines += [f"would be held less well: {len(weaker)}", *named(weaker)]
-    for ids in proposal.merging:
-        lines += ["would become one, in the words of the first:", *named(ids)]
-    if proposal.dream:
-        lines += ["would be dreamt:", f"  {clean(proposal.dream)}"]
-    return lines + ([f"nobody could dream of it: {short(proposal.error, 300)}"] if proposal.error else [])
+    return [
+        *([] if proposal.ids else [f"{proposal.looked_at} drawn: nothing would be archived or merged"]),
+        *named(f"would be archived: {len(proposal.forgotten)}", proposal.forgotten),
+        *named(f"would lose a level: {len(weaker)}", weaker),
+        *(line for ids in proposal.merging for line in named("would be merged, with the text of the first:", ids)),
+        *(["would be dreamt:", f"  {clean(proposal.dream)}"] if proposal.dream else []),
+        *([f"no model could dream of it: {short(proposal.error, 300)}"] if proposal.error else []),
+    ]
 
 
 def _read_answer(proposal: Proposal) -> tuple[str, ...]:
@@ -218,7 +224,7 @@ def _read_answer(proposal: Proposal) -> tuple[str, ...]:
             return proposal.ids
         if answer and set(answer) <= set(proposal.ids):
             return tuple(answer)
-        say("that is neither yes nor no nor ids of records that it names", sys.stderr)
+        say("expected yes, no, or ids of the records above", sys.stderr)
 
 
 def _accept(settings: Settings, proposal: Proposal, keep: Collection[str], json: bool) -> None:
@@ -230,7 +236,7 @@ def _accept(settings: Settings, proposal: Proposal, keep: Collection[str], json:
 
 
 def _sleep(settings: Settings, run: Callable[[UserMemory, Models], Awaitable[str]], json: bool) -> None:
-    """Print each step as it is done, then the dream."""
+    """Print each finished step, then the dream."""
 
     def told(step: Slept) -> None:
         if json:
@@ -241,7 +247,7 @@ def _sleep(settings: Settings, run: Callable[[UserMemory, Models], Awaitable[str
     with contextlib.nullcontext() if json else progress(f"{settings.user} sleeps"):
         dream = asyncio.run(_asleep(settings, run, told))
     if not json:
-        say(f"\n{clean(dream)}" if dream else "\nno dream: nothing was forgotten, or nobody could make one")
+        say(f"\n{dream}" if dream else "\nno dream: nothing was archived, or no model could make one")
 
 
 async def _asleep(
@@ -249,46 +255,33 @@ async def _asleep(
     run: Callable[[UserMemory, Models], Awaitable[Result]],
     told: Callable[[Slept], None] = lambda _: None,
 ) -> Result:
-    """Do something to a memory with the models of the settings; `told` gets each step of a sleep as it is done."""
-    async with open_user_memory(settings, own=True, known=True) as opened:
-        stream, calls = opened.memory, CallLog()
-        async with answering(settings, calls.take) as models:
-            with stream.feed.listening() as events:
-                try:
-                    async with asyncio.TaskGroup() as group:
-                        group.create_task(_tell(events, told))
-                        result = await run(opened, models)
-                        stream.feed.close()
-                finally:
-                    await calls.flush(stream)
+    """Run a coroutine with a memory and the models of the settings; `told` gets each finished step of a sleep."""
+
+    async def tell_steps(events: AsyncIterator[Logged]) -> None:
+        async for logged in events:
+            if isinstance(logged.event, Slept):
+                told(logged.event)
+
+    calls = CallLog()
+    async with (
+        open_user_memory(settings, own=True, known=True) as opened,
+        answering(settings, calls.take) as models,
+        calls.writing(opened.memory),
+    ):
+        with opened.memory.feed.listening() as events:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(tell_steps(events))
+                result = await run(opened, models)
+                opened.memory.feed.close()
         return result
-
-
-async def _tell(events: AsyncIterator[Logged], told: Callable[[Slept], None]) -> None:
-    async for logged in events:
-        if isinstance(logged.event, Slept):
-            told(logged.event)
 
 
 def _step(step: Slept) -> str:
     if step.error:
-        return f"came to nothing: {short(step.error, 300)}"
-    match step.step:
-        case "fading":
-            return f"{step.looked_at} drawn, {step.changed} held less well, {len(step.records)} forgotten"
-        case "importance":
-            return f"{step.changed} rated" + (f" by {step.model}" if step.changed else "")
-        case "duplicates":
-            return f"{step.changed} near-duplicates became {len(step.records)}"
-        case "expiry":
-            return f"{step.changed} whose time is over put into the archive"
-        case _:
-            return "done"
-
-
-def _name(each: Forgetting) -> str:
-    return f"{each.level} (lasting)" if each.lasting else f"level {each.level}"
-
-
-def _shares(each: Forgetting) -> list[float]:
-    return [point.kept for point in each.points]
+        return f"failed: {short(step.error, 300)}"
+    return {
+        "fading": f"{step.looked_at} drawn, {step.changed} lost a level, {len(step.records)} archived",
+        "importance": f"{step.changed} rated" + (f" by {step.model}" if step.changed else ""),
+        "duplicates": f"{step.changed} near-duplicates became {len(step.records)}",
+        "expiry": f"{step.changed} expired, archived",
+    }.get(step.step, "done")

@@ -1,4 +1,4 @@
-"""`mindstream plan`: plans in files, looked at, changed, drawn, exported."""
+"""`mindstream plan`: check, draw, run, edit and export plans in files."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from rich.text import Text
 
 from mindstream.cli import permission
 from mindstream.cli.screens.run import show_changes
+from mindstream.cli.shell.calling import calling
 from mindstream.cli.shell.files import write_text
 from mindstream.cli.shell.flags import AsJson, Docs, Mcp, command, flag, group, split_names, switch, word
 from mindstream.cli.shell.output import clean, complain, is_answerable, print_json, say, say_lines
@@ -24,18 +25,17 @@ from mindstream.errors import InputError
 from mindstream.models.model import ToolSpec
 from mindstream.planning.check import check
 from mindstream.planning.export import solved_plans, to_example, to_instruction
-from mindstream.planning.formats.read import read
+from mindstream.planning.formats.read import read, read_named, read_plan
 from mindstream.planning.formats.rewoo import write_plan
 from mindstream.planning.plan import Plan, PlannedStep, outline
-from mindstream.planning.plan_file import read_named, read_plan
-from mindstream.service.solving import SolveSettings, find_faults, find_runs, find_specs, flags_for
+from mindstream.service.solving import SolveSettings, find_faults, find_specs, flags_for
 from mindstream.settings import Chosen, Settings
 from mindstream.text.words import count_of
 
 FAULTY = 1
 PlanFile = Annotated[Path, word("FILE", "A plan: JSON, or text in one of three forms.")]
-TaskText = Annotated[str, flag("WORDS", "What is to be solved [as the file says].", "--task")]
-app = group("Look at plans in files, change them, run them; compare ways of solving on sets of questions.")
+TaskText = Annotated[str, flag("WORDS", "The task [the one in the file].", "--task")]
+app = group("Check, draw, edit and run plans in files; compare strategies on sets of questions.")
 
 
 @command(
@@ -56,9 +56,9 @@ def check_plan(
     mcp: Mcp = None,
     json: AsJson = False,
 ) -> int:
-    """Say what is wrong with a plan, and what to do about it.
+    """List what `plan run` with the same flags would refuse in a plan, and what to do about it.
 
-    Exit code 1 where something is. What `plan run` with the same flags would refuse is wrong, and nothing else.
+    Exit code 1 if anything is wrong.
     """
     named = SolveSettings(task, tools=split_names(tools), docs=tuple(docs or ()), mcp=tuple(mcp or ()), file=file)
     plan, faults = asyncio.run(find_faults(settings, named))
@@ -80,10 +80,10 @@ def check_plan(
 def draw(
     file: PlanFile,
     form: Annotated[
-        Literal["text", "mermaid"] | None, typer.Option("--as", help="As what [text in a terminal, else mermaid].")
+        Literal["text", "mermaid"] | None, typer.Option("--as", help="The format [text in a terminal, else mermaid].")
     ] = None,
 ) -> None:
-    """Draw a plan: who waits for whom."""
+    """Draw a plan: which step waits for which."""
     plan = read_plan(file).plan
     if (form or ("text" if sys.stdout.isatty() else "mermaid")) == "mermaid":
         print(clean(plan.mermaid()), end="")
@@ -93,7 +93,7 @@ def draw(
 
 @dataclass(frozen=True)
 class PlanOptions(SolveOptions):
-    """How a plan that is there is run: it is not mended unless that is wished."""
+    """The flags of `plan run`: a given plan is not revised unless --replans says so."""
 
     replans: Replans = 0
 
@@ -107,47 +107,30 @@ class PlanOptions(SolveOptions):
     roles=ROLE,
 )
 def run_plan(chosen: Chosen, options: PlanOptions, file: PlanFile, task: TaskText = "") -> int:
-    """Run a plan as it stands: as `solve`, and no planner is asked.
+    """Run a plan as it is: as `solve`, without a planner.
 
-    Nothing runs where `plan check` would find something wrong.
+    Nothing runs if `plan check` finds something wrong.
     """
     return solve_task(chosen, options.task(task, file=file), options)
 
 
-@dataclass(frozen=True)
-class Edits:
-    """What is to be changed: of the step `step` its tool, input and reason; steps that go."""
+def _changed(plan: Plan, id: str, tool: str, text: str | None, why: str | None) -> Plan:
+    """Return a plan with a changed step; a new one is added if it has a tool.
 
-    step: str = ""
-    tool: str = ""
-    input: str | None = None
-    why: str | None = None
-    remove: tuple[str, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.step or self.tool or self.remove or self.input is not None or self.why is not None)
-
-    def apply(self, plan: Plan) -> Plan:
-        """Return the plan as it is then; a step that is not there yet is added where it has a tool.
-
-        Raises:
-            InputError: there is no such step, or what is to be done with none is not said.
-        """
-        for id in self.remove:
-            plan = plan.without_step(id)
-        if not self.step:
-            if self.tool or self.input is not None or self.why is not None:
-                raise InputError("say with --step which step is to be changed, as --step E2")
-            return plan
-        if self.tool and all(step.id != self.step for step in plan.steps):
-            new = _written_step(self.step, self.tool, self.input or "", ())
-            return plan.with_step(new.model_copy(update={"why": self.why or ""}))
-        old = plan.step(self.step)
-        tool = self.tool or old.tool
-        arguments = old.arguments
-        if self.input is not None:
-            arguments = _written_step(self.step, tool, self.input, tuple(old.arguments)).arguments
-        return plan.edited(self.step, tool=tool, arguments=arguments, why=old.why if self.why is None else self.why)
+    Raises:
+        InputError: there is no such step, or none is named.
+    """
+    if not id:
+        if tool or text is not None or why is not None:
+            raise InputError("name the step to change, as --step E2")
+        return plan
+    if tool and all(step.id != id for step in plan.steps):
+        new = _written_step(id, tool, text or "", ())
+        return plan.with_step(new.model_copy(update={"why": why or ""}))
+    old = plan.step(id)
+    tool = tool or old.tool
+    arguments = old.arguments if text is None else _written_step(id, tool, text, tuple(old.arguments)).arguments
+    return plan.edited(id, tool=tool, arguments=arguments, why=old.why if why is None else why)
 
 
 @command(
@@ -160,25 +143,28 @@ class Edits:
 )
 def edit(
     file: PlanFile,
-    step: Annotated[str, flag("ID", "Change this step; one that is not there is added.")] = "",
+    step: Annotated[str, flag("ID", "The step to change; a new id adds a step.")] = "",
     tool: Annotated[str, flag("TOOL", "Its tool.")] = "",
-    input: Annotated[str | None, flag("INPUT", "Its input; #E1 is what E1 finds.")] = None,
-    why: Annotated[str | None, flag("WORDS", "What it is for.")] = None,
-    remove: Annotated[list[str] | None, flag("ID", "Take this step away; repeatable.")] = None,
+    input: Annotated[str | None, flag("INPUT", "Its input; #E1 is the result of E1.")] = None,
+    why: Annotated[str | None, flag("WORDS", "Its purpose.")] = None,
+    remove: Annotated[list[str] | None, flag("ID", "Remove this step; repeatable.")] = None,
 ) -> int:
-    """Change a plan in its file, and say what is changed.
+    """Change a plan in its file, and show the changes.
 
-    Without flags it is opened in $VISUAL or $EDITOR. The file is replaced when all is well. Exit code 1 where something
-    is wrong with the plan then.
+    Without flags it is opened in $VISUAL or $EDITOR. The file is replaced once the new plan can be read. Exit code 1 if
+    something is wrong with the new plan.
     """
     is_json = read_named(file).lstrip().startswith("{")
     plan = read_plan(file).plan
-    if edits := Edits(step, tool, input, why, tuple(remove or ())):
-        changed = edits.apply(plan)
+    if step or tool or remove or input is not None or why is not None:
+        changed = plan
+        for id in remove or ():
+            changed = changed.without_step(id)
+        changed = _changed(changed, step, tool, input, why)
     elif is_answerable():
         changed = permission.edit(plan, _own_specs(plan))
     else:
-        raise InputError("say what is to be changed (--step E2 --input …, --remove E3); nobody is there to edit it")
+        raise InputError("without a terminal name the change: --step E2 --input …, or --remove E3")
     write_text(file, changed.save() if is_json else write_plan(changed, _own_specs(changed)))
     console = Console(highlight=False)
     show_changes(lambda text, style="": console.print(Text(clean(text), style), soft_wrap=True), plan.diff(changed), "")
@@ -196,27 +182,25 @@ def edit(
 def export(
     settings: Settings,
     file: Annotated[Path | None, word("FILE", "A plan: JSON, or text in one of three forms.")] = None,
-    solved: Annotated[
-        bool, switch("--solved", "All plans of your runs that answered their task, as they were written.")
-    ] = False,
+    solved: Annotated[bool, switch("--solved", "The plans of all your runs that answered their task.")] = False,
     task: TaskText = "",
     form: Annotated[
-        Literal["chat", "instruction"], typer.Option("--form", help="As whom it is trained with.")
+        Literal["chat", "instruction"], typer.Option("--form", help="The format of the training data.")
     ] = "chat",
     tools: Tools = None,
     docs: Docs = None,
     mcp: Mcp = None,
 ) -> None:
-    """Write plans to train a planner on, a line each, in the words in which the runtime asks for them.
+    """Write plans as training data for a planner, a line each, with the prompt that the runtime uses.
 
-    A line holds a task, the tools and the plan. Name the tools that they were made with.
+    A line holds a task, the tools and the plan. Name the tools that the plans were made with.
     """
     specs = _find_specs(settings, tools, docs, mcp)
     if solved == (file is not None):
-        raise InputError("name a plan's FILE, or say --solved for those of your runs")
+        raise InputError("name the FILE of a plan, or use --solved for those of your runs")
     write = to_example if form == "chat" else to_instruction
     if file is None:
-        plans = solved_plans(asyncio.run(find_runs(settings)).values())
+        plans = asyncio.run(_solved(settings))
         print_json(*(dict(write(plan, specs or _own_specs(plan))) for plan in plans))
         complain(count_of(len(plans), "plan") + " of runs that answered their task")
         return
@@ -224,15 +208,20 @@ def export(
     if task:
         plan = plan.model_copy(update={"task": task})
     if not plan.task:
-        raise InputError(f"{file} does not say what its task is: say it with --task")
+        raise InputError(f"{file} names no task: name it with --task")
     specs = specs or _own_specs(plan)
     print_json(dict(write(plan, specs)))
+
+
+async def _solved(settings: Settings) -> list[Plan]:
+    async with calling(settings) as call:
+        return list(solved_plans([each.local for each in (await call("plans.list")).runs]))
 
 
 def _find_specs(
     settings: Settings, tools: list[str] | None, docs: list[Path] | None, mcp: list[str] | None
 ) -> list[ToolSpec]:
-    """Return what the tools take that are named; none where none is."""
+    """Return the specs of the named tools; none if none is named."""
     named = split_names(tools)
     if named is None and not docs and not mcp:
         return []
@@ -240,7 +229,7 @@ def _find_specs(
 
 
 def _own_specs(plan: Plan) -> list[ToolSpec]:
-    """Return a plan's tools as it uses them."""
+    """Return specs of a plan's tools, with the arguments that it uses."""
     names: dict[str, dict[str, object]] = {}
     for step in plan.steps:
         names.setdefault(step.tool, {}).update({name: {} for name in step.arguments})
@@ -248,7 +237,7 @@ def _own_specs(plan: Plan) -> list[ToolSpec]:
 
 
 def _written_step(id: str, tool: str, text: str, names: Sequence[str]) -> PlannedStep:
-    """Read an input as a planner writes it; one without a name is for the step's first argument."""
+    """Read an input as a planner writes it; one without an argument name is that of the first argument."""
     spec = ToolSpec(tool, "", {"properties": {name: {} for name in names}})
     found = read(f"#{id} = {tool}[{text}]", [spec]).plan.steps
     if len(found) != 1 or found[0].id != id:

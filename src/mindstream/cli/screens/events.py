@@ -1,4 +1,4 @@
-"""What the reasoners do, in a few words each."""
+"""A line for each event."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ QUIET = {
     "thought",
     "waiting",
 }
-"""Kinds that are shown otherwise, or only now and then."""
+"""Kinds that have a display of their own, or are shown only sometimes."""
 STATES: dict[State, str] = {"now": "→", "going_on": "↻", "later": "·", "done": "✓", "dropped": "✗", "not_needed": "–"}
 
 
 def aside(event: Event, *, thinks: bool = True) -> str:
-    """Return a line about an event, or "" where it is not worth one; `thinks`: how they came to it, too."""
+    """Return a line about an event, or "" if it is not shown; `thinks`: also about thoughts and calls."""
     match event:
         case BeliefChanged():
             return f"belief v{event.version}: {describe_patch(event.patch)}"
         case Redacted():
-            return f"taken out before it was kept: {', '.join(f'{n} {kind}' for kind, n in event.kinds.items())}"
+            return f"redacted before it was stored: {', '.join(f'{n} {kind}' for kind, n in event.kinds.items())}"
         case PlanChanged():
             return f"plan v{event.version}: {short(event.changed or 'made')}"
         case ToolCalled():
@@ -68,17 +68,17 @@ def aside(event: Event, *, thinks: bool = True) -> str:
         case Remembered():
             return "remembered " + ", ".join(f"{n} {kind}{'s' * (n != 1)}" for kind, n in event.kinds.items())
         case Corrected():
-            return f"corrected: {event.new} in place of {event.old}" if event.new else f"taken back: {event.old}"
+            return f"corrected: {event.old} to {event.new}" if event.new else f"withdrawn: {event.old}"
         case RecallMade() if event.forgotten:
             gone = count_of(len(event.forgotten), "record")
-            return f"{gone} faded away by being passed over: no recall finds them now; `memory purge` erases them"
+            return f"{gone} archived by being passed over: no recall finds them now; `memory purge` deletes them"
         case Opened() | ModelCalled() | Observed() | Thought() if not thinks:
             return ""
         case Thought() if event.text:
             return f"{event.slot} thought: {short(event.text)}"
         case Observed():
-            return f"{event.tool} {'failed' if event.failed else 'gave'}: {short(event.text)}"
-        case ModelCalled() if event.model != "rules" and not event.error:  # what comes of a failure is an event, too
+            return f"{event.tool} {'failed' if event.failed else 'returned'}: {short(event.text)}"
+        case ModelCalled() if event.model != "rules" and not event.error:  # a failure has an event of its own
             return describe_call(event)
         case Opened():
             return f"session {event.session}, pack {event.pack}"
@@ -86,22 +86,22 @@ def aside(event: Event, *, thinks: bool = True) -> str:
 
 
 def _named(event: Event) -> str:
-    """Return a line about an event of a kind that has no words of its own here: its name, and what it holds."""
+    """Return a line about an event of any other kind: its name and its fields."""
     if event.kind == "set_aside":
         slot, reason, attempts = (getattr(event, name, "") for name in ("slot", "reason", "attempts"))
-        return f"{slot}: put aside after {attempts} attempts: {short(str(reason), 300)}"
+        return f"{slot}: given up after {attempts} attempts: {short(str(reason), 300)}"
     kind = str(getattr(event, "named", "")) or event.kind
     return f"{kind.replace('_', ' ')}: {brief(event)}"
 
 
 def brief(event: Event) -> str:
-    """Return an event's words, else its fields."""
+    """Return an event's text, or else its fields."""
     values = event.model_dump(mode="json")
     return short(str(values.get("text") or describe_patch({name: value for name, value in values.items() if value})))
 
 
 def describe_patch(patch: Mapping[str, JsonValue]) -> str:
-    """Write the fields of a belief as words."""
+    """Return the fields of a belief on one line."""
     parts = []
     for name, value in patch.items():
         held = ", ".join(map(str, value)) if isinstance(value, list) else "nothing" if value in (None, "") else value
@@ -110,7 +110,7 @@ def describe_patch(patch: Mapping[str, JsonValue]) -> str:
 
 
 def describe_arguments(text: str, most: int = 160, between: str = ", ") -> str:
-    """Write what a call is made with, without the marks of JSON."""
+    """Return the arguments of a call on one line, without JSON syntax."""
     try:
         values = json.loads(text or "{}").values()
     except (ValueError, AttributeError, RecursionError):
@@ -121,12 +121,12 @@ def describe_arguments(text: str, most: int = 160, between: str = ", ") -> str:
 def describe_call(call: ModelCalled) -> str:
     cost = f", ${call.cost_usd:.4f}" if call.cost_usd else ""
     tokens = f", {call.input_tokens} + {call.output_tokens} tokens" if call.input_tokens else ""
-    mended = ", mended" if call.mended else ""
+    mended = ", repaired" if call.mended else ""
     return f"{call.model} {call.prompt}: {call.error or f'{call.seconds:.1f} s'}{tokens}{cost}{mended}"
 
 
 def plan_told(plan: CoachingPlan) -> str:
-    """Write a plan for people, with reasons and resources."""
+    """Return a coaching plan on lines, with reasons and resources."""
     return "\n".join(line for step in plan.steps for line in _step(step))
 
 

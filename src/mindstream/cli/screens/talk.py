@@ -1,4 +1,4 @@
-"""A conversation as it goes on: as text for people, as JSON Lines for programs."""
+"""A conversation in progress: text for people, JSON Lines for programs."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from mindstream.log.events import Failed, FollowUp, Heard, Logged, Piece, Readin
 
 
 class Thinker(Protocol):
-    """Who can say whether a reasoner is at work."""
+    """Knows whether a reasoner works."""
 
     thinking: bool
-    """Something is being thought about, or will be."""
+    """A reasoner works, or will."""
 
 
 class Screen(Protocol):
-    """Where events are shown as they happen."""
+    """Shows events as they happen."""
 
     def show(self, logged: Logged) -> None:
         """Show one event."""
 
     def note(self, text: str) -> None:
-        """Say something that is no event."""
+        """Show a text that is not an event."""
 
     def watch(self, thinker: Thinker) -> None:
-        """Learn whom to ask whether somebody is thinking."""
+        """Set what knows whether a reasoner works."""
 
     def show_opening(self, logged: Logged) -> None:
-        """Show the session that began before anybody looked."""
+        """Show the beginning of a session that began before this screen was connected."""
 
 
 class JsonScreen:
-    """One event a line, as in the log; and `after_s`, the seconds since the process began."""
+    """One event a line, as in the log, with `after_s`: seconds since the process began."""
 
     def show(self, logged: Logged) -> None:
         print_json(logged.row() | {"after_s": round(logged.at - STARTED, 4)})
@@ -55,23 +55,23 @@ class JsonScreen:
 
 
 class TextScreen:
-    """What was said in full, what the reasoners do in a quiet line beside it.
+    """Utterances in full; what the reasoners do as dim lines.
 
     Args:
-        echo: show what was heard too (in a terminal it stands there already).
-        timed: quiet lines begin with the seconds since the process began.
-        thinks: show what reasoners think, too, not only what comes of it.
+        echo: also show the user's messages (in a terminal they are on the screen already).
+        timed: dim lines begin with the seconds since the process began.
+        thinks: show the reasoners' thoughts, not only their results.
     """
 
     def __init__(self, console: Console, *, echo: bool, timed: bool, thinks: bool) -> None:
         self.console = console
         self._echo, self._timed, self._thinks = echo, timed, thinks
         self._flow: Flow | None = None
-        self._later: list[Callable[[], None]] = []  # what must not stand in the middle of an answer
+        self._later: list[Callable[[], None]] = []  # lines to show after the current answer
         self._thinker: Thinker | None = None
         self._failures: set[str] = set()
         self._read = 0
-        """The utterance of which it was said that the model reads."""
+        """The utterance for which it was shown that the model reads it."""
 
     def watch(self, thinker: Thinker) -> None:
         self._thinker = thinker
@@ -80,7 +80,7 @@ class TextScreen:
 
     @property
     def thinking(self) -> bool:
-        """A reasoner has something to think about."""
+        """Whether a reasoner works, or will."""
         return self._thinker is not None and self._thinker.thinking
 
     def show(self, logged: Logged) -> None:
@@ -89,7 +89,7 @@ class TextScreen:
             case Heard():
                 if self._echo:
                     self._when_free(lambda: self._spoken("you", event.text, "bold cyan"))
-                else:  # the answer's line begins at once, however long its first word takes
+                else:  # begin the answer's line before its first word
                     self._piece(AGENT, "")
             case Piece():
                 self._piece(logged.by, event.text)
@@ -98,7 +98,7 @@ class TextScreen:
                     self._piece(logged.by, event.text)
                 self.broken_off()
                 if self._thinks and self.thinking:
-                    self._aside(f"spoke from belief v{event.belief_version}; still thinking …", logged)
+                    self._aside(f"answered from belief v{event.belief_version}; still thinking …", logged)
             case Waiting():
                 self._piece(logged.by, event.text)
                 self.broken_off()
@@ -118,15 +118,15 @@ class TextScreen:
         self._when_free(lambda: self._line(text, "dim"))
 
     def text(self, text: str) -> None:
-        """Show something that was asked for."""
+        """Show the result of a command."""
         self._when_free(lambda: self._line(text))
 
     def complain(self, text: str) -> None:
-        """Say that something does not work."""
+        """Show an error."""
         self._when_free(lambda: self._line(f"  · {text}", "red"))
 
     def broken_off(self) -> None:
-        """End an answer's line, and show what had to wait for that."""
+        """End the line of an answer, and show the lines that waited for that."""
         if self._flow is not None:
             self._flow.end()
             self._flow = None
@@ -158,9 +158,9 @@ class TextScreen:
         return Flow(lambda text: void(self.console.file.write(text)), self._width, len(label))
 
     def _failure(self, failure: Failed) -> str:
-        """Return what failed; at length only the first time."""
+        """Return what failed; the reason only the first time."""
         why = failure.text.removeprefix(f"{failure.where}: ")
-        text = f"{failure.where}: the same again" if why in self._failures else aside(failure)
+        text = f"{failure.where}: the same error again" if why in self._failures else aside(failure)
         self._failures.add(why)
         return text
 
@@ -170,17 +170,17 @@ class TextScreen:
 
     def _aside(self, text: str, logged: Logged, style: str = "dim") -> None:
         at = f"{logged.at - STARTED:5.1f} s  " if self._timed else ""
-        most = self._width - 4 if style == "dim" and self._width else 0  # a quiet line is one line
+        most = self._width - 4 if style == "dim" and self._width else 0  # a dim line is one line
         self._line(f"  · {at}{short(text, most) if most else text}", style)
 
     def _line(self, text: str, style: str = "") -> None:
         soft = not self.console.is_terminal
-        self.console.print(Text(clean(text), style), soft_wrap=soft, overflow="ignore", crop=False)  # no word is cut
+        self.console.print(Text(clean(text), style), soft_wrap=soft, overflow="ignore", crop=False)  # words are not cut
         self.console.file.flush()
 
 
 def void(_: object) -> None:
-    """Forget a result."""
+    """Ignore a result."""
 
 
 _LONGEST = 4096
@@ -188,9 +188,9 @@ _PART = re.compile(r"\n|[^\S\n]|[^\s\u1100-\uffdc]+|[\u1100-\uffdc]")
 
 
 class Flow:
-    """Writes pieces of a text as they come, broken between words; `width` 0: not broken.
+    """Writes pieces of a text as they come, with line breaks between words; `width` 0: without line breaks.
 
-    A control sequence that comes in two pieces is cut out too, and a joiner that begins a piece joins.
+    A control sequence that is split over two pieces is removed too, and a joiner at the start of a piece joins.
     """
 
     def __init__(self, write: Callable[[str], None], width: int, column: int) -> None:
@@ -199,7 +199,7 @@ class Flow:
         self._wide = 0
 
     def add(self, piece: str) -> None:
-        """Write a piece; its last word waits until it is whole."""
+        """Write a piece; its last word waits until it is complete."""
         text = self._held + piece
         cut = UNFINISHED.search(text)
         self._held = text[cut.start() :] if cut and len(text) - cut.start() < _LONGEST else ""
@@ -216,7 +216,9 @@ class Flow:
     def _take(self, text: str) -> None:
         whole = clean(self._before + text)
         seen = whole[len(self._before) :]
-        self._before = whole[-2:] if whole[-1:] in JOINERS else whole[-1:]  # what a joiner stands after counts, too
+        self._before = (
+            whole[-2:] if whole[-1:] in JOINERS else whole[-1:]
+        )  # the character before a joiner decides whether it joins
         if not self._width:
             self._write(seen)
             return
@@ -224,7 +226,7 @@ class Flow:
             wide = cell_len(part)
             if part.isspace():
                 self._break(part)
-            elif wide > 1 and len(part) == 1:  # Chinese and the like may break anywhere
+            elif wide > 1 and len(part) == 1:  # Chinese and similar scripts may break anywhere
                 self._flush()
                 self._word, self._wide = part, wide
                 self._flush()
@@ -253,7 +255,7 @@ class Flow:
 
 
 class PlainConsole(Console):
-    """Rich's own would end the process on the spot where its reader went away."""
+    """Raises BrokenPipeError when its reader is gone; rich's own console would end the process."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError

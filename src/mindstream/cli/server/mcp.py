@@ -1,4 +1,4 @@
-"""`mindstream mcp`: a memory for a program that speaks the Model Context Protocol, on standard input and output."""
+"""`mindstream mcp`: a memory as an MCP server on standard input and output."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from mindstream.cli.shell.flags import PLAIN, command, flag
 from mindstream.cli.shell.output import warn_if_unpriced
 from mindstream.settings import Settings
 
-NOTES = """It is started by the program that uses it, and ends when that closes its input.
-Over HTTP the same is at /mcp and /mcp/NAME of `mindstream serve`.
+NOTES = """The MCP client starts it; it ends when the client closes its input. `mindstream
+serve` offers the same over HTTP, at /mcp and /mcp/NAME.
 
-Exit code: 0 when the input has ended; 2 where it cannot begin."""
+Exit code: 0 when the input has ended; 2 if it cannot start."""
 app = typer.Typer(**PLAIN)
 
 
@@ -25,13 +25,13 @@ app = typer.Typer(**PLAIN)
     "mindstream mcp --user ann",
     "mindstream mcp --tools plan,pool --model openai:gpt-5-mini",
     notes=NOTES,
-    model="Who thinks, in all roles [rules].",
+    model="The model of all roles [rules].",
 )
 def mcp(
     settings: Settings,
-    tools: Annotated[str, flag("A,B,…", "More tools than the usual: care, plan, pool, town.")] = "",
+    tools: Annotated[str, flag("A,B,…", "Additional sets of tools: care, plan, pool, town.")] = "",
 ) -> None:
-    """Serve one memory to a program that speaks MCP, on standard input and output."""
+    """Serve one memory to an MCP client, on standard input and output."""
     from mindstream.server.asgi import require_server
 
     require_server()

@@ -1,4 +1,4 @@
-"""`mindstream serve`: all doors of a place of data, for programs."""
+"""`mindstream serve`: REST, events, the OpenAI-compatible endpoint and MCP for a data location."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from mindstream.settings import Settings
 if TYPE_CHECKING:
     from mindstream.server.webhook import Receiver
 
-NOTES = """Programs on this machine need no token unless --require-token, --public-url
-or a --host beyond loopback is given; all others need one.
-What is named here, models, packs, documents, no request can change.
+NOTES = """Programs on this machine need no token unless --require-token, --public-url or a
+--host other than loopback is given; all others need one. No request can change
+the models, packs and documents that are named here.
 
-Exit code: 0 after SIGTERM or Ctrl-C, when answers have ended; 2 where it
-cannot begin."""
+Exit code: 0 after SIGTERM or Ctrl-C, when answers have ended; 2 if it cannot
+start."""
 app = typer.Typer(**PLAIN)
 
 
@@ -36,48 +36,52 @@ app = typer.Typer(**PLAIN)
     "mindstream serve --host 0.0.0.0 --allow-host mind.example.org",
     "curl -d '{\"text\": \"Hello\"}' -H 'content-type: application/json' localhost:8377/api/v1/users/ann/send",
     notes=NOTES,
-    model="Who answers, in all roles [rules].",
+    model="The model of all roles [rules].",
 )
 def serve(
     settings: Settings,
-    host: Annotated[str, flag("ADDRESS", "Where it listens.")] = "127.0.0.1",
-    port: Annotated[int, flag("N", "Its port; 0 takes one that is free.", min=0, max=65_535)] = 8377,
+    host: Annotated[str, flag("ADDRESS", "The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, flag("N", "The port; 0: a free one.", min=0, max=65_535)] = 8377,
     require_token: Annotated[bool, switch("--require-token", "Every request needs a token.")] = False,
-    allow_host: Annotated[list[str] | None, flag("NAME", "A name that it is called by; repeatable.")] = None,
-    public_url: Annotated[str, flag("URL", "Published by a proxy as https://mind.example.org.")] = "",
-    tools: Annotated[
-        str, flag("A,B", "What plans and lives may call, as for solve [calculator, recall].")
-    ] = "calculator,recall",
+    allow_host: Annotated[list[str] | None, flag("NAME", "A host name that requests may use; repeatable.")] = None,
+    public_url: Annotated[
+        str, flag("URL", "The address at which a proxy publishes it, as https://mind.example.org.")
+    ] = "",
+    tools: Annotated[str, flag("A,B", "Tools of plans and lives, as for solve.")] = "calculator,recall",
     docs: Docs = None,
     mcp: Mcp = None,
-    town: Annotated[
-        list[str] | None, flag("NAME=DIR", "A town that is offered, or TENANT/NAME=DIR; repeatable.")
-    ] = None,
-    at_once: Annotated[int, flag("N", "So many calls of each model at a time.", min=1, max=10_000)] = 64,
+    town: Annotated[list[str] | None, flag("NAME=DIR", "A town to offer, or TENANT/NAME=DIR; repeatable.")] = None,
+    at_once: Annotated[int, flag("N", "Maximum number of parallel calls of each model.", min=1, max=10_000)] = 64,
     allow_origin: Annotated[
-        list[str] | None, flag("URL", "A page that may call it from a browser; repeatable.")
+        list[str] | None, flag("URL", "A web page that may call it from a browser; repeatable.")
     ] = None,
-    issuer: Annotated[str, flag("URL", "An OIDC issuer whose tokens open, too.")] = "",
-    audience: Annotated[list[str] | None, flag("NAME", "What its tokens must be for; repeatable.")] = None,
-    tenant_claim: Annotated[str, flag("NAME", "What in them says the tenant.")] = "tenant",
-    user_claim: Annotated[str, flag("NAME", "What says the one user, as sub [any of the tenant's].")] = "",
+    issuer: Annotated[str, flag("URL", "An OIDC issuer whose tokens are accepted too.")] = "",
+    audience: Annotated[list[str] | None, flag("NAME", "The audience that its tokens must have; repeatable.")] = None,
+    tenant_claim: Annotated[str, flag("NAME", "The claim that names the tenant.")] = "tenant",
+    user_claim: Annotated[
+        str, flag("NAME", "The claim that names the only user, as sub [all users of the tenant].")
+    ] = "",
     issuer_max_tokens: Annotated[
-        int | None, flag("N", "Tokens of models a day for each holder of the issuer's tokens.", min=1)
+        int | None, flag("N", "Maximum number of model tokens a day for each holder of an issuer's token.", min=1)
     ] = None,
-    issuer_max_usd: Annotated[float | None, flag("X", "US dollars for models a day for each of them.", min=0.0)] = None,
-    webhook: Annotated[str, flag("URL", "Where follow-ups that come late are posted.")] = "",
+    issuer_max_usd: Annotated[
+        float | None, flag("X", "Maximum model cost a day in US dollars for each of them.", min=0.0)
+    ] = None,
+    webhook: Annotated[str, flag("URL", "Where late follow-ups are posted.")] = "",
     webhook_secret: Annotated[
-        Path | None, flag("FILE", "What they are signed with [MINDSTREAM_WEBHOOK_SECRET].")
+        Path | None, flag("FILE", "The file with the signing secret [MINDSTREAM_WEBHOOK_SECRET].")
     ] = None,
-    studio: Annotated[bool, switch("--studio", "Serve the studio's pages, too, at /studio/.")] = False,
-    no_thinking: Annotated[bool, switch("--no-thinking", "Hear and speak alone; `mindstream work` thinks.")] = False,
+    studio: Annotated[bool, switch("--studio", "Also serve the studio's pages, at /studio/.")] = False,
+    no_thinking: Annotated[
+        bool, switch("--no-thinking", "Only hear and answer; `mindstream work` runs the reasoners.")
+    ] = False,
 ) -> None:
-    """Serve REST, events, a model for chat pages and MCP, until it is told to end."""
+    """Serve REST, events, an OpenAI-compatible endpoint and MCP, until it is stopped."""
     import gc
 
     from mindstream.server.asgi import require_server
 
-    gc.disable()  # nothing that is loaded is garbage; the server enables it when it listens
+    gc.disable()  # nothing loaded is garbage; the server enables it when it listens
     require_server()
     from mindstream.server.api_app import app as make
     from mindstream.server.run import new_loop

@@ -1,4 +1,4 @@
-"""`mindstream token`: who may come in from elsewhere."""
+"""`mindstream token`: the tokens of a server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mindstream.server.tokens import Tokens
 from mindstream.service.privacy.audit import note_in
 from mindstream.settings import Settings
 
-app = group("Make, list and revoke the tokens of a server.")
+app = group("Create, list and revoke the tokens of a server.")
 
 
 @asynccontextmanager
@@ -32,18 +32,22 @@ async def _tokens(settings: Settings) -> AsyncIterator[Tokens]:
 )
 async def new(
     settings: Settings,
-    tenant: Annotated[str, flag("NAME", "Whose it is: a wall that nothing crosses; `local` is this machine's own.")],
-    scope: Annotated[str, flag("A,B,…", "read, write, admin; of one room alone, as memory.read.")] = "read,write",
-    days: Annotated[float, flag("N", "How long it lasts.")] = 90.0,
-    user: Annotated[str, flag("NAME", "The one user that it is for [any of the tenant's].")] = "",
-    a_minute: Annotated[int | None, flag("N", "So many requests a minute.", min=1)] = None,
-    at_once: Annotated[int | None, flag("N", "So many requests at once.", min=1)] = None,
-    bytes_a_day: Annotated[int | None, flag("N", "So many bytes of requests a day.", min=1)] = None,
-    max_tokens: Annotated[int | None, flag("N", "So many tokens of models a day.", min=1)] = None,
-    max_usd: Annotated[float | None, flag("X", "So many US dollars for models a day.", min=0.0)] = None,
+    tenant: Annotated[
+        str, flag("NAME", "Its tenant; tenants are isolated from each other; `local`: the users of this machine.")
+    ],
+    scope: Annotated[
+        str, flag("A,B,…", "read, write, admin; of one group of operations, as memory.read.")
+    ] = "read,write",
+    days: Annotated[float, flag("N", "Its lifetime in days.")] = 90.0,
+    user: Annotated[str, flag("NAME", "The only user that it is for [all users of the tenant].")] = "",
+    a_minute: Annotated[int | None, flag("N", "Maximum number of requests a minute.", min=1)] = None,
+    at_once: Annotated[int | None, flag("N", "Maximum number of parallel requests.", min=1)] = None,
+    bytes_a_day: Annotated[int | None, flag("N", "Maximum size of all requests of a day, in bytes.", min=1)] = None,
+    max_tokens: Annotated[int | None, flag("N", "Maximum number of model tokens a day.", min=1)] = None,
+    max_usd: Annotated[float | None, flag("X", "Maximum model cost a day in US dollars.", min=0.0)] = None,
     json: AsJson = False,
 ) -> None:
-    """Make a token. It is shown this once; its hash alone is kept, with the data."""
+    """Create a token. It is shown only now; the data holds only its hash."""
     async with _tokens(settings) as kept:
         token, made = await kept.new(
             tenant,
@@ -59,20 +63,20 @@ async def new(
     await note_in(settings.data, "token_made", {"token": made.id, "scopes": " ".join(made.scopes)}, tenant)
     tell(json, {"token": token, **made.shown()}, token)
     if not json:
-        say(f"it ends on {format_iso(made.ends)}; its id is {made.id}; it is not shown again", sys.stderr)
+        say(f"it expires on {format_iso(made.ends)}; its id is {made.id}; it is not shown again", sys.stderr)
     if max_usd is not None and max_tokens is None:
-        complain("a model whose price is not known is refused with this token; --max-tokens limits every model")
+        complain("models without a known price are refused with this token; --max-tokens limits every model")
 
 
 @command(app, "data", "mindstream token list", name="list")
 async def list_(settings: Settings, json: AsJson = False) -> None:
-    """List tokens, without what opens anything."""
+    """List tokens, without their secrets."""
     async with _tokens(settings) as kept:
         found = await kept.each()
     if json:
         print_json(*(each.shown() for each in found))
     elif not found:
-        say("there are no tokens yet: `mindstream token new` makes one", sys.stderr)
+        say("there are no tokens yet: `mindstream token new` creates one", sys.stderr)
     else:
         rows = [(each.id, each.tenant, each.user, ",".join(each.scopes), format_iso(each.ends)) for each in found]
         print_table(("id", "tenant", "user", "scopes", "ends"), rows, words=5)
@@ -84,8 +88,8 @@ async def revoke(
     id: Annotated[str, word("ID", "A token's id, as `mindstream token list` shows it.")],
     json: AsJson = False,
 ) -> None:
-    """Let a token open nothing any more, at once."""
+    """Revoke a token, with immediate effect."""
     async with _tokens(settings) as kept:
         gone = await kept.revoke(id)
     await note_in(settings.data, "token_revoked", {"token": gone.id}, gone.tenant)
-    tell(json, gone.shown(), f"the token {gone.id} of {gone.tenant} opens nothing any more")
+    tell(json, gone.shown(), f"the token {gone.id} of {gone.tenant} is revoked")

@@ -1,4 +1,4 @@
-"""`mindstream work`: think for all minds of some data, beside the servers that hear and speak."""
+"""`mindstream work`: run the reasoners of all minds in a data location, next to the servers that answer."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from mindstream.settings import Settings
 if TYPE_CHECKING:
     from mindstream.server.tokens import IssuedLimits
 
-NOTES = """Any number of them, on any machines that reach the database; what one
-held that has died, another one takes up. It takes no requests.
+NOTES = """Run any number of workers, on any machines that reach the database; work of a
+worker that died is taken over by another one. A worker serves no requests.
 
-Exit code: 130 after Ctrl-C, 143 after SIGTERM: what it held is let go of;
-2 where it cannot begin."""
+Exit code: 130 after Ctrl-C, 143 after SIGTERM, when its work is released; 2 if it
+cannot start."""
 app = typer.Typer(**PLAIN)
 TOLD_S = 5.0
-"""So often it is said, at most, how far it is."""
+"""Minimum interval between progress lines, in seconds."""
 
 
 @command(
@@ -36,30 +36,33 @@ TOLD_S = 5.0
     "mindstream work --data postgresql://mind@db/mind --model openai:gpt-5-mini",
     "mindstream serve --data postgresql://mind@db/mind --model openai:gpt-5-mini --no-thinking",
     notes=NOTES,
-    model="Who thinks, in all roles [rules].",
+    model="The model of all roles [rules].",
 )
 def work(
     settings: Settings,
-    minds: Annotated[int, flag("N", "So many minds at a time.", min=1, max=10_000)] = 64,
-    at_once: Annotated[int, flag("N", "So many calls of each model at a time.", min=1, max=10_000)] = 64,
+    minds: Annotated[int, flag("N", "Maximum number of minds in parallel.", min=1, max=10_000)] = 64,
+    at_once: Annotated[int, flag("N", "Maximum number of parallel calls of each model.", min=1, max=10_000)] = 64,
     issuer_max_tokens: Annotated[
-        int | None, flag("N", "Tokens of models a day for each holder of an issuer's tokens, as for serve.", min=1)
+        int | None,
+        flag("N", "Maximum number of model tokens a day for each holder of an issuer's token, as for serve.", min=1),
     ] = None,
-    issuer_max_usd: Annotated[float | None, flag("X", "US dollars for models a day for each of them.", min=0.0)] = None,
+    issuer_max_usd: Annotated[
+        float | None, flag("X", "Maximum model cost a day in US dollars for each of them.", min=0.0)
+    ] = None,
     json: AsJson = False,
 ) -> int:
-    """Think about what servers have heard, until it is told to end."""
+    """Run the reasoners for what servers heard, until it is stopped."""
     from mindstream.server.tokens import IssuedLimits
 
     warn_if_unpriced(settings, issuer_max_usd)
     teller, limits = _Teller(json), IssuedLimits(issuer_max_tokens, issuer_max_usd)
     return run_until_stopped(
-        _work(settings, minds, at_once, teller, limits), lambda: f"{teller.words()}; let go of the rest"
+        _work(settings, minds, at_once, teller, limits), lambda: f"{teller.words()}; the rest is released"
     )
 
 
 class _Teller:
-    """Says how far it is: at once, then now and then."""
+    """Prints the progress."""
 
     def __init__(self, json: bool) -> None:
         self._json = json

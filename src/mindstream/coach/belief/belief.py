@@ -2,9 +2,9 @@
 
 Source: Christakopoulou 2024, 3.2.2 and 4.2.
 
-One run does it all: the mini-reasoner of the phase that is believed thinks, with tools, and comes to the next belief
-(its phase, too), the plan, and a briefing for the Talker. Where that begins a phase that plans, and plans nothing, the
-new one's thinks once more. It reads what the Talker heard and said.
+One run does it all: the mini-reasoner of the believed phase thinks, with tools, and returns the next belief (with its
+phase), the plan, and a briefing for the Talker. If it enters a phase that plans, and plans nothing, the new phase's
+mini-reasoner thinks as well. It reads the utterances and the Talker's answers.
 """
 
 from __future__ import annotations
@@ -18,17 +18,15 @@ from pydantic import JsonValue
 
 from mindstream.clock import format_spoken
 from mindstream.coach.belief import stand_in  # noqa: F401 (registers the rule)
-from mindstream.coach.belief.interim_belief import InterimBelief, WithBelief
 from mindstream.coach.belief.library import resource_tool, step_tool
 from mindstream.coach.belief.plan import CoachingPlan, read_coaching_plan
-from mindstream.coach.belief.think import Think, Thinking, notes_of
-from mindstream.coach.briefing import briefing_of
+from mindstream.coach.belief.think import InterimBelief, Think, Thinking, WithBelief, notes_of
 from mindstream.coach.calibration import calibration_of
 from mindstream.coach.events import Alarmed
 from mindstream.coach.packs.pack import Pack, zone_in
 from mindstream.coach.packs.safety import find_hint, look_over
 from mindstream.errors import ModelError
-from mindstream.log.events import PlanChanged, Remembered
+from mindstream.log.events import PlanChanged, Remembered, Thought
 from mindstream.memory.belief import Belief, merged
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.relevance import LOW_CERTAINTY
@@ -37,7 +35,7 @@ from mindstream.memory.store.store import Entry, Revision
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
 from mindstream.reasoners.conversation import Note, lines, lines_of_talks, note
-from mindstream.reasoners.reasoner import EVERY_TURN, RunContext, RunResult, Trigger, Writing
+from mindstream.reasoners.reasoner import EVERY_TURN, Briefing, RunContext, RunResult, Trigger, Writing
 from mindstream.text.context import Part, fit
 from mindstream.text.words import language_of
 from mindstream.tools.loop import run_tool_loop
@@ -45,8 +43,8 @@ from mindstream.tools.recall import recall_tool
 from mindstream.tools.tool import Tool
 
 LINES, TALK_TOKENS, RECALLED, RECALLED_TOKENS = 8, 700, 4, 300
-"""So many lines of the talk it is shown, and how long together; so many memories that the newest words bring up, and
-how long together. What lines before said is believed, planned, or in the last briefing."""
+"""Number of lines of the conversation in the prompt, and their maximum tokens; number of recalled memories, and their
+maximum tokens. Older lines are covered by belief, plan and the last briefing."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +52,8 @@ class BeliefReasoner:
     """Forms the belief about the user and the plan; its slot is the pack's name.
 
     Attributes:
-        notes: what it comes to believe is noted, too; where somebody else does that, not.
-        zone: where the user lives, unless they say another.
+        notes: also write new beliefs as notes, unless another reasoner does.
+        zone: the user's time zone, unless they say another.
     """
 
     model: Model
@@ -76,7 +74,7 @@ class BeliefReasoner:
         believing = InterimBelief(context, belief, question)
         patches, before, plan, found = list[dict[str, JsonValue]](), question.plan, question.plan, Thinking(thought="")
         thinks_twice = self.model.name != Rules.name
-        for _ in range(2):  # where it begins a phase that plans, and plans nothing, that one's thinks, too, once
+        for _ in range(2):  # a second time if it enters a phase that plans, and plans nothing
             tools = WithBelief(self._tools(question, context), believing, context)
             newest = await run_tool_loop(self.model, question, tools, context, steps=self.steps)
             found, patches, plan = _joined(found, newest), [*patches, newest.patch], plan.edit(newest.plan)
@@ -86,7 +84,12 @@ class BeliefReasoner:
                 break
             value = merged(belief, believing.compose(*patches))[0].model_dump(mode="json", exclude={"phase"})
             question = question.model_copy(
-                update={"phase": self.pack.phase(phase), "belief": _held(value), "plan": plan, "first": _told(found)}
+                update={
+                    "phase": self.pack.phase(phase),
+                    "belief": _held(value),
+                    "plan": plan,
+                    "first": str(found.briefing),
+                }
             )
 
         async def write() -> Writing:
@@ -97,7 +100,7 @@ class BeliefReasoner:
         return RunResult(thought, self.model.name, write=write, briefing=found.briefing, follow_up=found.follow_up)
 
     async def _question(self, context: RunContext, belief: Belief[Any]) -> Think:
-        """Gather what the mini-reasoner of the phase that is believed thinks from."""
+        """Build the prompt of the believed phase's mini-reasoner."""
         stream, pack = context.memory, self.pack
         value: dict[str, JsonValue] = belief.value.model_dump(mode="json")
         phase = str(value.pop("phase"))
@@ -110,7 +113,7 @@ class BeliefReasoner:
             version=belief.version,
             plan=plan,
             kept=str(calibration_of(plan.steps)),
-            briefing=await briefing_of(stream, self.slot),
+            briefing=await read_briefing(stream, self.slot),
             recalled=await _recalled(context, talk),
             conversation=lines_of_talks(talk, context.session, stream.clock.now()),
             utterances=utterances,
@@ -122,7 +125,7 @@ class BeliefReasoner:
         )
 
     def _tools(self, question: Think, context: RunContext) -> list[Tool]:
-        """Give the mini-reasoner its tools, in every phase: the pack's library, the memory, and the mind's."""
+        """Return the mini-reasoner's tools: the pack's library, the memory, and the mind's tools."""
         planned = [step.title for step in question.plan.steps]
         library = [step_tool(self.pack, question.language, planned), resource_tool(self.pack, question.language)]
         taken = {tool.spec.name for tool in context.tools}
@@ -131,7 +134,7 @@ class BeliefReasoner:
     async def _writing(
         self, context: RunContext, patch: dict[str, JsonValue], found: Thinking, plan: CoachingPlan | None
     ) -> Writing:
-        stream, evidence = context.memory, tuple(utterance.record for utterance in context.utterances)
+        stream, evidence = context.memory, context.evidence
         revision = await stream.revision(self.slot, patch, self.pack.belief, evidence=evidence, by=self.slot)
         entries, revisions = [revision] if revision else [], list[Revision]()
         if revision and self.notes:
@@ -144,16 +147,11 @@ class BeliefReasoner:
             entries.append(await self._plan(stream, plan, found, evidence))
         reports = [edit for edit in found.plan if edit.report or edit.did is not None]
         if reports:
-            news = [
-                RecordDraft(
-                    text=f"{each.title}: {each.report or ('done' if each.did else 'not done')}",
-                    kind="feedback",
-                    by="user",
-                    evidence=evidence,
-                    data={"step": each.title, "did": each.did},
-                )
-                for each in reports
-            ]
+            news = []
+            for each in reports:
+                text = f"{each.title}: {each.report or ('done' if each.did else 'not done')}"
+                data: dict[str, JsonValue] = {"step": each.title, "did": each.did}
+                news.append(RecordDraft(text=text, kind="feedback", by="user", evidence=evidence, data=data))
             event = Remembered(count=len(news), kinds={"feedback": len(news)})
             entries.append(Entry(event, self.slot, tuple(await stream.build_records(news))))
         return entries, revisions
@@ -176,7 +174,7 @@ class BeliefReasoner:
 
 
 async def _hinted(context: RunContext, pack: Pack) -> str:
-    """Name the alarm that these utterances hint at: one that was asked about because of them, or that words name."""
+    """Return the alarm that these utterances hint at: one that was asked about, or one that words name."""
     about, store, key = {utterance.seq for utterance in context.utterances}, context.memory.store, context.memory.key
     since, newest = min(about, default=0), await store.last(key, Alarmed.kind)
     raised = await store.events(key, since, [Alarmed.kind]) if newest and newest.seq > since else []
@@ -191,7 +189,8 @@ async def _hinted(context: RunContext, pack: Pack) -> str:
 
 
 async def _talk(context: RunContext) -> list[Record]:
-    """Return the newest lines before these utterances; where a talk has just begun, those of the one before it, too."""
+    """Return the newest lines before these utterances, with lines of the previous conversation if this one has just
+    begun."""
     talk = list(context.conversation[-LINES:])
     if len(talk) < LINES and context.utterances:
         began = min([talk[0].seq if talk else context.utterances[0].seq, context.utterances[0].seq])
@@ -202,7 +201,7 @@ async def _talk(context: RunContext) -> list[Record]:
 
 
 async def _recalled(context: RunContext, talk: Sequence[Record]) -> tuple[Note, ...]:
-    """Return what the newest words bring up of earlier talks, and of what was read."""
+    """Return memories of earlier conversations and of documents that match the newest words."""
     shown = {record.id for record in (*context.conversation, *talk)} | {each.record for each in context.utterances}
     query = "\n".join(utterance.text for utterance in context.utterances)
     if not query.strip():
@@ -210,7 +209,7 @@ async def _recalled(context: RunContext, talk: Sequence[Record]) -> tuple[Note, 
     kinds: tuple[Kind, ...] = ("chat", "thought", "observation", "document", "feedback")
     try:
         found = await context.memory.recall(query, k=RECALLED, kinds=kinds, floor=LOW_CERTAINTY, touch=False)
-    except ModelError:  # no embedder: it goes by what is believed
+    except ModelError:  # no embedder
         return ()
     now, earlier = context.memory.clock.now(), (each.record for each in found if each.record.id not in shown)
     notes = [note(record, now) for record in earlier if record.episode != context.session]
@@ -222,26 +221,37 @@ def _held(value: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 def _joined(first: Thinking, then: Thinking) -> Thinking:
-    """Return what came of thinking twice: what the second time leaves out stands."""
+    """Return the result of thinking twice; the first result fills what the second leaves out."""
     stands = ("ask", "offer", "care", "follow_up", "phase", "changed")
     said = {name: getattr(then, name) or getattr(first, name) for name in stands}
     return then.model_copy(update={**said, "plan": [*first.plan, *then.plan]})
 
 
-def _told(found: Thinking) -> str:
-    return str(found.briefing)
-
-
 def plan_slot(pack: Pack) -> str:
-    """Name the slot in which a pack's plan is kept."""
+    """Return the slot of a pack's plan."""
     return f"{pack.name}.plan"
 
 
 async def plan_of(stream: Memory, pack: Pack) -> CoachingPlan:
-    """Return the plan as it stands; empty before there is one."""
+    """Return the present plan; empty if there is none."""
     return plan_from(await stream.version(plan_slot(pack)))
 
 
 def plan_from(record: Record | None) -> CoachingPlan:
-    """Return the plan that a version of its slot holds; empty where there is none."""
+    """Return the plan in a record; empty if there is none."""
     return read_coaching_plan(record.data.get("plan")) if record else CoachingPlan()
+
+
+LOOKED_BACK = 100
+"""Number of log rows that are searched for the last thought of a slot."""
+
+
+async def read_briefing(stream: Memory, slot: str) -> Briefing:
+    """Return the briefing of the slot's last thought; an empty one if there is none."""
+    last = await stream.store.last(stream.key, Thought.kind)
+    rows = [] if last is None else [last]
+    if last and not (isinstance(last.event, Thought) and last.event.slot == slot):
+        rows = await stream.store.events(stream.key, max(0, last.seq - LOOKED_BACK), [Thought.kind])
+    own = (row.event for row in reversed(rows) if isinstance(row.event, Thought) and row.event.slot == slot)
+    thought = next(own, None)
+    return Briefing(thought.stands, thought.ask, thought.offer, thought.care) if thought else Briefing()

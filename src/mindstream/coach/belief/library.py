@@ -1,4 +1,4 @@
-"""The tools that search a pack: steps of its plan library, and what to read, watch, listen to."""
+"""Tools that search a pack: steps of its library, and resources."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from mindstream.tools.tool import FunctionTool, tool
 
 T = TypeVar("T")
 STEPS, RESOURCES = 4, 4
-"""So many are found at once."""
+"""Maximum number of results."""
 LIKE, ENOUGH, LEAST = 0.6, 0.45, 0.15
-"""What likeness in meaning counts, beside topics and words in common; what counts as found; and else as near."""
+"""Weight of likeness in meaning, next to common topics and words; minimum score of a result; of a near result."""
 
 
 def find_in(pack: Pack, query: str, language: Language, count: int, kinds: tuple[str, ...] = ()) -> list[NamedResource]:
-    """Return the resources that fit a query best: of these kinds, in the user's language or the pack's first."""
+    """Return the best resources for a query: of these kinds, in the user's language or the pack's first."""
     topics, asked, alike = _asked(pack, query, "resources")
     understood = {language, pack.languages[0]}
 
@@ -48,16 +48,16 @@ def find_in(pack: Pack, query: str, language: Language, count: int, kinds: tuple
 
 
 def _found(ranked: Sequence[tuple[float, T]]) -> list[T]:
-    """Return what counts as found; where nothing does, what comes near."""
+    """Return the results above the minimum score; if there are none, the near ones."""
     return [item for score, item in ranked if score > ENOUGH] or [item for score, item in ranked if score > LEAST]
 
 
 OWN = 1.0
-"""What it counts that a resource is in the user's own language."""
+"""Bonus of a resource in the user's own language."""
 
 
 def _asked(pack: Pack, query: str, of: str) -> tuple[set[str], set[str], list[float]]:
-    """Return what a query is about: its topics, its terms, and how like it each step or resource is in meaning."""
+    """Return a query's topics, its terms, and its likeness to each step or resource."""
     topics = set(topics_in(pack, query)) | {topic.id for topic in pack.topics if topic.id in query.split()}
 
     def embedded() -> NDArray[np.float32]:
@@ -68,7 +68,7 @@ def _asked(pack: Pack, query: str, of: str) -> tuple[set[str], set[str], list[fl
 
 
 def _words(item: Step | Resource) -> str:
-    """Return what a step or a resource says, in English where it has it: what meaning and words are compared with."""
+    """Return the text of a step or resource for comparison, in English if available."""
     about = " ".join(item.topics).replace("_", " ")
     if isinstance(item, Step):
         return f"{in_language(item.title, 'en')}. {in_language(item.do, 'en')} {about}"
@@ -82,7 +82,7 @@ def _shared(asked: set[str], words: str) -> float:
 def steps_in(
     pack: Pack, query: str, language: Language, count: int, besides: Sequence[str] = ()
 ) -> list[dict[str, str]]:
-    """Return the library's steps that fit a query, as words; with them for whom alone they are, and for whom not."""
+    """Return the library's steps for a query as text fields, with the users they are for and not for."""
     topics, asked, alike = _asked(pack, query, "steps")
 
     def fit(at: int, step: Step) -> float:
@@ -103,7 +103,7 @@ def steps_in(
 
 
 def _told(pack: Pack, step: Step, language: Language) -> dict[str, str]:
-    """Return what a step says, and whom it is for, where that is not everybody."""
+    """Return a step's texts, and its intended users if they are restricted."""
     texts = {name: in_language(getattr(step, name), language) for name in ("title", "do", "why", "caution")}
     whom = {"only_for": pack.only_for(step), "not_for": step.not_for}
     named = {
@@ -115,7 +115,7 @@ def _told(pack: Pack, step: Step, language: Language) -> dict[str, str]:
 
 
 def step_tool(pack: Pack, language: Language, planned: Sequence[str]) -> FunctionTool:
-    """Make the tool `find_steps` for a pack: what is planned, or was refused, is not found."""
+    """Return the tool `find_steps` of a pack, without planned or refused steps."""
 
     def find_steps(query: str) -> list[dict[str, str]]:
         """How steps on a trouble are done, how well they are supported, whom they are not for."""
@@ -125,7 +125,7 @@ def step_tool(pack: Pack, language: Language, planned: Sequence[str]) -> Functio
 
 
 def resource_tool(pack: Pack, language: Language) -> FunctionTool:
-    """Make the tool `find_resources` for a pack."""
+    """Return the tool `find_resources` of a pack."""
 
     def find_resources(query: str) -> list[dict[str, str | None]]:
         """Something to read, watch or hear, where they ask for it; name no other titles."""

@@ -1,4 +1,4 @@
-"""The plan: steps with reasons and resources, kept as versions, changed step by step, carried over sessions."""
+"""The plan: steps with reasons and resources, stored as versions, edited step by step, kept across sessions."""
 
 from __future__ import annotations
 
@@ -14,20 +14,19 @@ from mindstream.models.fence import indented
 
 State = Literal["now", "going_on", "later", "done", "dropped", "not_needed"]
 OPEN: tuple[State, ...] = ("now", "later")
-"""What is still to be begun or finished; a step that goes on (a habit that is kept) is neither that nor closed."""
+"""States of unfinished steps; a step that goes on (a habit) is neither open nor closed."""
 MOST_OPEN, MOST_CLOSED = 20, 40
-"""So many steps that are to be done stand in a plan, the first of them, and so many that are not, the newest. What had
-to go stands in the plan's older versions."""
+"""Maximum number of open steps (the first) and of closed ones (the newest). Older versions have the others."""
 TITLE, TEXT, LINK, RESOURCES, REPORTS = 200, 2_000, 1_000, 8, 3
-"""The longest title, text and link of a step, in characters; how many resources and reports it has at most."""
+"""Maximum length of a step's title, text and link, in characters; maximum number of its resources and reports."""
 Title = Annotated[str, AfterValidator(lambda text: shortened(text, TITLE))]
 Words = Annotated[str, AfterValidator(lambda text: shortened(text, TEXT))]
 FOLLOWED = re.compile(r"(?:https?:|tel:|mailto:|(?![a-z][a-z0-9+.-]*:))[^\s<>\"]+", re.IGNORECASE)
-"""What may be followed: a page, a number, an address; a link without a scheme is a page's."""
+"""Links that may be followed: a page, a number, an address; a link without a scheme is a page's."""
 
 
 def _checked_link(link: str | None) -> str | None:
-    """Return a link that somebody may follow, else None: no code, no file of this machine, nothing unseen in it."""
+    """Return a link that a user may follow, otherwise None: no code, no local file, no invisible characters."""
     return link if link and len(link) <= LINK and link.isprintable() and FOLLOWED.fullmatch(link) else None
 
 
@@ -85,7 +84,7 @@ class StepEdit(BaseModel):
 
     @classmethod
     def of(cls, step: PlanStep) -> StepEdit:
-        """Return the change that makes a step what it is."""
+        """Return an edit that creates this step."""
         return cls(**step.model_dump(include=set(cls.model_fields)))
 
 
@@ -93,10 +92,11 @@ class PlanStep(BaseModel):
     """A step of the plan.
 
     Attributes:
-        told: the user was given it in words.
-        likely: how likely they were thought to do it, when they had not been told yet.
-        reports: how it went, in the user's words, the newest last. did: whether they did it, as they said last.
-        source: the step of the pack's library that it was made from.
+        told: the user knows of it.
+        likely: the forecast likelihood that they do it, made before they knew of it.
+        reports: how it went, in the user's words, the newest last. did: whether they did it, according to the last
+            report.
+        source: the step of the pack's library that it is based on.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -106,33 +106,25 @@ class PlanStep(BaseModel):
     why: Words = ""
     caution: Words = ""
     state: State = "later"
-    resources: list[NamedResource] = Field(default_factory=list)
+    resources: list[NamedResource] = []
     source: Title = ""
     told: bool = False
     likely: float | None = None
-    reports: list[Words] = Field(default_factory=list)
+    reports: list[Words] = []
     did: bool | None = None
 
     def edit(self, edit: StepEdit) -> PlanStep:
-        """Return the step with what the edit says."""
-        foreseen = self.likely if self.told and self.likely is not None else edit.likely
-        return self.model_copy(
-            update={
-                "do": edit.do or self.do,
-                "why": edit.why or self.why,
-                "caution": self.caution if edit.caution is None else edit.caution,
-                "state": edit.state or self.state,
-                "resources": edit.resources[:RESOURCES] or self.resources,
-                "source": edit.source or self.source,
-                "told": self.told if edit.told is None else edit.told,
-                "likely": self.likely if foreseen is None else foreseen,
-                "reports": [*self.reports, *filter(None, [edit.report])][-REPORTS:],
-                "did": self.did if edit.did is None else edit.did,
-            }
-        )
+        """Return the step with an edit."""
+        new = {name: value for name in ("do", "why", "state", "resources", "source") if (value := getattr(edit, name))}
+        new |= {name: value for name in ("caution", "told", "did") if (value := getattr(edit, name)) is not None}
+        if edit.likely is not None and (self.likely is None or not self.told):
+            new["likely"] = edit.likely
+        if edit.report:
+            new["reports"] = [*self.reports, edit.report][-REPORTS:]
+        return self.model_copy(update=new)
 
     def full(self, *, told: bool = True) -> str:
-        """Write the step with all that belongs to it; `told`: say where the user has not heard of it."""
+        """Return the step with all its texts; `told`: mark steps that the user was not told of."""
         parts = [self.head(told=told), self.do]
         named = {"Why": self.why, "Caution": self.caution, "How it went": " / ".join(self.reports)}
         parts += [f"{name}: {text}" for name, text in named.items() if text]
@@ -140,32 +132,32 @@ class PlanStep(BaseModel):
         return "\n  ".join(indented(part) for part in parts if part)
 
     def head(self, *, told: bool = True) -> str:
-        """Write its title, and how it stands."""
+        """Return its title and state."""
         unheard = told and not self.told and self.state in OPEN
         return f"{self.title} ({MARKS[self.state]}{', not told yet' if unheard else ''})"
 
 
 class CoachingPlan(BaseModel):
-    """All steps, done and dropped ones included, so that nothing is offered twice."""
+    """All steps, including done and dropped ones, so that nothing is offered twice."""
 
     model_config = ConfigDict(frozen=True)
 
-    steps: list[PlanStep] = Field(default_factory=list)
+    steps: list[PlanStep] = []
 
     @property
     def now(self) -> PlanStep | None:
-        """The step the user is at."""
+        """The present step."""
         return next((step for step in self.steps if step.state == "now"), None)
 
     @property
     def open(self) -> list[PlanStep]:
-        """The steps that are still to do, the present one first."""
+        """The unfinished steps, the present one first."""
         return [s for s in self.steps if s.state == "now"] + [s for s in self.steps if s.state == "later"]
 
     def edit(self, edits: Sequence[StepEdit]) -> CoachingPlan:
-        """Return the plan after these edits. A new "now" sends the old one to "later"; new steps come last.
+        """Return the plan with edits. A new "now" moves the old one to "later"; new steps come last.
 
-        Of too many steps those leave that were closed first, and those that were to come last.
+        If there are too many steps, the oldest closed ones and the last open ones are removed.
         """
         steps = {step.title.casefold(): step for step in self.steps}
         for edit in edits:
@@ -179,9 +171,9 @@ class CoachingPlan(BaseModel):
         return CoachingPlan(steps=_within_limits(list(steps.values())))
 
     def written(self, *, full: bool = False, told: bool = True) -> str:
-        """Write the plan: the present step whole (`full`: all that are not closed), of the rest the title.
+        """Return the plan as text: the present step in full (`full`: all unfinished ones), others by title.
 
-        `told`: say of which the user has not heard; a Talker sees what it has said.
+        `told`: mark steps that the user was not told of.
         """
         whole: tuple[State, ...] = (*OPEN, "going_on") if full else ("now",)
         return "\n".join(
@@ -191,9 +183,9 @@ class CoachingPlan(BaseModel):
 
 
 def read_coaching_plan(data: object) -> CoachingPlan:
-    """Read a plan from a record's data, whoever wrote it: what does not fit is left out, the rest stands.
+    """Read a plan from a record's data; invalid parts are left out.
 
-    A step in a state that nobody knows is for later; of two that are "now" the second is for later, too.
+    An unknown state becomes "later"; so does the second of two "now" steps.
     """
     held = data.get("steps") if isinstance(data, dict) else None
     steps: dict[str, PlanStep] = {}

@@ -1,4 +1,4 @@
-"""Stands in for a phase's mini-reasoner where no model is configured: topics into fields, steps by topic."""
+"""Rule of the mini-reasoners without a language model: topics become fields, steps are chosen by topic."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from mindstream.models.prompt import rule
 from mindstream.text.words import sentences
 
 AHEAD = 4
-"""How many steps a new plan has."""
+"""Number of steps in a new plan."""
 
 
 @rule(Think)
 def note_topics_and_plan_steps(ask: Think, _: Sequence[Message]) -> Thinking:
-    """Stand in: note the topics that statements name; in a planning phase tell the library's steps on what is noted.
+    """Rule: note the topics that statements name; in a planning phase, plan the library's steps on them.
 
-    It reads a pack's words, and nothing of the grammar around them: what is denied is not heard.
+    It recognises a pack's words without their grammar: a denial is not understood.
     """
     alarms = [alarm for text in ask.utterances if (alarm := find_alarm(ask.pack, text))]
     said = [line.text for line in ask.conversation if not line.by_user]
@@ -50,9 +50,9 @@ def note_topics_and_plan_steps(ask: Think, _: Sequence[Message]) -> Thinking:
 
 
 def _phase(ask: Think) -> Phase:
-    """Return the first phase, from the present one on, of which a needed field holds nothing.
+    """Return the first phase, from the present one on, with an unknown required field.
 
-    What a later phase needs holds nobody up once the pack's question for it was asked.
+    A later phase's requirement no longer counts once the pack's question about it was asked.
     """
     phases, fields = ask.pack.phases, ask.pack.fields
     known = {name for name, held in ask.belief.items() if held not in (None, [], "")}
@@ -70,9 +70,9 @@ def _phase(ask: Think) -> Phase:
 
 
 def _plan(ask: Think, named: set[str]) -> dict[str, Any]:
-    """Return what changes in the plan, and the words that tell its present step, where the user does not know it.
+    """Return the changes of the plan, and the words for its present step if the user was not told of it.
 
-    Whoever says the pack's word for it (`next_word`) goes on to the next step.
+    If the user says the pack's word for it (`next_word`), the next step follows.
     """
     plan, words = ask.plan, [each.casefold() for each in phrases(ask.pack, "next_word", ask.language)]
     goes_on = any(text.strip(' .!。！“”"').casefold() in words for text in ask.utterances)
@@ -92,7 +92,7 @@ def _plan(ask: Think, named: set[str]) -> dict[str, Any]:
 
 
 def _steps(ask: Think, named: set[str]) -> list[PlanStep]:
-    """Return the library's steps on what is held and suit it, those on most of it first; none that the plan has."""
+    """Return suitable library steps on the known topics, the best first, without those in the plan."""
     known = named | {topic.id for topic in ask.pack.topics if _held(ask) & _names(topic)}
 
     def fit(step: Step) -> float:
@@ -111,7 +111,7 @@ def _steps(ask: Think, named: set[str]) -> list[PlanStep]:
 
 
 def _words(ask: Think, step: PlanStep) -> str:
-    """Return a step as it is told, with what it needs caution for."""
+    """Return a step's words for the user, with its caution."""
     parts = [say(ask.pack, "step_intro", ask.language), f"**{step.title}**", step.do]
     parts += [say(ask.pack, "step_why", ask.language, why=step.why)] if step.why else []
     parts += [say(ask.pack, "step_caution", ask.language, caution=step.caution)] if step.caution else []

@@ -1,6 +1,9 @@
-"""The question that a phase's mini-reasoner answers, with tools: what is believed, what is the plan, what to say?
+"""The prompt of a phase's mini-reasoner, with tools: what to believe, plan and say.
 
-What is believed is held to what was said, noted and found (`ground_patch`); the rest to what was given.
+Beliefs must be supported by utterances, notes or tool results (`ground_patch`); resources and links by their sources.
+
+After an observation the Reasoner may note a belief, on which its next call is based. Such beliefs are logged, and
+composed into the next belief when the run concludes.
 """
 
 from __future__ import annotations
@@ -8,17 +11,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, overload
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from mindstream.coach.belief.plan import CoachingPlan, NamedResource, StepEdit
+from mindstream.coach.events import Believed
 from mindstream.coach.packs.pack import Pack, Phase, Resource
-from mindstream.errors import InputError, ReplyInvalid
+from mindstream.errors import InputError, ReplyInvalid, ToolError
 from mindstream.log.events import Remembered
 from mindstream.memory.belief import Belief, merged
-from mindstream.memory.store.record import RecordDraft, Triple
 from mindstream.memory.store.store import Entry, Revision
 from mindstream.models.model import JsonSchema, Message
 from mindstream.models.prompt import Prompt
@@ -26,28 +29,18 @@ from mindstream.reasoners.conversation import Line, Note, user_statements
 from mindstream.reasoners.reasoner import Briefing, RunContext, Writing
 from mindstream.text.classifier import Support, complaint, named
 from mindstream.text.links import bare, has_links, links, without_links
+from mindstream.tools.tool import Tool, tool
 
 LOOKED_BACK = 400
-"""So many notes, the newest, are looked through for those that are so no longer."""
+"""Number of newest notes that are searched for outdated ones."""
 
 
 async def notes_of(context: RunContext, by: str, before: Mapping[str, object], after: Mapping[str, object]) -> Writing:
-    """Make the notes that a change of belief asks for: new items are noted, notes of items that went are ended."""
+    """Return the notes for a changed belief: new items are noted, notes of removed items end."""
     had, has = dict.fromkeys(_items(before)), dict.fromkeys(_items(after))
     new, gone = [each for each in has if each not in had], {each for each in had if each not in has}
-    stream, evidence = context.memory, tuple(utterance.record for utterance in context.utterances)
-    drafts = [
-        RecordDraft(
-            text=f"{slot.replace('_', ' ')}: {item}",
-            kind="note",
-            by=by,
-            evidence=evidence,
-            depth=1,
-            about=Triple("user", slot, item),
-            created=context.utterances[-1].at,
-        )
-        for slot, item in new
-    ]
+    stream = context.memory
+    drafts = [context.note_draft(f"{slot.replace('_', ' ')}: {item}", slot, item, by) for slot, item in new]
     records = await stream.build_records(drafts)
     instead = {slot: record.id for (slot, _), record in zip(new, records, strict=True)}
     notes = await stream.latest("note", LOOKED_BACK) if gone else []
@@ -69,18 +62,18 @@ def _items(value: Mapping[str, object]) -> Iterator[tuple[str, str]]:
 
 
 SHOWN = 400
-"""How much of what was made up is named, in characters."""
+"""Characters of unsupported names in a message."""
 
 
 @dataclass(frozen=True)
 class Given:
-    """What a thought may name.
+    """Names that a thought may use.
 
     Attributes:
-        links: those that the pack, the plan as it was, and tools gave: a resource may have them.
-        said: these, and those that stand in what was said and noted: they may be said again.
+        links: links from the pack, the previous plan and tools: a resource may have them.
+        said: these, and links in the conversation and in notes: they may be repeated.
         titles: of resources of the pack and the plan.
-        results: what tools gave, as one text.
+        results: the tools' results, as one text.
     """
 
     links: frozenset[str]
@@ -89,14 +82,14 @@ class Given:
     results: str
 
     def has_title(self, title: str) -> bool:
-        """Tell whether somebody gave a resource of this title; its spelling does not count."""
+        """Return whether a resource of this title was given; spelling is ignored."""
         plain = _letters(title)
         return bool(plain) and (plain in self.titles or plain in self.results)
 
 
 @dataclass
 class MadeUp:
-    """What nothing gave, as it is found."""
+    """Titles and links that were not given."""
 
     titles: list[str] = field(default_factory=list)
     links: list[str] = field(default_factory=list)
@@ -107,7 +100,8 @@ class MadeUp:
 
 
 def gather_given(pack: Pack, plan: CoachingPlan, said: Iterable[str], turns: Sequence[Message]) -> Given:
-    """Gather what a thought may name; a link that the model itself put into a call is not given by its echo."""
+    """Gather the names that a thought may use; a link that the model itself put into a call does not count as a
+    result."""
     known: set[str] = set()
     own: set[str] = set()
     results: list[str] = []
@@ -127,7 +121,7 @@ def gather_given(pack: Pack, plan: CoachingPlan, said: Iterable[str], turns: Seq
 
 
 def _named(resources: Iterable[Resource | NamedResource]) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the links and the titles of resources, as they are compared."""
+    """Return the links and titles of resources, in their compared form."""
     links_of, titles = set(), set()
     for resource in resources:
         titles.add(_letters(resource.title))
@@ -137,7 +131,7 @@ def _named(resources: Iterable[Resource | NamedResource]) -> tuple[frozenset[str
 
 
 def ground_edits(edits: Sequence[StepEdit], known: Given, made_up: MadeUp) -> list[StepEdit]:
-    """Return a plan's changes without resources, and links of resources, that nothing gave."""
+    """Return a plan's edits without resources and links that were not given."""
 
     def kept(resource: NamedResource) -> NamedResource | None:
         if not known.has_title(resource.title):
@@ -155,7 +149,7 @@ def ground_edits(edits: Sequence[StepEdit], known: Given, made_up: MadeUp) -> li
 
 
 def drop_made_up_links(value: Any, known: Given, made_up: MadeUp) -> Any:
-    """Return a value without the links in its texts that nobody gave or said."""
+    """Return a value without links in its texts that were neither given nor said."""
     if isinstance(value, str):
         text, gone = without_links(value, known.said)
         made_up.links += gone
@@ -170,9 +164,9 @@ def drop_made_up_links(value: Any, known: Given, made_up: MadeUp) -> Any:
 def ground_patch(
     patch: Mapping[str, JsonValue], rests_on: str, support: Support
 ) -> tuple[dict[str, JsonValue], list[str]]:
-    """Return what of a patch rests on something, and what does not, as `field: text`.
+    """Return the supported part of a patch, and the unsupported items as `field: text`.
 
-    Where the words that it names were said, all of it does; else each text whose own words were said.
+    If the quotation is genuine, all of the patch is supported; otherwise each text whose own words occur.
     """
     if support.has_quotation(rests_on):
         return dict(patch), []
@@ -208,15 +202,15 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _letters(text: str) -> str:
-    """Return what counts in comparing titles; in a prompt `<` is written `&lt;`."""
+    """Return the compared form of a title; in a prompt `<` is written `&lt;`."""
     return re.sub(r"[\W_]+", "", text.casefold().replace("&lt;", ""))
 
 
 LONGEST_WORDS, LONGEST_PATCH = 6_000, 16_000
-"""So many characters words to the user, and all that changes in a belief, may have."""
+"""Maximum length of words to the user, and of a belief's changes, in characters."""
 LONGEST_QUOTE = 400
 MOST_EDITS = 12
-"""So many steps of a plan change at once."""
+"""Maximum number of plan edits at once."""
 
 
 class Thinking(BaseModel):
@@ -233,7 +227,7 @@ class Thinking(BaseModel):
 
     thought: str = Field(max_length=2_000)
     phase: str = Field("", max_length=100)
-    patch: dict[str, JsonValue] = Field(default_factory=dict)
+    patch: dict[str, JsonValue] = {}
     rests_on: str = Field("", max_length=LONGEST_QUOTE)
     plan: list[StepEdit] = Field(default_factory=list, max_length=MOST_EDITS)
     changed: str = Field("", max_length=1_000)
@@ -245,7 +239,7 @@ class Thinking(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _unnested(cls, value: Any) -> Any:
-        """Take what belongs beside the patch out of it: models put it there, and mean the same."""
+        """Move fields out of the patch that belong next to it: models put them there, with the same meaning."""
         patch = value.get("patch") if isinstance(value, dict) else None
         if not isinstance(patch, dict):
             return value
@@ -254,16 +248,19 @@ class Thinking(BaseModel):
 
     @property
     def briefing(self) -> Briefing:
-        """What the Talker is told of it."""
+        """The briefing for the Talker."""
         return Briefing(self.thought, self.ask, self.offer, self.care)
 
 
 class Think(Prompt[Thinking]):
     """What follows from these utterances, thought through as this phase asks (Christakopoulou 2024, 3.2.2)?
 
-    `reply`: what the Talker has answered already. `waits`: it waits for this thought instead. `first`: what was come to
-    under the phase before, where that thought changed it. `hint`: what alarm the newest words may hint at. `kept`: how
-    often steps that were thought likely were done.
+    Attributes:
+        briefing: the last briefing.
+        reply: the Talker's answer. `waits`: the Talker waits for this thought instead.
+        first: the briefing of the phase before, if its thought changed the phase.
+        hint: the alarm that the newest words may hint at.
+        kept: how often steps that were thought likely were done.
     """
 
     pack: Pack
@@ -284,7 +281,7 @@ class Think(Prompt[Thinking]):
     now: str = ""
 
     def reply_schema(self) -> JsonSchema | None:
-        """Return a schema that knows the pack's phases, as short as it can be: the words say what its parts mean."""
+        """Return a schema with the pack's phases, as short as possible: the prompt explains its parts."""
         schema = super().reply_schema()
         if schema is None:
             return None
@@ -307,13 +304,13 @@ class Think(Prompt[Thinking]):
         return found
 
     def ground(self, reply: Thinking, turns: Sequence[Message]) -> tuple[Thinking, str]:
-        """Leave out beliefs that rest on nothing, and resources and links that nobody gave; the thought says which."""
+        """Remove unsupported beliefs, and resources and links that were not given; the thought names them."""
         supported, unsupported = self._supported(reply, turns)
         kept, made_up = self._without_made_up(supported, turns)
         return kept, " ".join(filter(None, (unsupported, made_up)))
 
     def _supported(self, reply: Thinking, turns: Sequence[Message]) -> tuple[Thinking, str]:
-        """Return a thought whose beliefs rest on what was said, noted or found, and a complaint about the others."""
+        """Return a thought with supported beliefs only, and a complaint about the others."""
         given = (turn.text for turn in turns if turn.role in ("tool", "user"))
         patch, gone = ground_patch(reply.patch, reply.rests_on, Support([*self.stated(), *given]))
         if not gone:
@@ -322,7 +319,8 @@ class Think(Prompt[Thinking]):
         return reply.model_copy(update={"patch": patch, "thought": thought}), complaint(gone)
 
     def stated(self) -> Iterator[str]:
-        """Give what a belief may rest on, beside what tools give: the user's words, notes, what is believed already."""
+        """Yield the texts that support a belief, in addition to tool results: the user's words, notes, the present
+        belief."""
         yield from user_statements(self.conversation, self.utterances)
         yield from (note.text for note in self.recalled)
         yield json.dumps(self.belief, ensure_ascii=False)
@@ -344,9 +342,9 @@ class Think(Prompt[Thinking]):
 
 
 def compose_patches(patches: Sequence[Mapping[str, JsonValue]]) -> dict[str, JsonValue]:
-    """Compose intermediate beliefs into one patch: what is added and removed gathers, the later counts.
+    """Compose interim beliefs into one patch: additions and removals accumulate, later values count.
 
-    The phase is not theirs to set.
+    The phase is left out.
     """
     whole: dict[str, Any] = {}
     for patch in patches:
@@ -375,3 +373,72 @@ def _parts(change: Any) -> tuple[list[Any], list[Any]]:
 
 def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [] if value is None else [value]
+
+
+MAX_BELIEFS = 12
+"""Maximum number of interim beliefs in a run."""
+
+
+class InterimBelief:
+    """The interim beliefs of a run, in addition to the belief at its beginning.
+
+    Attributes:
+        patches: the interim beliefs, in order.
+    """
+
+    def __init__(self, context: RunContext, belief: Belief[Any], question: Think) -> None:
+        self.patches: list[dict[str, JsonValue]] = []
+        self._occasion, self._belief, self._question = context, belief, question
+
+    def compose(self, *more: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        """Return the interim beliefs and further patches as one patch."""
+        return compose_patches([*self.patches, *more])
+
+    def tool(self) -> Tool:
+        """Return the tool that notes a belief between two calls."""
+
+        async def believe(patch: dict[str, JsonValue], rests_on: str = "") -> str:
+            """Write down what a tool's result makes you believe, before a call that rests on it."""
+            return await self._believe(patch, rests_on)
+
+        return replace(tool(believe), in_run=True)
+
+    async def _believe(self, patch: dict[str, JsonValue], rests_on: str) -> str:
+        if len(self.patches) >= MAX_BELIEFS:
+            raise ToolError(f"At most {MAX_BELIEFS} beliefs between calls. Conclude now.")
+        if len(json.dumps(patch, ensure_ascii=False)) > LONGEST_PATCH:
+            raise ToolError(f"The patch has more than {LONGEST_PATCH:,} characters. Only what changes, in short.")
+        newer = (utterance.text for utterance in self._occasion.utterances)
+        support = Support([*self._question.stated(), *newer, *self._occasion.found])
+        if unsupported := ground_patch(patch, rests_on, support)[1]:
+            raise ToolError(f"{complaint(unsupported)} Nothing was written down.")
+        try:
+            value, _ = merged(self._belief, compose_patches([*self.patches, patch]))
+        except InputError as error:
+            raise ToolError(f"The patch does not fit: {error}") from None
+        self.patches.append({name: held for name, held in patch.items() if name != "phase"})
+        context = self._occasion
+        await context.memory.commit(Entry(Believed(slot=context.slot, patch=self.patches[-1]), context.slot))
+        held = value.model_dump(mode="json", exclude_defaults=True)
+        held.pop("phase", None)
+        return f"Believed now, in place of what stands above: {json.dumps(held, ensure_ascii=False)}"
+
+
+class WithBelief(Sequence[Tool]):
+    """Tools; after the first result, also the tool that notes a belief."""
+
+    def __init__(self, tools: Sequence[Tool], believing: InterimBelief, context: RunContext) -> None:
+        self._tools, self._believe, self._context = tools, believing.tool(), context
+
+    def _offered(self) -> list[Tool]:
+        return [*self._tools, self._believe] if self._context.found else list(self._tools)
+
+    @overload
+    def __getitem__(self, at: int) -> Tool: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Tool]: ...
+    def __getitem__(self, at: int | slice) -> Tool | Sequence[Tool]:
+        return self._offered()[at]
+
+    def __len__(self) -> int:
+        return len(self._offered())

@@ -1,47 +1,61 @@
-"""The seam: what a gate sees, and what it decides."""
+"""The extension point `Gate`: does an answer wait for the Reasoner, and is the Reasoner needed? See docs/gates.md."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from pydantic import JsonValue
 
+from mindstream.coach.belief.plan import CoachingPlan
+from mindstream.coach.events import Decided, Judged
 from mindstream.coach.packs.pack import Pack, Phase
 from mindstream.coach.packs.safety import find_hint
 from mindstream.errors import SettingsError
 from mindstream.foreign_code import describe
+from mindstream.log.events import BeliefChanged, PlanChanged
+from mindstream.memory.store.store import Entry
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
+from mindstream.reasoners.reasoner import RunResult, Utterance
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What a gate may look at; all of it is in memory before anybody thinks.
+    """An utterance and the state of the conversation when it was heard.
 
     Attributes:
-        belief: the fields of the belief, without its phase.
-        has_plan: a step of the plan is the present one.
-        said: what the mind said last in this session; "" where it has said nothing yet.
+        phase: the believed phase of the conversation.
+        belief: the other fields of the belief.
+        version: the version of that belief.
+        said: the mind's last words in this session; "" before it has said anything.
+        erasures: number of the last erasure before belief and plan were read.
     """
 
     text: str
     phase: Phase
     belief: Mapping[str, JsonValue] = field(default_factory=dict)
-    has_plan: bool = False
+    version: int = 0
+    plan: CoachingPlan = field(default_factory=CoachingPlan)
     said: str = ""
+    erasures: int = 0
+
+    @property
+    def has_plan(self) -> bool:
+        """Whether a step of the plan is the present one."""
+        return self.plan.now is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was decided of an utterance.
+    """The decision about an utterance.
 
     Attributes:
         waits: the Talker waits for the Reasoner before it answers.
-        thinks: the Reasoner is woken; if not, the utterance is only seen by it when it next wakes.
-        why: in a few words, for the log.
-        hands_over: it is left to the Talker, which says so as it begins to answer.
+        thinks: the Reasoner is woken; otherwise it sees the utterance when it next wakes.
+        why: the reason in a few words, for the log.
+        hands_over: the Talker itself decides as it begins to answer (see coach/handover).
     """
 
     waits: bool
@@ -51,28 +65,28 @@ class Decision:
 
 
 class Gate(Protocol):
-    """Decides for each utterance before it is written down, and again where it had to wait for its turn."""
+    """Decides about each utterance before it is committed, and again if the answer had to wait for its turn."""
 
     @property
     def name(self) -> str:
         """Name the gate, for the log."""
 
     def decide(self, situation: Situation) -> Decision:
-        """Decide at once, in well under a millisecond: what is heard is acknowledged only after this."""
+        """Decide within a millisecond: the utterance is acknowledged only after this."""
 
 
 class Gatekeeper:
-    """Asks a gate, whatever it does."""
+    """Calls a gate safely: if it fails, the paper's rule decides; a hint of danger always wakes the Reasoner."""
 
     def __init__(self, gate: Gate, pack: Pack) -> None:
         self.name = gate.name
         self._gate, self._pack = gate, pack
 
     def decide(self, situation: Situation) -> Decision:
-        """Decide of an utterance. A hint of danger is always thought about."""
+        """Decide about an utterance."""
         try:
             decision = self._gate.decide(situation)
-        except Exception as error:  # noqa: BLE001 (a gate is foreign code; without it the paper's rule decides)
+        except Exception as error:  # noqa: BLE001 (a gate is third-party code)
             decision = BeliefGate().decide(situation)
             decision = replace(decision, why=f"{decision.why} (the gate failed: {describe(error)})")
         if not decision.thinks and self.hints(situation.text):
@@ -80,7 +94,7 @@ class Gatekeeper:
         return decision
 
     def hints(self, text: str) -> bool:
-        """Tell whether an utterance hints at danger."""
+        """Return whether an utterance hints at danger."""
         return find_hint(self._pack, text) is not None
 
 
@@ -88,7 +102,7 @@ GATES = ("talker", "belief")
 
 
 class BeliefGate:
-    """The paper's rule (Christakopoulou 2024, 4.2): wait in the phases that the pack marks so; always think."""
+    """The paper's rule (Christakopoulou 2024, 4.2): wait in the phases that the pack marks; always think."""
 
     name = "belief"
 
@@ -97,7 +111,7 @@ class BeliefGate:
 
 
 class TalkerGate:
-    """Leaves it to the Talker's model, which understands what is wished for, in any language (see coach/handover)."""
+    """Leaves the decision to the Talker's model, which understands a wish in any language (see coach/handover)."""
 
     name = "talker"
 
@@ -106,10 +120,10 @@ class TalkerGate:
 
 
 def gate_named(name: str, talker: Model) -> Gate:
-    """Return the gate of that name; of none (""), `talker` where a model answers, else `belief`.
+    """Return a gate by name; "" is `talker` if a language model answers, otherwise `belief`.
 
     Raises:
-        SettingsError: there is none of that name, or it needs a model.
+        SettingsError: the name is unknown, or the gate needs a language model.
     """
     answers = talker.name != Rules.name
     if name == "belief" or not (name or answers):
@@ -122,3 +136,31 @@ def gate_named(name: str, talker: Model) -> Gate:
         f"no gate {name!r}: choose one of {', '.join(GATES)}, or name none"
         " (then it is talker with a model, belief without)"
     )
+
+
+GATE_AUTHOR = "gate"
+
+
+def judge_outcome(result: RunResult, written: Sequence[Entry], utterances: Sequence[Utterance]) -> list[Entry]:
+    """Judge the utterances that a belief reasoner has thought about.
+
+    An answer should have waited (`needed`) if the plan changed or the Talker was corrected; thinking was useful if
+    the belief changed (`changed`). If several utterances together had such an effect, only the newest is judged,
+    because the cause is unknown.
+    """
+    needs = {
+        "plan": any(isinstance(entry.event, PlanChanged) for entry in written),
+        "correction": bool(result.follow_up),
+    }
+    changed = any(isinstance(entry.event, BeliefChanged) for entry in written)
+    why = ", ".join(name for name, found in needs.items() if found)
+    about = utterances if not why and not changed else utterances[-1:]
+    return [Entry(Judged(about=each.seq, needed=bool(why), changed=changed, why=why), GATE_AUTHOR) for each in about]
+
+
+def decision_entry(decision: Decision, gate: str, phase: str, heard: int) -> Entry:
+    """Return the log entry of a decision about an utterance (its seq)."""
+    event = Decided(
+        answers=heard, gate=gate, waits=decision.waits, thinks=decision.thinks, why=decision.why, phase=phase
+    )
+    return Entry(event, GATE_AUTHOR)

@@ -1,1 +1,1 @@
-"""What a domain is made of: packs are data in folders; here is their shape and how they are read."""
+"""Packs: domains as data in folders; their schema, loading, checks and safety."""

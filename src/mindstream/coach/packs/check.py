@@ -1,4 +1,5 @@
-"""Looking a pack over: what is wrong stops it (PackError), what is thin is told; and a small pack to begin from."""
+"""Checks of a pack beyond its schema: weaknesses are reported (errors raise PackError when it is loaded); and a
+template."""
 
 from __future__ import annotations
 
@@ -17,15 +18,15 @@ from mindstream.text.words import terms
 
 
 def thin_spots(pack: Pack) -> list[str]:
-    """Say in plain words where a pack will let its users down, though it can be read."""
+    """Yield the weaknesses of a valid pack, in plain words."""
     return [*_phases(pack), *_topics(pack), *_steps(pack), *_phrases(pack), *_alarms(pack), *_harmless(pack)]
 
 
 def new(folder: Path) -> Path:
-    """Write a small pack that works into a folder that is not there yet.
+    """Write a small working pack into a new folder.
 
     Raises:
-        InputError: the folder is there, or its name cannot be a pack's.
+        InputError: the folder exists, or its name cannot be a pack's name.
     """
     if folder.exists():
         raise InputError(f"{folder} is there already; choose a folder that is not")
@@ -57,7 +58,7 @@ def _topics(pack: Pack) -> Iterator[str]:
                 yield f"topic {topic.id!r} has no words in {language!r}"
             for word in {word.lower() for word in words}:
                 shown[word].append(topic.id)
-                if len(word.split()) > 1 and len(set(terms(word))) < 2:  # "sleep in" would be named by any sleep
+                if len(word.split()) > 1 and len(set(terms(word))) < 2:  # "sleep in" would match any "sleep"
                     yield f"topic {topic.id!r}: of {word!r} only {terms(word)} counts"
         for word, topics in shown.items():
             if len(topics) > 1:
@@ -80,7 +81,7 @@ def _steps(pack: Pack) -> Iterator[str]:
 def _phrases(pack: Pack) -> Iterator[str]:
     for name in pack.phrases:
         if name not in phrase_names():
-            yield f"phrases: nobody says {name!r}; there are {', '.join(phrase_names())}"
+            yield f"phrases: unknown phrase {name!r}; there are {', '.join(phrase_names())}"
     for language in pack.languages:
         for name in phrase_names():
             if not phrases(pack, name, language):
@@ -98,11 +99,11 @@ def _alarms(pack: Pack) -> Iterator[str]:
             yield from _missing(pack, f"alarm {alarm.id!r}", "hint_ask", alarm.hint_ask)
         for source in alarm.sources():
             if pattern(source).is_always_searched:
-                yield f"alarm {alarm.id!r}: {source!r} may be empty beside its look-arounds: it slows every text"
+                yield f"alarm {alarm.id!r}: {source!r} may match nothing but its look-arounds: it slows every search"
 
 
 def _harmless(pack: Pack) -> Iterator[str]:
-    """Name each alarm that goes off over one of the pack's own common harmless sentences."""
+    """Report each alarm that fires on one of the pack's own harmless sentences."""
     if pack.alarms and not pack.harmless:
         yield "no harmless.txt: list the commonest sentences of its users, and no alarm may fire on them"
     for sentence in pack.harmless:

@@ -1,7 +1,7 @@
-"""Reading packs: by name from those that are shipped, or by its path from a folder of one's own.
+"""Loads packs: shipped ones by name, others from their folder.
 
-A name never means a folder of the working directory. What comes from elsewhere is plain YAML of bounded size and depth,
-without tags, anchors and aliases: these can make a short file huge, or circular, and no pack needs them.
+A name never means a folder of the working directory. Files must be plain YAML of bounded size and depth, without tags,
+anchors and aliases: these can make a short file huge or circular, and no pack needs them.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ PARTS: dict[str, type[BaseModel]] = {
     "resources": Resource,
     "alarms": Alarm,
 }
-"""What the lists and mappings of a pack hold."""
+"""The models of a pack's lists and mappings."""
 ADVISED = 50
-"""For so many faults it is looked for what was meant: comparing words takes its time."""
+"""Number of faults for which the intended name is suggested: comparing names takes time."""
 PLAIN = {
     "missing": "is missing",
     "string_type": "should be a text",
@@ -60,15 +60,13 @@ PLAIN = {
 
 
 def faults(data: Any) -> tuple[Pack | None, list[Fault]]:
-    """Read a pack from what its files hold; return it, or what is wrong with it."""
-    unknown = list(dangling(data))
+    """Read a pack from the data of its files; return it, or its faults."""
     try:
         pack = Pack.model_validate(data)
     except ValidationError as error:
-        errors = [each for each in error.errors() if each["loc"] or not unknown]
-        found = [_told(each, advise=number < ADVISED) for number, each in enumerate(errors)]
-        return None, [*found, *unknown]
-    return (None, unknown) if unknown else (pack, [])
+        return None, [_told(each, advise=number < ADVISED) for number, each in enumerate(error.errors())]
+    unknown = list(dangling(pack))
+    return None if unknown else pack, unknown
 
 
 def _told(error: ErrorDetails, *, advise: bool) -> Fault:
@@ -83,22 +81,22 @@ SHIPPED = Path(__file__).parent
 LISTS = {"topics.yaml": "topics", "steps.yaml": "steps", "resources.yaml": "resources", "safety.yaml": "alarms"}
 MAPPINGS = {"phrases.yaml": "phrases"}
 DANGERS = SHIPPED / "danger.yaml"
-"""Alarms that a pack takes over by their id (`shipped: suicide`); what it says itself counts more."""
+"""Alarms that a pack can include by id (`shipped: suicide`); the pack's own fields take precedence."""
 HARMLESS = "harmless.txt"
-"""Common harmless sentences, one a line; a line that begins with # says something about them."""
+"""Common harmless sentences, one per line; lines that begin with # are comments."""
 SHOWN = 10
-"""How many faults of a pack are told at once."""
+"""Maximum number of faults in an error message."""
 MOST_BYTES, MOST_PARTS, DEEPEST = 1_000_000, 20_000, 30
-"""The largest file of a pack, how many parts it may have, and how deep lists and mappings may stand in each other."""
+"""Maximum size of a file in bytes, number of its parts, and nesting depth."""
 
 
 def shipped_packs() -> list[str]:
-    """Name the packs that come with mindstream."""
+    """Return the names of the packs that ship."""
     return sorted(path.parent.name for path in SHIPPED.glob("[!_]*/pack.yaml"))
 
 
 def load(name_or_folder: str | Path) -> Pack:
-    """Read a pack: a shipped one by its name, another by the path of its folder (a `Path`, or a text with a slash).
+    """Load a pack: a shipped one by name, another by the path of its folder (a `Path`, or a text with a slash).
 
     Raises:
         PackError: there is no such pack, or it is broken; the message names file and line.
@@ -119,7 +117,7 @@ def _stamp(folder: Path) -> tuple[float, ...]:
 
 
 @cache
-def _load(folder: Path, stamp: tuple[float, ...]) -> Pack:  # noqa: ARG001 (the stamp makes a changed pack a new one)
+def _load(folder: Path, stamp: tuple[float, ...]) -> Pack:  # noqa: ARG001 (a changed stamp reloads the pack)
     files = {"": folder / "pack.yaml"}
     data = _read(files[""])
     if not isinstance(data, dict):
@@ -128,7 +126,7 @@ def _load(folder: Path, stamp: tuple[float, ...]) -> Pack:  # noqa: ARG001 (the 
         path = folder / file
         if os.path.lexists(path):
             if key in data:
-                raise PackError(f"{path}:1: {key!r} stands in pack.yaml too; keep one of them")
+                raise PackError(f"{path}:1: {key!r} is in pack.yaml as well; keep one of them")
             part = _read(path)
             wanted = list if file in LISTS else dict
             if not isinstance(part, wanted):
@@ -149,12 +147,12 @@ def _load(folder: Path, stamp: tuple[float, ...]) -> Pack:  # noqa: ARG001 (the 
 
 @cache
 def shipped_dangers() -> dict[str, dict[str, Any]]:
-    """Return the alarms that ship for all packs, by their ids."""
+    """Return the shipped alarms by id."""
     return {alarm["id"]: alarm for alarm in _read(DANGERS)}
 
 
 def _with_shipped(alarm: Any) -> Any:
-    """Return an alarm with the words of the shipped one that it names; one that does not ship is left for `faults`."""
+    """Return an alarm with the fields of the shipped alarm that it names; unknown names are left for `faults`."""
     if not isinstance(alarm, dict) or alarm.get("shipped") not in shipped_dangers():
         return alarm
     return {**shipped_dangers()[alarm["shipped"]], **{key: held for key, held in alarm.items() if key != "shipped"}}
@@ -169,7 +167,7 @@ def _sentences(path: Path) -> list[str]:
 
 
 def _placed(files: dict[str, Path], where: Where, message: str) -> str:
-    """Put file and line before what is wrong there."""
+    """Return a fault's message with file and line."""
     key = str(where[0]) if where and str(where[0]) in files else ""
     line = _line(files[key], list(where[1:] if key else where))
     return f"{files[key]}:{line}: {'.'.join(map(str, where)) or 'pack'} {message}"
@@ -190,14 +188,14 @@ def _read(path: Path) -> Any:
         loader = yaml.CSafeLoader(text)
         try:
             return loader.get_single_data()
-        except ValueError as error:  # a number or a date that is none
-            node = next(reversed(loader.recursive_objects), None)  # what it was reading
+        except ValueError as error:  # an invalid number or date
+            node = next(reversed(loader.recursive_objects), None)  # the node being read
             line = node.start_mark.line + 1 if node else 1
             raise PackError(f"{path}:{line}: not YAML: {error}") from None
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         end = error.problem_mark.index if error.problem_mark else len(text)
-        if sum((each in "[{") - (each in "]}") for each in text[:end]) > DEEPEST:  # libyaml has a limit of its own
+        if sum((each in "[{") - (each in "]}") for each in text[:end]) > DEEPEST:  # libyaml has its own limit
             raise PackError(f"{path}:{line}: it is nested too deeply") from None
         raise PackError(f"{path}:{line}: not YAML: {error.problem}") from None
     except yaml.YAMLError as error:
@@ -205,8 +203,11 @@ def _read(path: Path) -> Any:
 
 
 def _refuse_tricks(path: Path, text: str) -> None:
-    """Look for what a pack does not need, before anything is built: what builds goes down level by level."""
-    depth, open_ = 0, list[tuple[set[str], list[bool]] | None]()  # of a mapping: its keys, whether a key comes next
+    """Refuse unneeded YAML features on the event level, before anything is built."""
+    depth, open_ = (
+        0,
+        list[tuple[set[str], list[bool]] | None](),
+    )  # of a mapping: keys, whether a key is next
     for number, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         what = "it is nested too deeply" if depth > DEEPEST else "it has too many parts" if number > MOST_PARTS else ""
@@ -231,7 +232,7 @@ def _refuse_tricks(path: Path, text: str) -> None:
 
 
 def _line(path: Path, where: list[Any]) -> int:
-    """Find the line of the deepest part of `where` that the file has."""
+    """Return the line of the deepest part of `where` that the file has."""
     node = yaml.compose(read_text(path, MOST_BYTES), Loader=yaml.CSafeLoader)
     for part in where:
         if isinstance(node, yaml.MappingNode):
@@ -255,12 +256,12 @@ def _own() -> dict[str, Lists]:
 
 
 def phrase_names() -> list[str]:
-    """Name the phrases that ship."""
+    """Return the names of the shipped phrases."""
     return list(_own())
 
 
 def phrases(pack: Pack, name: str, language: Language) -> list[str]:
-    """Return the phrases of a name: the pack's own where it has some in this language, else the ones shipped."""
+    """Return the phrases of a name: the pack's own in this language, otherwise the shipped ones."""
     own = pack.phrases.get(name)
     if isinstance(own, dict):
         own = own.get(language)
@@ -268,12 +269,12 @@ def phrases(pack: Pack, name: str, language: Language) -> list[str]:
 
 
 def shipped_phrases(name: str, language: Language) -> list[str]:
-    """Return the phrases of a name that belong to no pack."""
+    """Return the shipped phrases of a name."""
     return choices(_own().get(name, []), language)
 
 
 def say(pack: Pack, name: str, language: Language, said: Sequence[str] = (), **filled: str) -> str:
-    """Choose a phrase whose words were not said before, and fill in what its braces name."""
+    """Choose a phrase that was not said before, and fill in its braces."""
     words = fresh(phrases(pack, name, language), said, name, len(said))
     for brace, text in filled.items():
         words = words.replace(f"{{{brace}}}", text)
@@ -281,7 +282,7 @@ def say(pack: Pack, name: str, language: Language, said: Sequence[str] = (), **f
 
 
 def fresh(options: Sequence[str], said: Sequence[str], *key: object) -> str:
-    """Choose an option whose words were not said before; else the one said longest ago; "" where there is none."""
+    """Choose an option that was not said before, otherwise the one said longest ago; "" if there is none."""
     if not options:
         return ""
     new = [option for option in options if not any(_stands_in(option, text) for text in said)]
@@ -301,7 +302,7 @@ def _stands_in(option: str, text: str) -> bool:
 
 
 def list_in(language: Language, items: Sequence[object]) -> str:
-    """Write items one after the other, as a language does."""
+    """Return items as a list in a language's style."""
     texts = [str(item) for item in items]
     if language == "zh":
         return "、".join(texts)

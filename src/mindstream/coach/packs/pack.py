@@ -1,4 +1,4 @@
-"""The shape of a pack: everything that makes a mind a sleep coach, or a language tutor, as data.
+"""The schema of a pack: everything that makes a mind a sleep coach, or a language tutor, as data.
 
 A pack is a folder of YAML files: `pack.yaml` (required), `topics.yaml`, `steps.yaml`, `resources.yaml`, `phrases.yaml`,
 `safety.yaml`. Text in several languages is a mapping from language code to text; a plain text counts as the pack's
@@ -23,46 +23,39 @@ from mindstream.text.words import CJK, Language, both_ends, count_of, simplify, 
 
 Where = tuple[str | int, ...]
 Fault = tuple[Where, str]
-"""A place in a pack, and what is wrong there."""
+"""A place in a pack, and the fault there."""
 
 
-def dangling(data: Any) -> Iterator[Fault]:
-    """Name what names something that is not there: a field, a topic."""
-    if not isinstance(data, dict):
-        return
-    fields = set(data.get("fields") or ()) if isinstance(data.get("fields"), dict) else set()
-    topics = {str(topic.get("id")) for topic in _mappings(data, "topics")}
-    for at, phase in enumerate(_mappings(data, "phases")):
-        for key in ("fields", "needs"):
-            yield from _missing(("phases", at, key), phase.get(key), fields, "the field", "`fields`")
-    for at, topic in enumerate(_mappings(data, "topics")):
-        yield from _missing(("topics", at, "field"), [topic.get("field") or ""], fields | {""}, "the field", "`fields`")
-    for name in ("steps", "resources"):
-        for at, item in enumerate(_mappings(data, name)):
-            for key in ("topics", "not_for"):
-                yield from _missing((name, at, key), item.get(key), topics, "the topic", "topics.yaml")
+def dangling(pack: Pack) -> Iterator[Fault]:
+    """Yield references to fields and topics that do not exist."""
+    fields, topics = set(pack.fields), {topic.id for topic in pack.topics}
+    for at, phase in enumerate(pack.phases):
+        yield from _missing(("phases", at, "fields"), phase.fields, fields, "the field", "`fields`")
+        yield from _missing(("phases", at, "needs"), phase.needs, fields, "the field", "`fields`")
+    for at, topic in enumerate(pack.topics):
+        yield from _missing(("topics", at, "field"), (topic.field,), fields | {""}, "the field", "`fields`")
+    for at, step in enumerate(pack.steps):
+        yield from _missing(("steps", at, "topics"), step.topics, topics, "the topic", "topics.yaml")
+        yield from _missing(("steps", at, "not_for"), step.not_for, topics, "the topic", "topics.yaml")
+    for at, resource in enumerate(pack.resources):
+        yield from _missing(("resources", at, "topics"), resource.topics, topics, "the topic", "topics.yaml")
 
 
-def _mappings(data: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-    items = data.get(name)
-    return [item if isinstance(item, dict) else {} for item in items] if isinstance(items, list | tuple) else []
-
-
-def _missing(where: Where, named: Any, known: set[str], what: str, of: str) -> Iterator[Fault]:
-    for name in named if isinstance(named, list | tuple) else ():
-        if isinstance(name, str) and name not in known:
+def _missing(where: Where, named: tuple[str, ...], known: set[str], what: str, of: str) -> Iterator[Fault]:
+    for name in named:
+        if name not in known:
             yield where, f"names {what} {name!r}, which {of} does not have{suggest(name, known)}"
 
 
 def suggest(name: str, known: set[str]) -> str:
-    """Name what was probably meant, as the end of a message; "" where nothing is near."""
+    """Return a suggestion of the intended name, for the end of a message; "" if none is similar."""
     near = difflib.get_close_matches(name, sorted(map(str, known)), 1)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
 T = TypeVar("T")
 MOST_SIZE = 150_000
-"""The alarms of a pack may be so large together (text/pattern.py); those of the sleep pack take a fifth."""
+"""Maximum total size of a pack's alarm patterns (text/pattern.py); the sleep pack uses a fifth of it."""
 
 
 class PackPart(BaseModel):
@@ -90,7 +83,7 @@ def _groups(groups: list[str]) -> list[str]:
     if any(not cue.strip() for group in groups for cue in group.removeprefix("-").split("|")):
         raise ValueError("holds a group with an empty cue; write [fall asleep|doze, wheel|driving, -taxi]")
     if all(group.startswith("-") for group in groups):
-        raise ValueError("names only what may not stand there; write [fall asleep|doze, wheel|driving, -taxi]")
+        raise ValueError("has only excluded cues; write [fall asleep|doze, wheel|driving, -taxi]")
     return groups
 
 
@@ -100,16 +93,16 @@ Groups: TypeAlias = Annotated[list[str], AfterValidator(_groups)]
 
 
 class Field_(PackPart):  # noqa: N801 (Field is Pydantic's)
-    """A field of the belief: what the Reasoner tries to know of the user."""
+    """A field of the belief: something that the Reasoner tries to learn about the user."""
 
     about: str
     type: Literal["text", "list", "number", "yes_no", "zone"] = "text"
     of: tuple[str, ...] = ()
-    """For text and list: the only values that are allowed; empty: any words."""
+    """For text and list: the allowed values; empty: any text."""
     audience: bool = False
-    """Its topics say who the user is (a parent, a shift worker): steps on them are only for those who are."""
-    ask: Lists = Field(default_factory=list)
-    """Questions by which it is asked for where no model is configured."""
+    """Its topics describe who the user is (a parent, a shift worker): steps on them are only for such users."""
+    ask: Lists = []
+    """Questions about it, used without a language model."""
 
 
 class Phase(PackPart):
@@ -117,7 +110,7 @@ class Phase(PackPart):
 
     name: Identifier
     goal: str
-    """What this phase is for, and when it is over."""
+    """Its purpose, and when it is over."""
     instructions: str
     """What the Talker does in this phase."""
     thinking: str
@@ -125,7 +118,7 @@ class Phase(PackPart):
     fields: tuple[str, ...]
     """The belief fields that this phase's mini-reasoner fills."""
     needs: tuple[str, ...] = ()
-    """Fields that must be known before the next phase begins (unless the user asks for a plan in words)."""
+    """Fields that must be known before the next phase begins (unless the user asks for a plan)."""
     plans: bool = False
     """The Reasoner makes the plan in this phase."""
     waits: bool = False
@@ -133,17 +126,17 @@ class Phase(PackPart):
 
 
 class Topic(PackPart):
-    """Something a user may speak of, by plain words."""
+    """A subject that a user may mention, recognised by plain words."""
 
     id: str
     name: Texts
-    """How a sentence names it: 'noise', 'waking in the night'."""
+    """Its name in a sentence: 'noise', 'waking in the night'."""
     words: Lists
-    """Plain words that name it (a dozen do), found by their stems; of several words all must be said."""
+    """Plain words for it (a dozen suffice), compared by stem; an entry of several words needs all of them."""
     field: str = ""
     """The belief field in which it is noted."""
-    acknowledge: Lists = Field(default_factory=list)
-    """What is said when it is named and no model is configured: understanding, no advice, no fact about the user."""
+    acknowledge: Lists = []
+    """Replies without a language model: understanding, no advice, no fact about the user."""
 
 
 class Step(PackPart):
@@ -158,11 +151,12 @@ class Step(PackPart):
     topics: tuple[str, ...]
     caution: Texts = ""
     not_for: tuple[str, ...] = ()
-    """Topics (a newborn, shift work, …) in whose presence this step is not offered."""
+    """Topics (a newborn, shift work, …) with which this step is not offered."""
 
 
 class Resource(PackPart):
-    """Something to read, watch, listen to or call. Titles and publishers are facts; no link unless it is certain."""
+    """Something to read, watch, listen to or call. Titles and publishers are facts; a link is only given if it is
+    certain."""
 
     title: str
     publisher: str
@@ -171,32 +165,32 @@ class Resource(PackPart):
     ]
     topics: tuple[str, ...]
     why: Texts
-    """What it gives and for whom, in a sentence."""
+    """Its content and audience, in a sentence."""
     link: str | None = None
     language: Language = "en"
 
 
 class Alarm(PackPart):
-    """What must be recognised in code before anyone speaks, and what is then said."""
+    """A danger that code must detect before any answer, and the answer to it."""
 
     id: str
-    patterns: dict[Language, list[Pattern]] = Field(default_factory=dict)
-    """Regular expressions, searched without regard to case: words that say it, for sure."""
-    together: dict[Language, list[Groups]] = Field(default_factory=dict)
-    """Words that say it for sure where they stand near each other, in any order: `[doze|nod off, wheel|driving]`."""
+    patterns: dict[Language, list[Pattern]] = {}
+    """Regular expressions, case-insensitive: words that are certain."""
+    together: dict[Language, list[Groups]] = {}
+    """Words that are certain if they are near each other, in any order: `[doze|nod off, wheel|driving]`."""
     recogniser: Literal["danger"] | None = None
-    """A classifier that hears danger to life in other words; what it hears is a hint, never sure."""
-    hints: dict[Language, list[Pattern]] = Field(default_factory=dict)
-    """Regular expressions for words that may mean it, and may not."""
+    """A classifier that detects danger to life in other words; its result is a hint, never certain."""
+    hints: dict[Language, list[Pattern]] = {}
+    """Regular expressions for words that may mean it."""
     hint_ask: Texts = ""
-    """The careful question to a hint; said to affirm it, the alarm is sure."""
-    unless: dict[Language, list[Pattern]] = Field(default_factory=dict)
-    """Harmless phrases that the patterns would catch; they are taken out of the text before it is searched."""
+    """The careful question after a hint; if the user affirms it, the alarm is certain."""
+    unless: dict[Language, list[Pattern]] = {}
+    """Harmless phrases that the patterns would match; they are removed from the text before the search."""
     say: Texts
     stops: bool = True
-    """True: this is the whole answer. False: it is said before the ordinary answer."""
+    """True: the alarm's words are the whole answer. False: they precede the ordinary answer."""
     danger: bool = False
-    """It is about danger to life, which canned answers then stay with. An alarm with a recogniser always is."""
+    """It concerns danger to life, so answers without a model keep to it. True for every alarm with a recogniser."""
 
     @property
     def is_danger(self) -> bool:
@@ -204,7 +198,7 @@ class Alarm(PackPart):
         return self.danger or self.recogniser is not None
 
     def sources(self) -> Iterator[str]:
-        """Give all its regular expressions."""
+        """Yield all its regular expressions."""
         for by_language in (self.patterns, self.hints, self.unless):
             for sources in by_language.values():
                 yield from sources
@@ -217,37 +211,32 @@ class Pack(PackPart):
     title: str
     languages: tuple[Language, ...] = ("en",)
     constitution: str
-    """What the Talker always holds to."""
+    """Rules that the Talker always follows."""
     principles: str = ""
-    """What the Reasoner knows to work, and whom it would harm: to be fitted to a person, not recited."""
+    """Methods that work, with their contraindications: the Reasoner adapts them to a person."""
     phases: tuple[Phase, ...] = Field(min_length=1)
     fields: dict[Identifier, Field_]
     topics: tuple[Topic, ...] = ()
     steps: tuple[Step, ...] = ()
     resources: tuple[Resource, ...] = ()
-    phrases: dict[str, Lists] = Field(default_factory=dict)
-    """What is said without a model, by its name (see docs/packs.md); they replace the phrases that ship."""
+    phrases: dict[str, Lists] = {}
+    """Texts without a language model, by name (see docs/packs.md); they replace the shipped phrases."""
     alarms: tuple[Alarm, ...] = ()
     harmless: tuple[str, ...] = ()
     """Common sentences that must raise no alarm (harmless.txt): `mindstream pack check` tries them."""
-    """Utterances to play when there is nobody to talk to."""
 
     def model_post_init(self, _: Any, /) -> None:
-        """Check that names are known; once: a validator would check again for every prompt that holds the pack."""
-        each = {"topics": {"id", "field"}, "steps": {"topics", "not_for"}, "resources": {"topics"}}
-        named = {name: {"__all__": kept} for name, kept in {**each, "phases": {"fields", "needs"}}.items()}
-        for where, told in dangling(self.model_dump(include={**named, "fields": True})):
-            raise ValueError(f"{'.'.join(map(str, where))} {told}")
+        """Limit the alarm patterns; here and not in a validator, which would run for every prompt with the pack."""
         if (size := sum(read_pattern(source).size for alarm in self.alarms for source in alarm.sources())) > MOST_SIZE:
             raise ValueError(f"alarms would take {size:,} steps, {MOST_SIZE:,} are the most: write fewer patterns")
 
     def count_parts(self) -> str:
-        """Say how much it holds: 4 phases, 1 topic, …"""
+        """Return the number of its parts: 4 phases, 1 topic, …"""
         parts = {"phase": self.phases, "topic": self.topics, "step": self.steps, "resource": self.resources}
         return ", ".join(count_of(len(held), noun) for noun, held in parts.items())
 
     def phase(self, name: str) -> Phase:
-        """Return the phase of that name; the first one where there is none."""
+        """Return the phase of that name, or the first one."""
         return next((phase for phase in self.phases if phase.name == name), self.phases[0])
 
     def topic(self, id_: str) -> Topic | None:
@@ -255,17 +244,17 @@ class Pack(PackPart):
         return self._topics.get(id_)
 
     def suits(self, step: Step, known: Set[str]) -> bool:
-        """Tell whether a step is for a user of whom these topics are known: not ruled out, nor for others only."""
+        """Return whether a step is suitable for a user with these topics."""
         only_for = self.only_for(step)
         return not known & set(step.not_for) and (not only_for or bool(only_for & known))
 
     def only_for(self, step: Step) -> set[str]:
-        """Name the topics of a step that say who it is for; none where it is for everybody."""
+        """Return the topics that restrict a step to some users; empty: it is for all."""
         topics = map(self.topic, step.topics)
         return {topic.id for topic in topics if topic and topic.field and self.fields[topic.field].audience}
 
     def cached(self, key: tuple[str, str], make: Callable[[], T]) -> T:
-        """Return what was made of this pack before, or make it."""
+        """Return a value derived from this pack, computed once."""
         if key not in self._made:
             self._made[key] = make()
         return self._made[key]  # type: ignore[no-any-return]
@@ -296,7 +285,7 @@ class Pack(PackPart):
 
 
 def zone_in(pack: Pack, belief: Mapping[str, Any]) -> tzinfo | None:
-    """Return the time zone in which a user is believed to live; None where nobody knows."""
+    """Return the user's believed time zone; None if it is unknown."""
     said = next((belief.get(name) for name, spec in pack.fields.items() if spec.type == "zone"), None)
     return read_zone(said) if said else None
 
@@ -313,12 +302,12 @@ TYPES: dict[str, Any] = {"number": float, "yes_no": bool, "zone": Annotated[str,
 
 
 def _one_of(values: tuple[str, ...]) -> Any:
-    """Return the type of a text that must be one of these."""
+    """Return the type of a text that must be one of these values."""
     return Literal.__getitem__(values)
 
 
 def choices(texts: Lists | Texts, language: Language) -> list[str]:
-    """Return what a pack says in this language, else in the first language that it has."""
+    """Return a pack's texts in this language, otherwise in its first language."""
     if isinstance(texts, dict):
         texts = texts.get(language) or next(iter(texts.values()), "")  # type: ignore[assignment]
     if isinstance(texts, str):
@@ -327,20 +316,20 @@ def choices(texts: Lists | Texts, language: Language) -> list[str]:
 
 
 def in_language(texts: Texts, language: Language) -> str:
-    """Return the text in this language, else in the first language that it has; "" where there is none."""
+    """Return the text in this language, otherwise in the first language; "" if there is none."""
     return next(iter(choices(texts, language)), "")
 
 
 def all_texts(texts: Lists | Texts) -> list[str]:
-    """Return what a pack says, in all its languages."""
+    """Return a pack's texts in all languages."""
     languages = texts if isinstance(texts, dict) else [""]
     return [text for language in languages for text in choices(texts, language)]
 
 
 def topics_in(pack: Pack, text: str) -> list[str]:
-    """Return the ids of the topics that a text names, in the pack's order; of a very long one both ends are read.
+    """Return the ids of the topics that a text names, in the pack's order; only both ends of a very long text are read.
 
-    What stands inside something longer is not named by itself: a light sleeper speaks of no light.
+    A topic whose words are part of a longer match does not count: "light sleeper" does not name light.
     """
     plain = simplify(both_ends(text)).lower()
     said = frozenset(terms(plain))
@@ -353,7 +342,7 @@ def topics_in(pack: Pack, text: str) -> list[str]:
 
 
 def _words(pack: Pack) -> Iterator[tuple[str, str, frozenset[str]]]:
-    """Give for each word of each topic the word itself where it is Chinese, and its stems or Chinese characters."""
+    """Yield each topic's words: the topic, the word itself if it is Chinese, and its stems or Chinese characters."""
     for topic in pack.topics:
         for words in topic.words.values() if isinstance(topic.words, dict) else [topic.words]:
             for word in map(str.lower, map(simplify, words)):

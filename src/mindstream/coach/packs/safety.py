@@ -1,4 +1,4 @@
-"""What must be recognised before anyone speaks: in code, from the pack's alarms, with a model too."""
+"""Detects alarms in code, before any answer: patterns, words near each other, and a recogniser."""
 
 from __future__ import annotations
 
@@ -20,56 +20,52 @@ from mindstream.text.pattern import Patterns, pattern
 from mindstream.text.words import CJK, Language, sentences, simplify, stem, windows
 
 SAFETY = "safety"
-"""Named as the model of an answer that an alarm gave."""
-LONG = 1_000
-"""Longer texts, in characters, are looked over in a thread; a short one takes some milliseconds."""
+"""Model name of an answer given by an alarm."""
+MAX_INLINE = 1_000
+"""Longer texts, in characters, are analysed in a thread; a short one takes some milliseconds."""
 REMEMBERED = 512
-"""Maximum number of texts of which it is remembered what they raise: they are judged again when they are thought about,
-which may be after those of many other conversations."""
+"""Number of cached results: utterances are judged again by the Reasoner, possibly after many other conversations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """An alarm that an utterance raises or hints at, and by what it was heard."""
+    """An alarm that an utterance raises or hints at, and what detected it."""
 
     alarm: Alarm
     basis: Literal["words", "recogniser"]
 
 
 LATELY = 3
-"""So many answers after an alarm that stopped the talk, a stand-in talks of nothing else."""
+"""Number of answers after an alarm that stopped the conversation in which the rules keep to it."""
 
 
 async def look_over(pack: Pack, text: str) -> None:
-    """Look a long text over beside the event loop; whoever then asks what it raises is answered from memory."""
-    if len(text) > LONG and pack.alarms:
+    """Analyse a long text in a thread, so that later calls are answered from the cache."""
+    if len(text) > MAX_INLINE and pack.alarms:
         await asyncio.to_thread(find_hint, pack, text)
 
 
 def find_alarm(pack: Pack, text: str) -> Alarm | None:
-    """Return the alarm that an utterance raises, one that stops before one that does not."""
+    """Return the alarm that an utterance raises; those that stop the conversation come first."""
     raised = find_raised(pack, text)
     return raised.alarm if raised else None
 
 
 def find_raised(pack: Pack, text: str) -> Raised | None:
-    """Return the first alarm that an utterance raises by its words; no classifier takes that back.
-
-    Asked more than once about the same words, it answers from memory.
-    """
+    """Return the first alarm that an utterance's words raise; no classifier overrules that. Cached."""
     return pack.cached(("alarms", ""), lambda: remember(REMEMBERED)(partial(_sure, pack)))(text)
 
 
 def find_hint(pack: Pack, text: str) -> Raised | None:
-    """Return what an utterance only hints at: by a pack's `hints`, else by what a recogniser hears.
+    """Return the alarm that an utterance hints at: by a pack's `hints`, otherwise by a recogniser. Cached.
 
-    Where an alarm stops the talk for sure there is nothing left to hint at.
+    None if the utterance raises an alarm that stops the conversation.
     """
     return pack.cached(("alarms", "hint"), lambda: remember(REMEMBERED)(partial(_hinted, pack)))(text)
 
 
 def spoke_of_danger(pack: Pack, said: Sequence[str]) -> bool:
-    """Tell whether one of the last answers (`said`) is what an alarm says that stops the talk for danger to life."""
+    """Return whether one of the last answers (`said`) is that of an alarm for danger to life."""
     texts = [text for alarm in pack.alarms if alarm.stops and alarm.is_danger for text in all_texts(alarm.say)]
     return any(text in answer for answer in said[-LATELY:] for text in texts)
 
@@ -94,7 +90,7 @@ def _plain(text: str) -> str:
 
 
 def _spared(alarm: Alarm, text: str) -> str:
-    """Return what a recogniser reads: the text, or what is left of it where harmless phrases stand in it."""
+    """Return the recogniser's input: the text, or the rest of it if it has harmless phrases."""
     plain = _plain(text)
     left = _without(alarm, plain)
     return text if left == plain else left
@@ -104,7 +100,7 @@ Part = Literal["patterns", "hints", "unless"]
 
 
 def _matching(pack: Pack, text: str, part: Literal["patterns", "hints"] = "patterns") -> list[Alarm]:
-    """Return the alarms of which a pattern stands in a text, its harmless phrases aside."""
+    """Return the alarms with a pattern in a text, apart from harmless phrases."""
     spared = _found(pack, text, "unless")
     found = _found(pack, text, part)
     return [
@@ -115,7 +111,7 @@ def _matching(pack: Pack, text: str, part: Literal["patterns", "hints"] = "patte
 
 
 def _without(alarm: Alarm, text: str) -> str:
-    """Return a text without the phrases that are harmless to an alarm."""
+    """Return a text without an alarm's harmless phrases."""
     for phrases in alarm.unless.values():
         for phrase in phrases:
             text = pattern(simplify(phrase)).without(text)
@@ -123,7 +119,7 @@ def _without(alarm: Alarm, text: str) -> str:
 
 
 def _found(pack: Pack, text: str, part: Part) -> frozenset[int]:
-    """Return the places of the alarms of which a pattern stands in a text, or words that say it together."""
+    """Return the indexes of the alarms with a pattern, or words near each other, in a text."""
     found = _patterns(pack, part).matching(text)
     if part == "patterns":
         found = found.union(*(each.matching(text) for each in _together(pack)))
@@ -131,7 +127,7 @@ def _found(pack: Pack, text: str, part: Part) -> frozenset[int]:
 
 
 def _together(pack: Pack) -> list[Together[int]]:
-    """Return what says an alarm together, by language; each alarm by its place."""
+    """Return the alarms' words near each other, by language and alarm index."""
 
     def build() -> list[Together[int]]:
         languages = {language for alarm in pack.alarms for language in alarm.together}
@@ -144,9 +140,9 @@ def _together(pack: Pack) -> list[Together[int]]:
 
 
 def _patterns(pack: Pack, part: Part) -> Patterns[int]:
-    """Return a pack's patterns of alarms, their hints, or the phrases that spare them, by the place of the alarm.
+    """Return the patterns of a pack's alarms, hints or harmless phrases, by alarm index.
 
-    What cannot be searched for in time counts as an alarm, and not as harmless.
+    A pattern that cannot be searched in time counts as an alarm, and not as harmless.
     """
     return pack.cached(
         ("alarms", part),
@@ -162,29 +158,29 @@ def _patterns(pack: Pack, part: Part) -> Patterns[int]:
 
 Name = TypeVar("Name", bound=Hashable)
 Span: TypeAlias = tuple[int, int]
-"""From where to where words stand in a text."""
+"""Start and end of a match in a text."""
 Groups: TypeAlias = Sequence[str]
-"""Of each group one cue must stand near the others: 'wheel|driving'; of a group that begins with '-' none may."""
+"""One cue of each group must be near the others: 'wheel|driving'; no cue of a group that begins with '-' may be."""
 NEAR, NEAR_ZH = 150, 48
-"""In so many characters all of them must stand."""
+"""The range of characters in which all groups must occur."""
 GAP, WIDEST = "*", 3
-"""In a cue a star stands for up to three words, or six Chinese characters: 'wake * times'."""
+"""In a cue a star matches up to three words, or six Chinese characters: 'wake * times'."""
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|\*")
 BREAKS = re.compile(
     r"[.,;:!?。，；：！？\n]+|\b(?:but|because|since|when|although|though|so|while|just|only)\b|但是|但|因为|不过|只是",
     re.IGNORECASE,
 )
-"""What ends a clause."""
+"""End of a clause."""
 DENIES = re.compile(r"\b(?:no|not|never|without|none|neither|nor|\w+n['’]t|dont|doesnt|didnt|isnt|stopped)\b", re.I)
 UNDENIES = re.compile(r"\b(?:can(?:no|['’])?t|cannot|could ?n['’]?t|won['’]t|not (?:only|just)|no matter)\b", re.I)
 DENIES_ZH = re.compile(r"(?:没有?|不是|不会|从来?不|无)$")
 OTHERS = re.compile(r"\b(?:he|she|they|(?:my|our|his|her|the) \w+)\b", re.IGNORECASE)
 OLD_STORY = re.compile(r"\b(?:years ago|in (?:19|20)\d\d|as a (?:child|kid)|decades)\b|年前|小时候|以前|当年", re.I)
-"""What happened then to somebody else is a story."""
+"""An old story about another person raises no alarm."""
 
 
 class Together(Generic[Name]):
-    """Sets of groups in one language, by what they show."""
+    """Sets of groups in one language, each with a name."""
 
     def __init__(self, language: Language, named: Mapping[Name, Sequence[Groups]]) -> None:
         self._chinese = language == "zh"
@@ -196,7 +192,7 @@ class Together(Generic[Name]):
                 self._cues[group] = [self._parts(cue) for cue in group.removeprefix("-").split("|")]
 
     def matching(self, text: str) -> frozenset[Name]:
-        """Return the names of which all groups are met near each other, and none that may not be."""
+        """Return the names whose groups all occur near each other, without any of the excluded ones."""
         if not self._sets or (self._chinese and not CJK.search(text)):
             return frozenset()
         stand = self._stand(text)
@@ -211,7 +207,7 @@ class Together(Generic[Name]):
         return frozenset(name for name, groups in self._sets if self._is_met(groups, met))
 
     def _stand(self, text: str) -> dict[str, list[Span]]:
-        """Return where the cues of each group stand, denied or not."""
+        """Return the occurrences of each group's cues, denied or not."""
         clauses = list(_clauses(text))
         if self._chinese:
             return {
@@ -248,7 +244,7 @@ class Together(Generic[Name]):
 
 
 def _clauses(text: str) -> Iterator[tuple[int, str]]:
-    """Give a text's clauses and where they begin; a very long one in parts that overlap."""
+    """Yield a text's clauses and their starts; a very long one in overlapping parts."""
     start = 0
     for mark in [*BREAKS.finditer(text), None]:
         end = mark.start() if mark else len(text)
@@ -258,13 +254,13 @@ def _clauses(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _stands_in(spans: Sequence[Span], begin: int, end: int) -> bool:
-    """Tell whether one of these spans, which are sorted, lies between two places."""
+    """Return whether one of these sorted spans is between two positions."""
     at = bisect_left(spans, (begin, 0))
     return at < len(spans) and spans[at][1] <= end
 
 
 def _without_cues_of_several_words(text: str, spans: Iterable[Span]) -> str:
-    """Return a text with spaces for such cues: the 'no' of 'no memory' denies nothing that follows."""
+    """Return a text with such cues blanked: the 'no' of 'no memory' denies nothing after it."""
     signs = list(text)
     for start, end in spans:
         if " " in text[start:end]:
@@ -273,7 +269,7 @@ def _without_cues_of_several_words(text: str, spans: Iterable[Span]) -> str:
 
 
 def _stemmed(word: str) -> str:
-    """Return how a word is compared: 'can't' and 'cant' are one."""
+    """Return the compared form of a word: 'can't' and 'cant' are equal."""
     return stem(word.lower().replace("’", "'").replace("n't", "nt"))
 
 
@@ -289,7 +285,7 @@ def _in_words(words: Sequence[tuple[str, Span]], cues: Sequence[tuple[str, ...]]
 
 
 def _end(cue: Sequence[str], words: Sequence[tuple[str, Span]], at: int) -> int:
-    """Return where a cue ends that begins at a word; 0 where it does not stand there. What is skipped is the least."""
+    """Return the end of a cue that begins at a word, the nearest one; 0: it does not occur there."""
     ends = [at]
     for part in cue:
         if part == GAP:
@@ -307,7 +303,7 @@ def _in_chinese(start: int, clause: str, cues: Sequence[tuple[str, ...]]) -> Ite
 
 
 def _is_of_others(before: str) -> bool:
-    """Tell whether the words before a mention make somebody else its subject."""
+    """Return whether the words before a match make another person its subject."""
     last = next(reversed(list(OTHERS.finditer(before))), None)
     return last is not None and not re.search(r"\b(?:i|i'm|im|i've|me|my|we|us)\b", before[last.end() :], re.IGNORECASE)
 
@@ -317,23 +313,23 @@ FILE = Path(__file__).with_name("danger.npz")
 LONG = 120
 """A sentence longer than this, in characters, is read in windows: its end is not to be drowned by its beginning."""
 MANY = 64
-"""Of so many pieces at most each two are read together."""
+"""Maximum number of pieces that are also read in pairs."""
 WHOLE = 400
-"""A text longer than this is read in its parts only."""
+"""Texts longer than this are only read in parts."""
 ABOVE = 0.0
-"""The log odds that must be left when any one word is taken out of a text, before the recogniser speaks up.
+"""Minimum log odds after any one word is removed from a text.
 
-No single word may carry it, so short texts of common words need more.
+No single word may decide, so short texts of common words need more.
 """
 STRONGEST = 8
-"""Of so many parts of a text, those that a recogniser is surest of, it is asked what is left without a word."""
+"""Number of parts, the most suspicious ones, that are tested by removing words."""
 SURER = 1.0
-"""How much surer it must be of a part than of the whole: torn from the rest, many a sentence sounds darker."""
+"""Additional log odds for a part: out of context, many sentences sound darker."""
 
 
 @remember(REMEMBERED)
 def recognises_danger(text: str) -> bool:
-    """Tell whether a text, or a part of it, sounds like danger to life."""
+    """Return whether a text, or a part of it, sounds like danger to life."""
     if len(text) <= WHOLE and _holds(text, ABOVE):
         return True
     seen = {part: _odds(views(part)) for part in dict.fromkeys(parts(text))}
@@ -342,7 +338,7 @@ def recognises_danger(text: str) -> bool:
 
 
 def _holds(text: str, above: float) -> bool:
-    """Tell whether the log odds of a text stay above a mark, whichever of its words is taken out."""
+    """Return whether the log odds of a text stay above a threshold when any one word is removed."""
     if _odds(views(text)) <= above:
         return False
     plain = text.lower()
@@ -351,9 +347,9 @@ def _holds(text: str, above: float) -> bool:
 
 
 def parts(text: str) -> Iterator[str]:
-    """Give the sentences of a text of several, and each two that follow each other; windows of what never ends.
+    """Yield the sentences of a text, and neighbouring pairs; windows of very long sentences.
 
-    Of very many sentences not each two are read together, but short neighbours, as many as fill a window.
+    If there are very many, short neighbours are joined up to a window instead of pairs.
     """
     pieces = [piece for sentence in sentences(text) for piece in windows(sentence, LONG)]
     if len(pieces) > 1:
@@ -363,7 +359,7 @@ def parts(text: str) -> Iterator[str]:
 
 
 def _gathered(pieces: Iterable[str]) -> Iterator[str]:
-    """Put short neighbours together until they are half as long as a window."""
+    """Join short neighbours until they fill half a window."""
     together = ""
     for piece in pieces:
         together = f"{together} {piece}" if together else piece

@@ -1,6 +1,6 @@
-"""R, U and S: the only way of the three roles into memory, besides their own context (the M0, M1, M2 system).
+"""R, U and S: the roles' only access to memory other than their own context (the M0, M1, M2 system).
 
-R finds only what U wrote and what sleep made of it: these records say `life` in their data.
+R finds only records that U wrote, or that sleep made from these: they have `life` in their data.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ import hashlib
 import re
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
-from datetime import UTC, datetime
 
 from mindstream.errors import BudgetSpent, ModelUnavailable, ReplyInvalid, ToolError
 from mindstream.life.prompts import spec_of
+from mindstream.life.state import day_of
 from mindstream.life.steps import Done, Steps
 from mindstream.life.tools.own_tools import Arguments, OwnTool, Where
 from mindstream.log.events import Corrected
@@ -24,19 +24,19 @@ from mindstream.models.model import Model, Part, Piece, Request, Usage
 from mindstream.tools.call import Observation
 
 MARK = {"life": True}
-"""What the data of records say that U wrote, or that sleep made of such records alone."""
+"""Data of the records that U wrote, or that sleep made from such records only."""
 RETURNED, SHARE = 5, 20
-"""So many memories come back, where nothing else is set; of a large memory a sleep draws one in so many."""
+"""Default number of returned memories; the inverse share of a large memory that a sleep draws."""
 LONGEST = 1_500
 QUOTED = 20
-"""Among so many memories is the one looked for that a new one replaces."""
+"""Number of memories among which the one to replace is searched."""
 _DAY = re.compile(r"^(?:- )?\d{4}-\d\d-\d\d: ")
 NO_DREAM = {"en": "nothing was forgotten, so there is no dream", "zh": "没有遗忘什么，所以没有梦"}
 NOTHING = {"en": "nothing is remembered of that", "zh": "没有相关记忆"}
 
 
 def recall_tool(steps: Steps, language: str, n: int = RETURNED) -> OwnTool:
-    """Make R(query): n come back and are held better, what is passed over fades, in the same commit."""
+    """Return R(query): n memories are returned and strengthened, others that were found fade, in the same commit."""
     stream = steps.memory
 
     async def recall(given: Arguments, where: Where) -> Done:  # noqa: ARG001
@@ -49,34 +49,33 @@ def recall_tool(steps: Steps, language: str, n: int = RETURNED) -> OwnTool:
 
 
 def retain_tool(steps: Steps, language: str) -> OwnTool:
-    """Make U(memory, replaces): known words are not written twice; what it replaces, or takes back, is history."""
+    """Return U(memory, replaces): known words are not written twice; a replaced or withdrawn memory becomes history."""
     stream = steps.memory
 
     async def retain(given: Arguments, where: Where) -> Done:
-        text = given.memory.strip()
-        ok = Observation("ok")
+        text, ok = given.memory.strip(), Observation("ok")
         old = await _find_memory(stream, given.replaces) if given.replaces.strip() else None
-        if old is not None and not text:
-            ended = Revision(id=old.id, valid_until=stream.clock.now())
-            return Done(ok, events=(Corrected(old=old.id, new=""),), revisions=(ended,))
-        there = (await stream.find_same("note", [text])).get(normalised(text))
-        if old is not None and there is not None and there.id == old.id:
-            return Done(ok)
-        new = memory(text, where)
-        if old is not None:
-            new = replace(new, evidence=(old.id,), data={**new.data, **({TAINTED: True} if is_tainted(old) else {})})
-        records = () if there else tuple(await stream.build_records([new]))
+        new_id, records = "", tuple[Record, ...]()
+        if text or old is None:  # otherwise the old memory is only withdrawn
+            known = (await stream.find_same("note", [text])).get(normalised(text))
+            if old and known and known.id == old.id:
+                return Done(ok)
+            new = memory(text, where)
+            if old:
+                tainted = {TAINTED: True} if is_tainted(old) else {}
+                new = replace(new, evidence=(old.id,), data={**new.data, **tainted})
+            records = () if known else tuple(await stream.build_records([new]))
+            new_id = (known or records[0]).id
         if old is None:
             return Done(ok, records=records)
-        by = there.id if there else records[0].id
-        ended = Revision(id=old.id, valid_until=stream.clock.now(), superseded_by=by)
-        return Done(ok, records=records, events=(Corrected(old=old.id, new=by),), revisions=(ended,))
+        ended = Revision(id=old.id, valid_until=stream.clock.now(), superseded_by=new_id or None)
+        return Done(ok, records=records, events=(Corrected(old=old.id, new=new_id),), revisions=(ended,))
 
     return OwnTool(spec_of("U", language), retain)
 
 
 async def _find_memory(stream: Memory, words: str) -> Record:
-    """Return the one memory of U's that says these words.
+    """Return the one memory of U that says these words.
 
     Raises:
         ToolError: none does, or several do.
@@ -98,17 +97,17 @@ def _plain(text: str) -> str:
 
 
 def memory(text: str, where: Where) -> RecordDraft:
-    """Make what U writes."""
+    """Return the record that U writes."""
     data = {**MARK, **({TAINTED: True} if where.tainted else {})}
     return RecordDraft(text=text, kind="note", by=where.role, episode=f"turn {where.id.partition('.')[0]}", data=data)
 
 
 def sleep_tool(steps: Steps, language: str, model: Model, n: int, dreams: Callable[[Where], Compose]) -> OwnTool:
-    """Make S(): M1 makes the dream; n records are drawn, of a large memory more, or it would only grow.
+    """Return S(): n records are drawn, more from a large memory, and M1 makes the dream.
 
     Args:
-        model: M1's, which rates what has no importance yet.
-        dreams: who makes the dream of a call of S.
+        model: M1's, which rates records without an importance.
+        dreams: returns the maker of a call's dream.
     """
     stream = steps.memory
 
@@ -128,13 +127,12 @@ async def _is_tainted(stream: Memory, dream: str) -> bool:
 
 
 def _line(record: Record) -> str:
-    day = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%d")
     dreamt = " (dream)" if record.kind == "dream" else ""
-    return f"- {day}{dreamt}: {' '.join(record.text[:LONGEST].split())}"
+    return f"- {day_of(record.created)}{dreamt}: {' '.join(record.text[:LONGEST].split())}"
 
 
 class StepModel:
-    """A model whose replies are steps of a turn: each question is put to it once."""
+    """A model whose replies are steps of a turn: each question is asked once."""
 
     def __init__(self, steps: Steps, id_: str, role: str, model: Model) -> None:
         self.name = model.name
@@ -147,7 +145,7 @@ class StepModel:
             replied = await self._steps.reply(id_, self._role, self._model, request)
         except BudgetSpent as error:
             raise ReplyInvalid(str(error)) from None
-        await self._steps.flush()  # before what is written for its sake
+        await self._steps.flush()  # before anything based on it is written
         if replied.error:
             raise ModelUnavailable(replied.error)
         yield Piece(replied.text)

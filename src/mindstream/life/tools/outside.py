@@ -1,4 +1,4 @@
-"""Tools from outside (functions, MCP servers, a planner, documents) as M1 calls them: with leave, and with a key."""
+"""External tools (functions, MCP servers, a planner, documents) for M1: with approval, and with idempotency keys."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from mindstream.errors import ReplyInvalid
 from mindstream.life import permission
-from mindstream.life.events import PermissionUsed
+from mindstream.life.events import PermissionAsked, PermissionUsed
 from mindstream.life.permission import Permits
 from mindstream.life.state import LifeState
 from mindstream.life.steps import Done
@@ -18,7 +18,7 @@ from mindstream.models.reply import first_json
 from mindstream.tools.by_need import ToolShelf
 from mindstream.tools.call import Observation, call_tool
 from mindstream.tools.given_addresses import ungiven
-from mindstream.tools.tool import Tool, traits_of
+from mindstream.tools.tool import Tool, key_argument, traits_of
 
 TIMEOUT_S = 60.0
 HELD = (
@@ -33,7 +33,7 @@ REFUSED = "not made: a person said no to this call"
 
 @dataclass(frozen=True, slots=True)
 class OutsideTools:
-    """All the tools from outside; those that a task needs are found when it is carried out."""
+    """All external tools; those that a task needs are found when it is carried out."""
 
     shelf: ToolShelf
     state: LifeState
@@ -43,11 +43,11 @@ class OutsideTools:
 
     @property
     def has_more(self) -> bool:
-        """Tell whether there are more than are attached at once."""
+        """Whether there are more than can be attached at once."""
         return len(self._ready()) > self.at_once
 
     async def find(self, need: str) -> list[OutsideTool]:
-        """Return the tools that fit a need best, of those that there is something to call for."""
+        """Return the tools that fit a need best, of those that are ready."""
         found = self._ready()
         if len(found) > self.at_once:
             ranked = await self.shelf.find(need, len(self.shelf.tools) - 1)
@@ -66,13 +66,13 @@ class OutsideTools:
 
 @dataclass(frozen=True, slots=True)
 class OutsideTool:
-    """A tool of the ground in a life."""
+    """An external tool in a life."""
 
     tool: Tool
     state: LifeState
     permits: Permits
     life: str
-    """The name of the stream: part of idempotency keys, with when the life began and the id of the step."""
+    """The name of the stream: part of idempotency keys, with the beginning of the life and the id of the step."""
 
     @property
     def spec(self) -> ToolSpec:
@@ -89,10 +89,9 @@ class OutsideTool:
         if address or not self.permits.allow(self.tool, where.tainted):
             wish = permission.decision_on(self.state, call)
             if not wish:
-                asked = (
-                    () if permission.is_asked(self.state, call) else (permission.wish(where.id, call, where.tainted),)
-                )
-                return Done(Observation(HELD_ADDRESS if address else HELD, failed=True), events=asked)
+                asked = PermissionAsked(id=where.id, tool=call.tool, arguments=call.arguments, foreign=where.tainted)
+                events = () if permission.is_asked(self.state, call) else (asked,)
+                return Done(Observation(HELD_ADDRESS if address else HELD, failed=True), events=events)
             used = (PermissionUsed(id=wish),)
             if not self.state.leave[wish]:
                 return Done(Observation(REFUSED, failed=True), events=used)
@@ -100,9 +99,8 @@ class OutsideTool:
         return Done(await call_tool(self._with_key(call, where.id), [self.tool], timeout_s), events=used)
 
     def _with_key(self, call: Call, id_: str) -> Call:
-        """Return a call with its idempotency key, where its tool takes one: a step has always the same."""
-        name = traits_of(self.tool).key
-        if not name or name not in self.spec.parameters.get("properties", {}):
+        """Return a call with its idempotency key, if its tool takes one; a step always has the same key."""
+        if not (name := key_argument(self.tool)):
             return call
         try:
             given = first_json(call.arguments, dict) if call.arguments.strip() else {}

@@ -1,1 +1,1 @@
-"""What people do to a memory: corrections, forgetting, audits."""
+"""Corrections, forgetting on request, and audits of a memory."""

@@ -1,4 +1,4 @@
-"""An audit: what a stream holds that it should not, or never uses. It changes nothing."""
+"""Audit a stream for duplicates, junk, echoes and unused records. Nothing is changed."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
 
 ONCE: frozenset[Kind] = UNIQUE | {"document", "dream"}
-"""Kinds in which the same words twice are too many; a second "yes" or a repeated percept is real."""
+"""Kinds in which repeated words are duplicates; a second "yes" or a repeated percept is real."""
 WRITTEN: frozenset[Kind] = frozenset({"note", "thought"})
-"""Kinds that a model writes by itself: where junk gathers."""
+"""Kinds that models write, where junk accumulates."""
 JUNK = {
     "a question": re.compile(r"[?？][^\w?？]*$"),
     "marks of a prompt": re.compile(r"</?(system|user|data)>"),
     "code or data": re.compile(r"^\s*[\[{].*[\]}]\s*$|```|^Traceback "),
 }
-"""What tells by its signs alone that it is no note."""
+"""Patterns of texts that are not notes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Junk:
-    """A note or thought that says nothing worth keeping, and why."""
+    """A note or thought without useful content, and why."""
 
     id: str
     why: str
@@ -40,7 +40,7 @@ class Junk:
 
 @dataclass(frozen=True, slots=True)
 class Echo:
-    """A record that says what an older one said: written from memory, not from the world."""
+    """A record that repeats an older one: it was written from memory, not from an observation."""
 
     id: str
     of: str
@@ -48,16 +48,17 @@ class Echo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """What was found in a stream. Groups and lists hold ids, in the order of writing.
+    """The findings. Groups and lists contain ids, in the order of writing.
 
     Attributes:
-        held: how many records of each kind hold now; superseded and forgotten ones are history.
-        exact: records of one kind that say the same, where the same words are to be kept once.
-        near: notes or thoughts that say nearly the same (see memory/lifecycle/duplicates); the next sleep merges them.
-        never_recalled: what can fade, is older than a day and was never returned since (or has faded back).
-        echoes: recall loops: notes, thoughts or exemplars in the words of an older record of another kind; what people
-            said aside, for that is where notes come from.
-        foreign: how many have no vector of the stream's embedder.
+        held: number of current records by kind; superseded and archived ones do not count.
+        exact: groups of duplicates within one kind.
+        near: groups of near-duplicate notes or thoughts (memory/lifecycle/duplicates), which the next sleep merges.
+        never_recalled: records that can decay, are older than a day and were not returned since (or have decayed
+            again).
+        echoes: recall loops: notes, thoughts or exemplars with the words of an older record of another kind, except
+            messages, which notes are made from.
+        foreign: number of records without a vector of the stream's embedder.
     """
 
     records: int
@@ -73,7 +74,7 @@ class Audit:
 
     @property
     def clean(self) -> bool:
-        """Nothing was found that should not be there."""
+        """Whether there are no findings."""
         return not (self.exact or self.near or self.junk or self.echoes or self.foreign)
 
 
@@ -95,9 +96,13 @@ def _report(records: Sequence[Record], near: Sequence[tuple[str, ...]], foreign:
         superseded=sum(record.superseded_by is not None for record in records),
         forgotten=sum(record.forgotten is not None for record in records),
         exact=exact,
-        near=_groups(group for group in near if not set(group) <= same),
+        near=list({frozenset(group): tuple(sorted(group)) for group in near if not set(group) <= same}.values()),
         junk=[Junk(record.id, why) for record in held if record.kind in WRITTEN and (why := _junk(record.text))],
-        never_recalled=[record.id for record in held if _never_recalled(record, now)],
+        never_recalled=[
+            each.id
+            for each in held
+            if each.kind in FADING and each.level == 0 and not each.lasting and now - each.created > DAY_S
+        ],
         echoes=_echoes(records, now),
         foreign=foreign,
     )
@@ -115,25 +120,16 @@ def _exact(held: Iterable[Record]) -> list[tuple[str, ...]]:
     return [tuple(ids) for ids in said.values() if len(ids) > 1]
 
 
-def _groups(near: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Leave out a group that was found from its other end already."""
-    return list({frozenset(group): tuple(sorted(group)) for group in near}.values())
-
-
 def _junk(text: str) -> str:
-    """Say why a text is junk; "" where it is not."""
+    """Return why a text is junk; "" if it is not."""
     for why, signs in JUNK.items():
         if signs.search(text):
             return why
     return "" if terms(text) else "no words to find it by"
 
 
-def _never_recalled(record: Record, now: Moment) -> bool:
-    return record.kind in FADING and record.level == 0 and not record.lasting and now - record.created > DAY_S
-
-
 def _echoes(records: Iterable[Record], now: Moment) -> list[Echo]:
-    """Find what was written in the words of something older: memory that feeds on itself."""
+    """Find records with the words of an older record of another kind."""
     first: dict[str, Record] = {}
     found: list[Echo] = []
     for record in records:

@@ -1,7 +1,7 @@
-"""Records that may mention a subject or repeat a text, found by the word index; who asks then checks each text.
+"""Find records that may mention a subject or repeat a text, by the word index; the caller then checks each text.
 
-No record that does is left out: only terms count that each such text must have. Where a subject or a text has none
-(a single emoji, a name that is also a stop word), the index cannot tell, and the answer is None: read all texts.
+No such record is missed: only terms that every such text must contain are used. If a subject or text has none (a
+single emoji, a name that is also a stop word), the result is None: all texts must be read.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mindstream.memory.curation.mentions import FEWEST, MOST_OF, necessary_words
+from mindstream.memory.curation.mentions import MIN_QUOTED_SHARE, MIN_QUOTED_WORDS, necessary_words
 from mindstream.memory.store.redaction import ErasedWords
 from mindstream.text.words import ANY_WORD, STOP, terms
 
@@ -35,13 +35,14 @@ def may_mention(columns: Columns, subject: str) -> Rows | None:
 
 
 def may_quote(columns: Columns, texts: Sequence[str]) -> Rows | None:
-    """Return the positions of the records that may repeat one of some texts, whole or in most words; None: any may."""
+    """Return the positions of the records that may repeat one of these texts, completely or in most words; None: any
+    may."""
     found: list[Rows] = []
     for text in texts:
         words = sorted(set(terms(text)))
-        if len(words) >= FEWEST:
+        if len(words) >= MIN_QUOTED_WORDS:
             documents = columns.lexical.matches_of(words).documents
-            found.append(np.flatnonzero(np.bincount(documents) >= MOST_OF * len(words)))
+            found.append(np.flatnonzero(np.bincount(documents) >= MIN_QUOTED_SHARE * len(words)))
     for piece in ErasedWords(texts).pieces():
         certain = certain_terms(piece)
         if not certain:
@@ -51,10 +52,10 @@ def may_quote(columns: Columns, texts: Sequence[str]) -> Rows | None:
 
 
 def certain_terms(text: str, *, at_edges: bool = False) -> set[str]:
-    """Return terms that are in the index of each text in which this one stands, in any letter case.
+    """Return terms that are indexed for every text that contains this one, in any letter case.
 
     Args:
-        at_edges: it stands there as a word, so that no other letters touch it.
+        at_edges: it occurs there as whole words, so that no other letters touch it.
     """
     plain = unicodedata.normalize("NFKC", text.lower())
     certain = set[str]()
@@ -68,12 +69,12 @@ def certain_terms(text: str, *, at_edges: bool = False) -> set[str]:
 
 
 def _is_plain(word: str) -> bool:
-    """Tell whether a word is indexed in one way, however its letters are written: ß is also ss."""
+    """Return whether a word is indexed in only one way, however it is written: ß is also ss."""
     return word not in STOP and word.casefold() == word and "ss" not in word
 
 
 def _holding_all(columns: Columns, wanted: Iterable[str]) -> Rows:
-    """Return the documents that hold all of some terms."""
+    """Return the documents that contain all of these terms."""
     wanted = sorted(wanted)
     counts = np.bincount(columns.lexical.matches_of(wanted).documents)
     return np.flatnonzero(counts == len(wanted))

@@ -1,4 +1,4 @@
-"""Care of a stream: corrections, where things come from, the archive, another embedder."""
+"""Maintenance of a stream: corrections, evidence, history, the archive, new embedders, sessions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from mindstream import intake
 from mindstream.clock import Moment, Time, moment
 from mindstream.errors import Conflict, InputError, ModelError, StorageError
-from mindstream.log.events import Corrected, Event, Failed, Remembered
+from mindstream.log.events import Corrected, Failed, Remembered
 from mindstream.memory.curation.slot_items import SlotItem, find_items
 from mindstream.memory.missing_vectors import give
 from mindstream.memory.recall.embedding import asking, embed_each
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
 
 BATCH = 256
-DEEPEST = 100
-"""So many levels of evidence are followed down."""
+MAX_DEPTH = 100
+"""Maximum depth of an evidence tree."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A record and what it was drawn from.
+    """A record with its evidence.
 
     Attributes:
-        missing: ids of evidence that is not there: erased, or never a record of this stream.
-        cut: its own evidence is left out here: it stands elsewhere in the tree, or lies too deep.
+        missing: ids of evidence that does not exist: erased, or never a record of this stream.
+        cut: its evidence is left out here: it is elsewhere in the tree, or too deep.
     """
 
     record: Record
@@ -51,14 +51,14 @@ class Drawn:
 
 @traced(genai.UPDATE_MEMORY, "old", tell_changed)
 async def supersede(stream: Stream, old: str, text: str, *, by: str = "", evidence: Sequence[str] = ()) -> Record:
-    """Write the correction of a record and end the old one, in one commit.
+    """Write the correction of a record and end the old record, in one commit.
 
-    The new record has all other fields of the old one: when it holds, importance, keywords, data, session. It may
-    differ in letter case or punctuation only; with the very text of the old one nothing is written. If another record
-    says the new text already, that one takes the old one's place.
+    The new record keeps all other fields: validity, importance, keywords, data, session. It may differ in letter
+    case or punctuation alone; if the text is identical nothing is written. If another record already has the new
+    text, that one takes the place of the old one.
 
     Raises:
-        InputError: there is no such record, or it is history already, or it is a version of a belief or plan.
+        InputError: the record does not exist, is already history, or is a version of a belief or plan.
     """
     text = (await intake.cleaned(checked_text(text))).text
     while True:
@@ -71,24 +71,19 @@ async def supersede(stream: Stream, old: str, text: str, *, by: str = "", eviden
         new = there.get(normalised(text)) or await _corrected(stream, record, text, by, evidence, now)
         fresh = () if there else (new,)
         event = Remembered(count=len(fresh), kinds={new.kind: len(fresh)})
-        ending = Revision(id=old, valid_until=now, superseded_by=new.id, holds=True)
-        try:
-            await stream.commit(Entry(event, by or stream.name, fresh, distinct=True), revisions=[ending])
-        except Conflict:
-            await asyncio.sleep(0)  # somebody was first: look again
-            continue
-        return new
+        if await _end(stream, old, now, new, Entry(event, by or stream.name, fresh, distinct=True)):
+            return new
 
 
 @traced(genai.UPDATE_MEMORY, "old", tell_changed)
 async def replace(stream: Stream, old: str, new: RecordDraft | None, *, by: str = "") -> Record | None:
-    """End a record and, where `new` is given, write what takes its place, in one commit; the old one is history.
+    """End a record and, if `new` is given, write its replacement, in one commit; the old record becomes history.
 
-    Unlike `supersede` it may change all of it, or letter case or `data` alone. None: nothing takes its place.
+    Unlike `supersede`, it can change every field. None: there is no replacement.
 
     Raises:
-        InputError: there is no such record, or it is history already (somebody may have been first), or it is a version
-            of a belief or plan.
+        InputError: the record does not exist, is already history (perhaps since a moment ago), or is a version of a
+            belief or plan.
     """
     draft = new and dataclasses.replace(new, evidence=(old, *new.evidence))
     while True:
@@ -96,19 +91,20 @@ async def replace(stream: Stream, old: str, new: RecordDraft | None, *, by: str 
         fresh = await stream.build_records([draft]) if draft else []
         successor = fresh[0] if fresh else None
         ends = successor.created if draft and successor and draft.created is None else stream.clock.now()
-        event: Event = Corrected(old=old, new="")
-        if successor:
-            event = Remembered(count=1, kinds={successor.kind: 1})
-        ending = Revision(
-            id=old,
-            valid_until=ends,
-            superseded_by=successor.id if successor else None,
-            holds=True,
-        )
-        with contextlib.suppress(Conflict):  # somebody was first: look again
-            await stream.commit(Entry(event, by or stream.name, tuple(fresh)), revisions=[ending])
+        event = Remembered(count=1, kinds={successor.kind: 1}) if successor else Corrected(old=old, new="")
+        if await _end(stream, old, ends, successor, Entry(event, by or stream.name, tuple(fresh))):
             return successor
+
+
+async def _end(stream: Stream, old: str, at: Moment, successor: Record | None, entry: Entry) -> bool:
+    """End a record and commit an entry; return False if another writer was first."""
+    ending = Revision(id=old, valid_until=at, superseded_by=successor.id if successor else None, holds=True)
+    try:
+        await stream.commit(entry, revisions=[ending])
+    except Conflict:
         await asyncio.sleep(0)
+        return False
+    return True
 
 
 async def _correctable(stream: Stream, id_: str) -> Record:
@@ -121,12 +117,13 @@ async def _correctable(stream: Stream, id_: str) -> Record:
         raise InputError(f"the record {id_} was superseded by {record.superseded_by}: correct that one")
     ended = record.valid_until is not None and record.valid_until <= stream.clock.now()
     if record.forgotten is not None or ended:
-        raise InputError(f"the record {id_} is forgotten, or holds no more: retain the new text instead")
+        raise InputError(f"the record {id_} is archived or no longer holds: retain the new text instead")
     return record
 
 
 async def _corrected(stream: Stream, old: Record, text: str, by: str, evidence: Sequence[str], now: Moment) -> Record:
-    """Return the correction of a record; it begins at `now`, where the old one ends, unless that says when it began."""
+    """Build the correction of a record. It begins at `now`, where the old one ends, unless the old one says when it
+    began."""
     about = old.about and Triple(old.about.subject, old.about.predicate, text[:200])
     new = RecordDraft(
         text=text,
@@ -146,17 +143,17 @@ async def _corrected(stream: Stream, old: Record, text: str, by: str, evidence: 
 
 
 async def evidence_of(stream: Stream, id_: str) -> Drawn:
-    """Return a record with what it was drawn from, and that with its own evidence, down to what was seen.
+    """Return a record with its evidence, recursively down to observations.
 
-    The evidence of a record stands in the tree once, where it is nearest to the top, and at most DEEPEST levels down.
+    The evidence of a record is in the tree once, where it is nearest to the top, and at most MAX_DEPTH levels down.
 
     Raises:
         InputError: there is no such record.
     """
     found: dict[str, Record] = {}
-    owner: dict[str, str] = {id_: ""}  # whose evidence it is where it is nearest to the top
+    owner: dict[str, str] = {id_: ""}  # the record nearest to the top that it is evidence of
     levels = [[id_]]
-    for _ in range(DEEPEST):
+    for _ in range(MAX_DEPTH):
         there = await stream.store.records(stream.key, levels[-1])
         found |= {record.id: record for record in there}
         new = {each: record.id for record in reversed(there) for each in record.evidence if each not in owner}
@@ -178,7 +175,7 @@ async def evidence_of(stream: Stream, id_: str) -> Drawn:
 
 
 async def read_history(stream: Stream, id_: str) -> list[Record]:
-    """Return the wordings that led to a record and came after it, oldest first.
+    """Return all wordings that led to a record and followed it, oldest first.
 
     Raises:
         InputError: there is no such record.
@@ -200,17 +197,16 @@ async def read_history(stream: Stream, id_: str) -> list[Record]:
 
 
 async def archive(stream: Stream) -> list[Record]:
-    """Return what is forgotten, in the order of writing."""
+    """Return the archived records, in the order of writing."""
     return await stream.store.records(stream.key, await _forgotten(stream, OPEN))
 
 
 @traced(genai.DELETE_MEMORY, "before", lambda _, gone: {genai.RECORDS: gone})
 async def purge(stream: Stream, before: Time | None = None) -> int:
-    """Delete for good what was forgotten before a moment (None: all that is forgotten); return how many.
+    """Permanently delete records that were archived before a moment (None: all archived records); return their number.
 
-    Their words go from the log and from what was drawn from them, too (see memory/store/erasure), and from the file's
-    bytes.
-    What the user said in a chat stands: that is another record, and never fades.
+    Their words are also deleted from the log, from records derived from them (memory/store/erasure), and from the
+    file's bytes. The user's messages in a conversation stay: they are separate records and are never archived.
     """
     ids = await _forgotten(stream, OPEN if before is None else moment(before, "before"))
     if not ids:
@@ -222,10 +218,10 @@ async def purge(stream: Stream, before: Time | None = None) -> int:
 
 
 async def finish_erasure(stream: Stream, unembedded: Sequence[str], *, compact: bool = True) -> str:
-    """Remove what was erased from the bytes of the files; return why it is still there, "" if it is not.
+    """Remove erased data from the bytes of the files; return why that is still pending, or "".
 
-    The deletion is committed, so a file that is in use is no error: the next compaction or opening finishes it.
-    `unembedded`: records that had no vector before. Others lost some of their words, and get a new vector.
+    The deletion is committed, so a file in use is not an error: the next compaction or opening finishes it.
+    `unembedded`: records that had no vector before; others lost words and get a new vector.
     """
     pending = ""
     if compact:
@@ -238,7 +234,7 @@ async def finish_erasure(stream: Stream, unembedded: Sequence[str], *, compact: 
     known = frozenset(unembedded)
     lost = [id_ for id_ in await stream.store.unembedded(stream.key) if id_ not in known]
     if lost and not stream.vectors_of:
-        with contextlib.suppress(ModelError):  # `reembed` gives it one later
+        with contextlib.suppress(ModelError):  # `reembed` adds the vectors later
             await _embed(stream, lost)
     return pending
 
@@ -249,13 +245,13 @@ async def _forgotten(stream: Stream, before: Moment) -> list[str]:
 
 
 async def reembed(stream: Stream, batch: int = BATCH, tell: Callable[[int], None] = lambda _: None) -> int:
-    """Give each record that has none a vector of the stream's embedder, a batch a commit; return how many got one.
+    """Give every record without a vector of the stream's embedder one, in batches; return how many got one.
 
-    It may be broken off and gone on with. `tell` hears how many are done. A text that the embedder refuses keeps its
-    record without a vector of it, and a row `error` of the log names the record; no other is held up by it.
+    It can be interrupted and repeated. `tell` is called with the number of records done. If the embedder refuses a
+    text, its record stays without a vector and an `error` row of the log names it; other records are not affected.
 
     Raises:
-        ModelError: the embedder fails for every text; what is done is kept.
+        ModelError: the embedder fails for every text; completed batches are kept.
     """
     done = await _embed(stream, list((await stream.columns()).ids), batch, tell)
     stream.vectors_of = ""
@@ -279,20 +275,20 @@ async def _embed(
     return done
 
 
-# The sessions of a stream: when each was, how long, and how it began.
+# Sessions.
 
 
-OPENING = 100
-"""So many characters of its first line say how a session began."""
+MAX_OPENING = 100
+"""Maximum number of characters of a session's first record that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A session (an episode): its talk, or what was observed in it.
+    """A session (an episode): a conversation, or a series of observations.
 
     Attributes:
-        lines: how many records it has.
-        opening: the beginning of the first one; `seq`: its row of the log (0: it has none).
+        lines: its number of records.
+        opening: the beginning of its first record; `seq`: that record's row of the log (0: none).
     """
 
     name: str
@@ -304,7 +300,7 @@ class Session:
 
 
 async def list_sessions(stream: Stream) -> list[Session]:
-    """Return the sessions of a stream, in the order in which they began: from its columns, and a text of each."""
+    """Return the sessions of a stream in order of their beginning, from its columns and one text each."""
     columns = await stream.columns()
     there = np.flatnonzero((columns.group.values >= 0) & (columns.forgotten.values == OPEN))
     episodes = columns.episode.values[there]
@@ -313,7 +309,7 @@ async def list_sessions(stream: Stream) -> list[Session]:
     names = list(columns.episodes)
     opening = [columns.ids[at] for at in there[firsts]]
     records = await stream.store.records(stream.key, opening)
-    began = {record.id: (shortened(" ".join(record.text.split()), OPENING), record.seq) for record in records}
+    began = {record.id: (shortened(" ".join(record.text.split()), MAX_OPENING), record.seq) for record in records}
     created = columns.created.values[there]
     found = [
         Session(names[number], float(created[first]), float(created[last]), int(count), *began.get(id_, ("", 0)))
@@ -322,17 +318,17 @@ async def list_sessions(stream: Stream) -> list[Session]:
     return sorted(found, key=lambda session: session.first)
 
 
-# Corrections: the new words take the old ones' place, and whoever believed the old ones is told.
+# Corrections, with everything that was based on the old words.
 
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """What a correction came to.
+    """The result of a correction.
 
     Attributes:
-        record: the new one; `superseded` is history.
-        drawn: records that hold, and were drawn from the old one.
-        items: what beliefs and plans hold that rests on it, or on what it was drawn from in some of the same words.
+        record: the new record; `superseded` is history.
+        drawn: current records that were derived from the old one.
+        items: items of beliefs and plans that are based on the old record, or share evidence and words with it.
     """
 
     record: Record
@@ -344,7 +340,7 @@ class Correction:
 async def correct(
     stream: Stream, old: str, text: str, *, by: str = "", evidence: Sequence[str] = (), wake: NewWork | None = None
 ) -> Correction:
-    """Correct a record, log that, and return who believed the old one; `wake`: reasoners that are to know.
+    """Correct a record, log it, and return everything based on the old one; `wake`: reasoners to be notified.
 
     Raises:
         InputError: see `supersede`.
@@ -365,7 +361,7 @@ async def correct(
 
 
 def _rests(item: SlotItem, old: Record) -> bool:
-    """Tell whether an item rests on a record, or says some of its words and was drawn from what it was drawn from."""
+    """Return whether an item is based on a record, or shares both evidence and words with it."""
     if old.id in item.evidence:
         return True
     return not {*item.evidence}.isdisjoint(old.evidence) and not {*terms(item.text)}.isdisjoint(terms(old.text))

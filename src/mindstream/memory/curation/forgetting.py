@@ -1,9 +1,10 @@
-"""Forgetting on request: records are deleted for good. (What fades by itself is archived: memory/fading.)
+"""Forgetting on request: records are permanently deleted. (Automatic decay only archives: memory/fading.)
 
-The request names records, a subject, a session or a span of time. `find_removal` shows what will be deleted: these
-records and all that is derived from them alone. `remove` deletes it in one transaction and rewrites the file.
-A record that is also derived from others stays without the words. An independent record stays whole, even if it says
-the same: what others said, another message of the user, and an answer that was given before or does not repeat it.
+A request names records, a subject, a session or a span of time. `find_removal` shows what will be deleted: these
+records and everything derived only from these. `remove` deletes it in one transaction and rewrites the file. A
+record that is also derived from others stays without the forgotten words. An independent record stays whole even if
+it says the same: what others said, another message of the user, and an answer that was given earlier or does not
+repeat it.
 """
 
 from __future__ import annotations
@@ -35,27 +36,27 @@ from mindstream.tracing import genai
 if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
 
-RECALLED, SHARE, SIMILAR = 50, 0.5, 10
-"""Similar records: at most RECALLED are looked at and SIMILAR returned, with at least this SHARE of the best score, and
-with a word of the subject unless recall has a certainty of LOW_CERTAINTY."""
+SIMILAR_EXAMINED, SIMILAR_SHARE, MAX_SIMILAR = 50, 0.5, 10
+"""Of the similar records at most SIMILAR_EXAMINED are examined and MAX_SIMILAR returned, with at least SIMILAR_SHARE of
+the best score, and with a word of the subject if recall has low confidence."""
 PARTS: frozenset[Kind] = frozenset({"note", "thought", "observation", "feedback", "evidence"})
-"""Kinds of records that say one thing of what a message says."""
+"""Kinds of records that contain one of the statements of a message."""
 BY = "forget"
 PORTION = 256
-"""Records read at once."""
-ROUNDS = 10
-"""So often what was written meanwhile is looked for."""
+"""Number of records read at once."""
+MAX_PASSES = 10
+"""Maximum number of passes that look for records written during the removal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetRequest:
-    """What somebody wants to be forgotten: records by their ids, and what meets all that else is named.
+    """What is to be forgotten: records by id, and all records that meet every other criterion.
 
     Attributes:
         about: a subject, in words.
         session: the name of a session.
-        since, until: when it was written, both included.
-        kinds: only records of these kinds, of what meets the rest; empty: of all kinds.
+        since, until: time of writing, both included.
+        kinds: only records of these kinds meet the criteria; empty: all kinds.
     """
 
     ids: tuple[str, ...] = ()
@@ -67,22 +68,22 @@ class ForgetRequest:
 
     @property
     def narrows(self) -> bool:
-        """Whether more is named than a subject."""
+        """Whether there are criteria besides the subject."""
         return bool(self.session) or self.since is not None or self.until is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What will go, and what will stay changed, if it is forgotten.
+    """What a removal deletes and changes.
 
     Attributes:
-        asked: the records that were asked for, and earlier wordings of them; drawn: what was drawn from them alone.
-        changed: records that stay, without the words of those.
-        items: what is taken out of beliefs and plans.
-        sources: what those that were asked for were drawn from; it stays.
-        similar: records that do not mention the subject and may be about it; they stay unless their ids are named.
-        apart: of `drawn`, what does not mention the subject: the messages in `asked` say other things, too.
-        left: the text that each of `changed` has then.
+        asked: the records that the request selects, and their earlier wordings; drawn: records derived only from these.
+        changed: records that stay without the forgotten words.
+        items: items that are removed from beliefs and plans.
+        sources: the evidence of the selected records; it stays.
+        similar: records that do not mention the subject but may be about it; they stay unless they are named by id.
+        apart: those of `drawn` that do not mention the subject: the selected messages say other things, too.
+        left: the new text of each of `changed`.
     """
 
     request: ForgetRequest
@@ -104,11 +105,11 @@ class Forgotten:
     """The result of forgetting.
 
     Attributes:
-        records, changed, items: how many records were deleted, how many lost the words, how many items were taken out
-            of beliefs and plans.
-        similar: what only resembles the subject and was kept (see `Removal`).
-        pending: why the bytes of deleted records are still in the file, if they are. Nothing can read the records; the
-            bytes go when the file is next compacted or opened.
+        records, changed, items: number of records deleted, of records that lost words, and of items removed from
+            beliefs and plans.
+        similar: records that only resemble the subject and were kept (see `Removal`).
+        pending: why the bytes of deleted records are still in the file, if they are. Nothing can read the records;
+            the bytes are removed when the file is next compacted or opened.
     """
 
     records: int = 0
@@ -123,10 +124,10 @@ class Forgotten:
 
 
 async def find_removal(stream: Stream, request: ForgetRequest) -> Removal:
-    """Return what would go; nothing is changed.
+    """Return what would be deleted; nothing is changed.
 
     Raises:
-        InputError: nothing is named, there is no such record or session, or the span is none.
+        InputError: the request is empty, a record or session does not exist, or the span ends before it begins.
     """
     _check(request)
     asked, similar = await _asked(stream, request)
@@ -135,22 +136,23 @@ async def find_removal(stream: Stream, request: ForgetRequest) -> Removal:
 
 @traced(genai.DELETE_MEMORY, "removal", tell_removed)
 async def remove(stream: Stream, removal: Removal, *, compact: bool = True, deed: Deed | None = None) -> Forgotten:
-    """Delete for good what a removal names, and what was derived from it since.
+    """Permanently delete the records of a removal, and records derived from these since it was computed.
 
     Args:
-        compact: rewrite the file, so that no byte of it is left. A caller that removes from many streams does so once.
-        deed: written to the audit with the deletion, in one transaction, with the counts.
+        compact: rewrite the file, so that no byte of the records remains. To remove from many streams, do so once at
+            the end.
+        deed: an audit entry, written with the deletion in one transaction, with the counts.
     """
     if not removal:
         return Forgotten(similar=removal.similar)
     await stream.settle()
     unembedded = await stream.store.unembedded(stream.key)
     gone, erased = frozenset(record.id for record in removal.asked), 0
-    for round_ in range(ROUNDS):
+    for round_ in range(MAX_PASSES):
         found, without = await _close(stream, removal.request, gone)
         try:
             rewritten = [*await _write_versions(stream, found, without), *await _redact_answers(stream, found)]
-        except Conflict:  # somebody wrote a version at the same moment: look again
+        except Conflict:  # another writer added a version: try again
             await asyncio.sleep(0)
             continue
         if round_ and found.gone == gone and not rewritten:
@@ -183,7 +185,7 @@ def _check(request: ForgetRequest) -> None:
 
 
 async def _asked(stream: Stream, request: ForgetRequest) -> tuple[list[str], list[Record]]:
-    """Find the records that are asked for, and those that are only similar to a subject."""
+    """Find the selected records, and those that are only similar to the subject."""
     known = {record.id for record in await stream.store.records(stream.key, request.ids)}
     for id_ in request.ids:
         if id_ not in known:
@@ -205,7 +207,7 @@ async def _asked(stream: Stream, request: ForgetRequest) -> tuple[list[str], lis
 async def _within(
     stream: Stream, request: ForgetRequest, is_meant: Callable[[Record], bool] = lambda _: True
 ) -> list[str]:
-    """Return what was written in the session and the span, if any are named, and is meant."""
+    """Return the ids of records in the session and span of a request, if any, that meet `is_meant`."""
     if not (request.narrows or request.about.strip()):
         return []
     return [
@@ -221,7 +223,7 @@ async def _within(
 
 
 async def _candidates(stream: Stream, request: ForgetRequest) -> AsyncIterator[list[Record]]:
-    """Yield portions of the records that may meet a request, in the order of writing; by the index, if any."""
+    """Yield portions of the records that may meet a request, in the order of writing; by the index if it is loaded."""
     columns = await stream.columns_at_hand()
     rows = None if columns is None else np.arange(len(columns))
     if columns is not None and request.about.strip():
@@ -242,13 +244,13 @@ async def _candidates(stream: Stream, request: ForgetRequest) -> AsyncIterator[l
 
 
 async def _about(stream: Stream, request: ForgetRequest) -> tuple[list[str], list[Record]]:
-    """Return what mentions a subject, and what else recall finds for it."""
+    """Return the ids of records that mention a subject, and other records that recall finds for it."""
     is_mentioned = mentions(request.about)
     found = await _within(stream, request, lambda each: each.slot is None and is_mentioned(words_of(each)))
     try:
         recalled = await stream.recall(
             request.about,
-            RECALLED,
+            SIMILAR_EXAMINED,
             since=request.since,
             until=request.until,
             touch=False,
@@ -256,7 +258,7 @@ async def _about(stream: Stream, request: ForgetRequest) -> tuple[list[str], lis
             kinds=request.kinds or None,
             where={"episode": request.session} if request.session else None,
         )
-    except (InputError, ModelError):  # the embedder is not available: what mentions the subject is known without it
+    except (InputError, ModelError):  # without an embedder only mentions are found
         return found, []
     others = [each for each in recalled if each.record.slot is None and each.record.id not in found]
     best = max((each.score for each in others), default=0.0)
@@ -264,13 +266,13 @@ async def _about(stream: Stream, request: ForgetRequest) -> tuple[list[str], lis
     similar = [
         each.record
         for each in others
-        if each.score >= SHARE * best > 0 and (is_sure or each.parts.get("words", 0.0) > 0)
+        if each.score >= SIMILAR_SHARE * best > 0 and (is_sure or each.parts.get("words", 0.0) > 0)
     ]
-    return found, similar[:SIMILAR]
+    return found, similar[:MAX_SIMILAR]
 
 
 async def _close(stream: Stream, request: ForgetRequest, asked: Iterable[str]) -> tuple[Closure, Without]:
-    """Find all that goes with the records that are asked for."""
+    """Find everything that must be deleted with these records."""
     about = bool(request.about.strip()) and not request.narrows
     found = await stream.store.closure(stream.key, list(asked), all_slots=about)
     records = await stream.store.records(stream.key, sorted(found.gone))
@@ -280,27 +282,26 @@ async def _close(stream: Stream, request: ForgetRequest, asked: Iterable[str]) -
 
 async def _removal(stream: Stream, request: ForgetRequest, asked: list[str], similar: list[Record]) -> Removal:
     found, without = await _close(stream, request, asked)
-    records = await stream.store.records(stream.key, [id_ for id_ in found.order if id_ in found.gone])
+    gone = await stream.store.records(stream.key, [id_ for id_ in found.order if id_ in found.gone])
     below = await stream.store.records(stream.key, [id_ for id_ in found.order if id_ in found.below])
+    redact = without.words.redact
     left = {
-        each.id: without.words.redact(each.text)
-        for each in below
-        if each.slot is None and without.words.redact(words_of(each)) != words_of(each)
+        each.id: redact(each.text) for each in below if each.slot is None and redact(words_of(each)) != words_of(each)
     }
-    redacted = await _redact_answers(stream, found)
-    said = await stream.store.records(stream.key, [each.id for each in redacted])
-    left |= {each.id: each.text for each in redacted}
-    items = [item for versions in found.versions.values() for item in lost_items(versions, without)]
-    sources = {id_: None for record in records if record.id in found.asked for id_ in record.evidence}
-    drawn = tuple(record for record in records if record.id not in found.asked)
+    answers = {each.id: each.text for each in await _redact_answers(stream, found)}
+    left |= answers
+    said = await stream.store.records(stream.key, list(answers))
     changed = tuple({each.id: each for each in (*below, *said) if each.id in left}.values())
+    chosen = tuple(record for record in gone if record.id in found.asked)
+    drawn = tuple(record for record in gone if record.id not in found.asked)
+    sources = dict.fromkeys(id_ for record in chosen for id_ in record.evidence if id_ not in found.gone)
     return Removal(
         request,
-        tuple(record for record in records if record.id in found.asked),
+        chosen,
         drawn,
         changed,
-        tuple(items),
-        tuple(await stream.store.records(stream.key, [id_ for id_ in sources if id_ not in found.gone])),
+        tuple(item for versions in found.versions.values() for item in lost_items(versions, without)),
+        tuple(await stream.store.records(stream.key, list(sources))),
         tuple(record for record in similar if record.id not in found.gone),
         tuple(_apart(drawn, request)),
         tuple(left[each.id] for each in changed),
@@ -308,8 +309,8 @@ async def _removal(stream: Stream, request: ForgetRequest, asked: list[str], sim
 
 
 def _apart(drawn: Iterable[Record], request: ForgetRequest) -> Iterator[Record]:
-    """Yield what goes with a message and does not mention the subject: the message says other things, too."""
-    if request.about.strip() and not request.ids:  # what is named by its id is meant as a whole
+    """Yield derived records that do not mention the subject: their message says other things, too."""
+    if request.about.strip() and not request.ids:  # a record that is named by id is meant as a whole
         is_mentioned = mentions(request.about)
         for record in drawn:
             if record.kind in PARTS and not is_mentioned(words_of(record)):
@@ -317,10 +318,10 @@ def _apart(drawn: Iterable[Record], request: ForgetRequest) -> Iterator[Record]:
 
 
 async def _redact_answers(stream: Stream, found: Closure) -> list[Record]:
-    """Return the other answers that repeat what goes, without the lines that repeat it.
+    """Return other answers that repeat deleted text, without the lines that repeat it.
 
-    An answer that was given before cannot repeat it. One that says the same as an answer to a forgotten message does
-    not repeat that either: it answers another message.
+    An answer that was given earlier cannot repeat it. An answer with the same words as an answer to a forgotten
+    message does not repeat that one either: it answers another message.
     """
     gone = await stream.store.records(stream.key, sorted(found.gone - found.answered))
     gone.sort(key=lambda record: record.seq)
@@ -339,7 +340,7 @@ async def _redact_answers(stream: Stream, found: Closure) -> list[Record]:
 
 
 async def _find_answers(stream: Stream, gone: Sequence[Record], found: Closure) -> list[Record]:
-    """Return the answers that were given after the first of some records, and may repeat one; by the index, if any."""
+    """Return the answers given after the first of these records that may repeat one; by the index if it is loaded."""
     columns = await stream.columns_at_hand()
     rows = None if columns is None else may_quote(columns, [record.text for record in gone])
     ids = None if columns is None or rows is None else [columns.ids[at] for at in rows.tolist()]
@@ -348,7 +349,7 @@ async def _find_answers(stream: Stream, gone: Sequence[Record], found: Closure) 
 
 
 async def _write_versions(stream: Stream, found: Closure, without: Without) -> list[Record]:
-    """Write a new version of each belief and plan that loses something; return the older ones as they are to be."""
+    """Write a new version of each belief and plan that loses something; return the redacted older versions."""
     rewritten: list[Record] = []
     for slot, versions in found.versions.items():
         older, last = rewrite(versions, without)
@@ -365,5 +366,5 @@ async def _write_versions(stream: Stream, found: Closure, without: Without) -> l
 
 
 def words_of(record: Record) -> str:
-    """Return all words of a record: what it says, its keywords, what it is about."""
+    """Return all words of a record: text, keywords and triple."""
     return "\n".join((record.text, *record.keywords, *(record.about or ())))

@@ -1,16 +1,16 @@
-"""Decide whether a text mentions a subject that is to be forgotten. It is strict: what is left out is merely similar.
+"""Decide whether a text mentions a subject that is to be forgotten. The rules are strict; other texts are only similar.
 
-A text mentions a subject if it has all words of the subject, in any order. Letter case, accents, Unicode form (NFC or
-NFD, full width), possessive and plural make no difference; other word forms do. More exactly:
+A text mentions a subject if it contains all words of the subject, in any order. Letter case, accents, Unicode form
+(NFC or NFD, full width), possessive and plural make no difference; other word forms do. More exactly:
 
-- English function words ("the", "of", "my") are ignored beside other words, except a negation. Written with a capital
-  they are names (Will, IT, May): the text must have the same capitals. At the beginning of a sentence a capital says
-  nothing, so only function words that are also names count there.
-- A word with symbols (C++, C#, .NET, A/B, $5), an emoji or a symbol must be there as it is written: C is not C++, and
-  a thumb is not a thumb of another skin tone.
-- Characters of a script without spaces must follow each other as in the subject; only "的" and "の" may be missing. A
-  Chinese name whose last character is said twice is another one: 王明 is not 王明明, but is in 王明明天来 ("comes
-  tomorrow"). Other longer names (张三, 张三丰) cannot be told apart without a dictionary: look at what is shown first.
+- English function words ("the", "of", "my") are ignored next to other words, except negations. With a capital they
+are names (Will, IT, May): the text must have the same capitals. At the beginning of a sentence a capital is not
+decisive, so only function words that are also names count there.
+- A word with symbols (C++, C#, .NET, A/B, $5), an emoji or a symbol must occur exactly: C is not C++, and a thumb is
+not a thumb of another skin tone.
+- Characters of a script without spaces must be adjacent as in the subject; only "的" and "の" may be missing. A
+Chinese name whose last character is doubled is another name: 王明 is not 王明明, but occurs in 王明明天来 ("comes
+tomorrow"). Other longer names (张三, 张三丰) cannot be distinguished without a dictionary: check the preview first.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ NAMES = frozenset(["don", "go", "may", "will"])
 DETERMINERS = STOP & frozenset(
     "a an the my your his her its our their this that these those all some any i".split()  # noqa: SIM905
 )
-"""Function words that are ignored beside other words even with a capital."""
+"""Function words that are ignored next to other words even with a capital."""
 NEGATIONS = frozenset(["no", "not", "never", "without"])
 PLURAL_ONLY = frozenset(["news", "lens", "gas", "bus", "james"])
-"""Words in -s that are no plurals."""
+"""Words in -s that are not plurals."""
 
 LETTER = rf"(?:[^\W_{UNSPACED}]|[{MARKS}])"
 TOKEN = re.compile(
@@ -42,11 +42,11 @@ TOKEN = re.compile(
     rf"|(?P<run>[{UNSPACED}]+)"
 )
 SYMBOLS = "@#%&*/\\_"
-"""Punctuation that belongs to the word it is attached to, as all characters of Unicode's categories S do."""
+"""Punctuation that is part of the word it touches, as all characters of Unicode's categories S are."""
 AROUND = "\"'“”‘’„«»()[]{},;:!?。！？，、；：…"
 SMILEYS = frozenset([":)", ":(", ";)", ":-)", ":-(", ";-)"])
 JOINED = "&/+#@.-'"
-"""Between a single letter and another word these make one word of both: R&D, A/B, Objective-C."""
+"""Between a single letter and another word these join both into one word: R&D, A/B, Objective-C."""
 VARIATION = re.compile("[\ufe0e\ufe0f]")
 MODIFIERS = "\u200d\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
 SURNAMES = (
@@ -54,16 +54,16 @@ SURNAMES = (
     "金石廖贾夏韦付方白邹孟熊秦邱江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严覃武戴莫孔向汤欧張劉陳楊黃趙吳孫馬鄭謝許韓馮鄧"
 )
 AFTER_MING = "天年日早晚白确显后確顯後"
-"""Characters that make a word with 明 before them (明天, tomorrow): that 明 does not belong to a name."""
+"""Characters that form a word with 明 before them (明天, tomorrow): that 明 is not part of a name."""
 KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff"
 
-FEWEST, MOST_OF = 3, 0.75
-"""A text must have so many words to be quoted in other words, and a line so large a part of them."""
+MIN_QUOTED_WORDS, MIN_QUOTED_SHARE = 3, 0.75
+"""Minimum number of words of a text that can be quoted, and minimum share of these in a quoting line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word of a text, as it is written but without its possessive ending, and its place."""
+    """A word of a text, as written but without its possessive ending, and its position."""
 
     raw: str
     start: int
@@ -72,18 +72,18 @@ class Token:
 
     @property
     def folded(self) -> str:
-        """Return it without case and accents."""
+        """The word without case and accents."""
         return _folded(self.raw)
 
     @property
     def begins_sentence(self) -> bool:
-        """Tell whether it stands at the beginning of a sentence or line."""
+        """Whether it is at the beginning of a sentence or line."""
         before = self.text[: self.start].rstrip(" \t\"'“‘([«*-•")
         return not before or before[-1] in ".!?…:\n。！？："
 
     @property
     def is_joined(self) -> bool:
-        """Tell whether it is a part of a word such as R&D."""
+        """Whether it is part of a word such as R&D."""
         before, after = self.text[max(0, self.start - 2) : self.start], self.text[self.end : self.end + 2]
         return (len(before) == 2 and before[1] in JOINED and before[0].isalnum()) or (
             len(after) == 2 and after[0] in JOINED and after[1].isalnum()
@@ -95,9 +95,10 @@ Check = Callable[[str, list[Token]], bool]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a subject: `quick`: one of these is in each text that has it, without case; `check` decides.
+    """A part of a subject. `quick`: case-folded strings, one of which occurs in every text with this part; `check`
+    decides.
 
-    `is_word`: one of these is a word of the text, or, in a script without spaces, a part of one.
+    `is_word`: these strings are words of the text, or parts of words in a script without spaces.
     """
 
     quick: tuple[str, ...]
@@ -106,10 +107,10 @@ class Piece:
 
 
 def mentions(subject: str) -> Callable[[str], bool]:
-    """Return a function that tells whether a text mentions a subject.
+    """Return a function that decides whether a text mentions a subject.
 
     Raises:
-        InputError: the subject has no word, name or symbol that could be looked for.
+        InputError: the subject has no word, name or symbol to look for.
     """
     pieces = _pieces(subject)
     if not pieces:
@@ -130,16 +131,16 @@ def mentions(subject: str) -> Callable[[str], bool]:
 
 
 def necessary_words(subject: str) -> list[tuple[str, ...]]:
-    """Return words of which one of each group stands in every text that mentions a subject, without case."""
+    """Return groups of case-folded words; every text that mentions the subject contains one of each group."""
     return [piece.quick for piece in _pieces(subject) if piece.is_word]
 
 
 def quotes(texts: Iterable[str]) -> Callable[[str], bool]:
-    """Return a function that tells whether a line says what one of these texts says, "you" for "I" and the like aside.
+    """Return a function that decides whether a line repeats one of these texts, apart from "you" for "I" and the like.
 
-    Texts of under FEWEST words say too little for that.
+    Texts with fewer than MIN_QUOTED_WORDS words are ignored.
     """
-    asked = [words for text in texts if len(words := set(terms(text))) >= FEWEST]
+    asked = [words for text in texts if len(words := set(terms(text))) >= MIN_QUOTED_WORDS]
     holders: dict[str, list[int]] = {}
     for at, words in enumerate(asked):
         for word in words:
@@ -147,7 +148,7 @@ def quotes(texts: Iterable[str]) -> Callable[[str], bool]:
 
     def quotes_one(line: str) -> bool:
         shared = Counter(at for word in set(terms(line)) for at in holders.get(word, ()))
-        return any(count >= MOST_OF * len(asked[at]) for at, count in shared.items())
+        return any(count >= MIN_QUOTED_SHARE * len(asked[at]) for at, count in shared.items())
 
     return quotes_one
 
@@ -155,7 +156,7 @@ def quotes(texts: Iterable[str]) -> Callable[[str], bool]:
 def _pieces(subject: str) -> list[Piece]:
     plain = _plain(subject).strip()
     if len(plain) > 1 and " " in plain and plain.isupper():
-        plain = plain.lower()  # all of it in capitals: they say nothing of a single word
+        plain = plain.lower()  # all in capitals: they do not mark names
     chunks = [chunk for each in plain.split() if (chunk := _stripped(each))]
     literals = [chunk for chunk in chunks if _has_symbols(chunk)]
     rest = " ".join(chunk for chunk in chunks if chunk not in literals)
@@ -179,7 +180,7 @@ def _pieces(subject: str) -> list[Piece]:
 
 
 def _is_plain_extra(token: Token) -> bool:
-    """Tell whether it is one of the function words that are content where they have no capital: "may", "us"."""
+    """Return whether it is a function word that counts as content in lower case: "may", "us"."""
     return token.folded not in STOP and token.raw == token.raw.lower()
 
 
@@ -188,7 +189,7 @@ def _is_negation(token: Token) -> bool:
 
 
 def _word(wanted: Token) -> Piece:
-    """Look for a word: the same, or its plural or singular unless both have a capital, as two names have."""
+    """Match a word, its plural or its singular; if both are capitalised, as names are, only the same word."""
     folded, is_name = wanted.folded, wanted.raw[:1].isupper()
     forms = _forms(folded)
 
@@ -203,7 +204,7 @@ def _word(wanted: Token) -> Piece:
 
 
 def _name_beside(wanted: Token, before: Token | None, after: Token | None) -> Piece:
-    """Look for a function word with a capital beside other words: the same capitals, or beside the same word."""
+    """Match a capitalised function word next to other words: with the same capitals, or next to the same word."""
     folded = wanted.folded
 
     def check(_: str, tokens: list[Token]) -> bool:
@@ -219,7 +220,8 @@ def _name_beside(wanted: Token, before: Token | None, after: Token | None) -> Pi
 
 
 def _name_piece(words: list[Token]) -> list[Piece]:
-    """Look for a subject that has function words only, such as IT, Will or The Who; without a capital for nothing."""
+    """Match a subject that consists of function words, such as IT, Will or The Who; without a capital it matches
+    nothing."""
     if not any(each.raw != each.raw.lower() and each.raw != "I" for each in words):
         return []
 
@@ -239,7 +241,7 @@ def _name_piece(words: list[Token]) -> list[Piece]:
 
 
 def _run(wanted: str) -> Piece:
-    """Look for characters of a script without spaces; of katakana, which are names' letters, for a whole word."""
+    """Match characters of a script without spaces; katakana, used for names, only as a whole word."""
     folded = _folded(wanted)
     before = f"(?<![{KATAKANA}])" if re.match(f"[{KATAKANA}]", folded) else ""
     after = f"(?![{KATAKANA}])" if re.search(f"[{KATAKANA}]$", folded) else ""
@@ -250,7 +252,7 @@ def _run(wanted: str) -> Piece:
 
 
 def _literal(wanted: str) -> Piece:
-    """Look for a word with symbols, an emoji or a symbol as it is written, letter case aside."""
+    """Match a word with symbols, an emoji or a symbol exactly, apart from letter case."""
     folded = _folded(wanted)
     first, last = folded[0], folded[-1]
 
@@ -268,7 +270,7 @@ def _literal(wanted: str) -> Piece:
 
 
 def _goes_on(edge: str, beyond: str) -> bool:
-    """Tell whether a word or symbol with this edge goes on with what is beyond it, from the edge on."""
+    """Return whether a word or symbol with this edge continues with the characters beyond it."""
     if not beyond:
         return False
     if edge.isalnum():
@@ -283,7 +285,7 @@ def _goes_on(edge: str, beyond: str) -> bool:
 
 
 def _is_odd_flag(text: str, at: int, first: str) -> bool:
-    """Tell whether a flag would begin in the middle of another one: each has two letters."""
+    """Return whether a flag emoji would begin in the middle of another one: each consists of two letters."""
     if not "\U0001f1e6" <= first <= "\U0001f1ff":
         return False
     before = len(text[:at]) - len(text[:at].rstrip("".join(map(chr, range(0x1F1E6, 0x1F200)))))
@@ -291,7 +293,7 @@ def _is_odd_flag(text: str, at: int, first: str) -> bool:
 
 
 def _stripped(chunk: str) -> str:
-    """Return a word without the punctuation around it; what is nothing else stays if it could be a smiley."""
+    """Return a word without surrounding punctuation; pure punctuation stays only if it is a smiley."""
     core = chunk.strip(AROUND).rstrip(".")
     if core.endswith("'s") and _has_symbols(core[:-2]):
         core = core[:-2]
@@ -309,7 +311,7 @@ def _is_symbol(character: str) -> bool:
 
 
 def _has_symbols(chunk: str) -> bool:
-    """Tell whether a word is to be looked for as it is written."""
+    """Return whether a word must be matched exactly."""
     inner = re.search(r"^\.[^\W\d_]|[^\W\d_]\.[^\W\d_]", chunk)
     return bool(inner) or any(map(_is_symbol, chunk)) or not any(map(str.isalnum, chunk))
 
@@ -328,7 +330,7 @@ def _without_possessive(word: str) -> str:
 
 @lru_cache(1_000)
 def _forms(word: str) -> frozenset[str]:
-    """Return the plurals and singulars of a word, and what English writes irregularly (mouse, mice)."""
+    """Return the plurals and singulars of a word, including irregular ones (mouse, mice)."""
     if not word.isascii() or not word.isalpha() or len(word) < 2 or word in PLURAL_ONLY:
         return frozenset()
     forms = {f"{word}s", f"{word}es"} if word[-1] in "sxzoh" else {f"{word}s"}
@@ -344,12 +346,12 @@ def _forms(word: str) -> frozenset[str]:
 
 
 def _plain(text: str) -> str:
-    """Return a text with one form for each character, case and accents as they are."""
+    """Return a text in normal form, with case and accents."""
     return text if text.isascii() else VARIATION.sub("", unicodedata.normalize("NFKC", text)).replace("’", "'")
 
 
 def _folded(text: str) -> str:
-    """Return a text without case and Latin accents; what is already plain is quick."""
+    """Return a text without case and Latin accents."""
     if text.isascii():
         return text.lower()
     parted = unicodedata.normalize("NFKD", text.casefold())

@@ -1,8 +1,8 @@
-"""Items of beliefs and plans: which version brought each, and what a slot would hold without some of its versions.
+"""Items of beliefs and plans: which version added each, and what a slot would contain without some of its versions.
 
-A version of a belief or plan holds all that is held then, and names as its evidence only what changed it. So what an
-item rests on is the evidence of the version that brought it; and what a slot would hold without that version is found
-by doing again what all others changed.
+A version of a belief or plan contains the whole state, and its evidence is only that of its changes. So the evidence
+of an item is that of the version that added it; and the state without a version is found by replaying the changes of
+all others.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from mindstream.memory.store.redaction import MARK, ErasedWords, rewrite_texts
 from mindstream.memory.store.store import erases_no_name
 
 BODIES = ("value", "plan")
-"""Where a version keeps what is held: that of a belief, that of a plan."""
+"""Fields of a version's data that contain the state: of a belief, of a plan."""
 NAMED_BY = "title"
-"""The field by which an item with fields of its own is the same in two versions."""
-SHORTEST = 4
-"""Fewer characters tell nobody which paragraph of a plan is meant."""
+"""The field that identifies an item with fields of its own."""
+MIN_TEXT = 4
+"""Minimum number of characters of a text that identifies a paragraph of a plan."""
 
 Fields = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class SlotItem:
-    """An item of a belief or plan as it is held now.
+    """A current item of a belief or plan.
 
     Attributes:
-        evidence: what it rests on: ids of the records that the version was drawn from which brought it.
+        evidence: ids of the evidence of the version that added it.
     """
 
     slot: str
@@ -44,12 +44,12 @@ class SlotItem:
 
 @dataclass(frozen=True, slots=True)
 class Without:
-    """What goes from a slot.
+    """What is removed from a slot.
 
     Attributes:
-        gone: records that go; a version that rests on them alone is taken as never written.
-        words: what they say; it is taken out of what a version brought that rests on them and on others.
-        is_meant: which texts may not be held, whoever brought them.
+        gone: ids of deleted records; a version that is based only on these is replayed as if it had never been written.
+        words: their words, which are redacted in items that are based on them and on others.
+        is_meant: selects texts that must not stay, whatever they are based on.
     """
 
     gone: frozenset[str] = frozenset()
@@ -58,18 +58,18 @@ class Without:
 
 
 def body_name(record: Record) -> str:
-    """Name the field of a version's data in which it keeps what is held; "" where it keeps nothing that can be read."""
+    """Return the field of a version's data that contains its state; "" if none is readable."""
     return next((name for name in BODIES if isinstance(record.data.get(name), dict)), "")
 
 
 def body(record: Record) -> Fields:
-    """Return what a version holds, by field."""
+    """Return the state of a version, by field."""
     held = record.data.get(body_name(record))
     return dict(held) if isinstance(held, dict) else {}
 
 
 def find_items(versions: Sequence[Record]) -> list[SlotItem]:
-    """Return the items of the last of a slot's versions (oldest first), each with what it rests on."""
+    """Return the items of the last of a slot's versions (oldest first), each with its evidence."""
     brought: dict[tuple[str, str], tuple[str, ...]] = {}
     for record, before in zip(versions, [{}, *map(body, versions)], strict=False):
         old = {(name, key): each for name, key, each in _each(before)}
@@ -81,13 +81,13 @@ def find_items(versions: Sequence[Record]) -> list[SlotItem]:
 
 
 def lost_items(versions: Sequence[Record], without: Without) -> list[SlotItem]:
-    """Return the items that are held now and will not be."""
+    """Return the current items that will be removed."""
     left = {(name, words(each)) for name, _, each in _each(replay(versions, without)[-1])}
     return [item for item in find_items(versions) if (item.field, item.text) not in left]
 
 
 def replay(versions: Sequence[Record], without: Without) -> list[Fields]:
-    """Return what each of a slot's versions (oldest first) would hold, had those never been written that go."""
+    """Return the state of each of a slot's versions (oldest first), as if the deleted ones had never been written."""
     held: Fields = {}
     states = []
     for record, before in zip(versions, [{}, *map(body, versions)], strict=False):
@@ -99,9 +99,9 @@ def replay(versions: Sequence[Record], without: Without) -> list[Fields]:
 
 
 def rewrite(versions: Sequence[Record], without: Without) -> tuple[list[Record], Record | None]:
-    """Return the versions that stay and hold something else then; and the last as it is to be held from now on.
+    """Return the remaining versions whose state changes; and the last version with its new state.
 
-    The last is None where it stays and holds what it held, or where nothing of the slot stays.
+    The second is None if the last version stays unchanged, or if no version of the slot stays.
     """
     as_they_are, states = replay(versions, Without()), replay(versions, without)
     rewritten, before = [], Fields()
@@ -114,26 +114,26 @@ def rewrite(versions: Sequence[Record], without: Without) -> tuple[list[Record],
     if not stay or (stay[-1] is last and (states[-1] == as_they_are[-1] or not body_name(last))):
         return rewritten, None
     if not body_name(last):
-        return rewritten, stay[-1]  # what was held before it
+        return rewritten, stay[-1]  # the state before it
     return rewritten, _with_body(last, states[-1], as_they_are[-1])
 
 
 def _with_body(record: Record, state: Fields, before: Fields) -> Record:
-    """Return a version that holds something else, in its words too; `before`: what the one before it holds."""
+    """Return a version with another state, and a text that fits it; `before`: the state of the version before it."""
     data = {**record.data, body_name(record): state}
     if "patch" in record.data:
         data["patch"] = {name: state.get(name) for name in {**before, **state} if before.get(name) != state.get(name)}
     if body_name(record) == "value":
         return replace(record, text=render_fields(record.slot or "", state), data=data, vector=None)
     kept = set(texts_in(state))
-    lost = {text for text in texts_in(body(record)) if text not in kept and len(text) >= SHORTEST}
+    lost = {text for text in texts_in(body(record)) if text not in kept and len(text) >= MIN_TEXT}
     paragraphs = record.text.replace("\n- ", "\n\0- ").split("\n\0")
     text = "\n".join(part for part in paragraphs if not any(each in part for each in lost))
     return replace(record, text=text or "no steps", data=data, vector=None)
 
 
 def _changed(held: Fields, before: Fields, after: Fields, clean: Callable[[Any], Any]) -> Fields:
-    """Do to what is held what a version did to what was held before it."""
+    """Apply to a state the changes that a version made to the state before it."""
     new = dict(held)
     for name in {**before, **after}:
         old, now = before.get(name), after.get(name)
@@ -165,7 +165,7 @@ def _changed_list(held: Any, before: list[Any], after: list[Any], clean: Callabl
 
 
 def _clean(value: Any, *, rests: bool, without: Without) -> Any:
-    """Return what may be held of a value; None where nothing."""
+    """Return the part of a value that may stay; None: nothing."""
     if any(map(without.is_meant, texts_in(value))):
         return None
     redacted = rewrite_texts(value, without.words.redact) if rests else value
@@ -173,7 +173,7 @@ def _clean(value: Any, *, rests: bool, without: Without) -> Any:
 
 
 def _each(fields: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """Yield the items of a body: field, key, item; what is empty is none."""
+    """Yield the items of a body: field, key, item. Empty fields have none."""
     for name, held in fields.items():
         if held not in (None, [], ""):
             yield from ((name, _key(each), each) for each in held) if isinstance(held, list) else ((name, "", held),)
@@ -189,12 +189,12 @@ def _list(value: Any) -> list[Any]:
 
 
 def words(item: Any) -> str:
-    """Return an item as a person reads it: its title, or itself."""
+    """Return an item as users read it: its title, or the item itself."""
     return str(item.get(NAMED_BY) or "; ".join(texts_in(item))) if isinstance(item, dict) else str(item)
 
 
 def texts_in(value: Any) -> Iterator[str]:
-    """Yield each text in a value, names of fields aside."""
+    """Yield each text in a value, without field names."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):

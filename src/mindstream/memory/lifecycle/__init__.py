@@ -1,1 +1,1 @@
-"""How a memory lasts, fades, sleeps and dreams."""
+"""Sleep, dreams, importance ratings, and replay of the decay rules."""

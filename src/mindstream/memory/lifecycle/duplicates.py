@@ -1,7 +1,7 @@
-"""Near-duplicates: notes and thoughts that say the same in nearly the same words.
+"""Find near-duplicates: notes and thoughts that say the same in nearly the same words.
 
-Meant to miss rather than to spoil: two facts merged by mistake are worse than one kept twice. So numbers, names,
-negations and tenses must agree word for word; a longer wording may add one word in five.
+The comparison prefers misses to errors: merging two facts by mistake is worse than keeping one twice. So numbers,
+names, negations and tenses must be equal, and the longer text may have at most a fifth more words.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
 
 MERGED: tuple[Kind, ...] = ("note", "thought")
-NEAR = 0.85
-"""Only what is as near as this by vector is compared word for word."""
-COMPARED = 30
-"""With so many of the nearest it is compared: what says the same in nearly the same words is among them."""
+MIN_COSINE = 0.85
+"""Minimum cosine of records that are compared word by word."""
+MAX_COMPARED = 30
+"""Maximum number of nearest records that are compared word by word."""
 FILLER_WORDS = "a an the just really so very also that quite"
 QUALIFYING_WORDS = """
 not no never nor don doesn didn isn wasn aren weren won can cannot t without rarely seldom hardly barely sometimes
@@ -36,14 +36,14 @@ FILLERS, QUALIFIERS = frozenset(FILLER_WORDS.split()), frozenset(QUALIFYING_WORD
 
 
 def alike(one: str, other: str) -> bool:
-    """Tell whether two texts say the same in nearly the same words."""
+    """Return whether two texts say the same in nearly the same words."""
     short, long = sorted((_words(one), _words(other)), key=len)
     if short == long:
         return True
     if len(long) - len(short) > len(long) // 5:
         return False
     rest = iter(long)
-    if not all(word in rest for word in short):  # in the same order, with something between
+    if not all(word in rest for word in short):  # a subsequence
         return False
     more = list(long)
     for word in short:
@@ -56,14 +56,14 @@ def _words(text: str) -> list[str]:
 
 
 async def near(stream: Stream, after: int = 0, most: int = 1000) -> AsyncIterator[list[Record]]:
-    """Yield groups of notes or thoughts that say nearly the same, the one to keep first.
+    """Yield groups of near-duplicate notes or thoughts, the one to keep first.
 
-    Only what was written after the seq `after` (at most `most` of each kind, the newest) is compared with all others.
+    Only records written after the seq `after` (at most `most` of each kind, the newest) are compared with all others.
     """
     await stream.columns()
     for kind in MERGED:
         for record in await _newest(stream, kind, after, most):
-            columns = await stream.columns()  # as it is now: the group before may have been merged
+            columns = await stream.columns()  # current: the previous group may have been merged
             others = _near(columns, kind, record)
             same = [each for each in await stream.store.records(stream.key, others) if alike(record.text, each.text)]
             if same and columns.holds(record.id, LATEST):
@@ -72,7 +72,7 @@ async def near(stream: Stream, after: int = 0, most: int = 1000) -> AsyncIterato
 
 
 async def groups(stream: Stream, after: int = 0, leaving: Collection[str] = ()) -> list[list[Record]]:
-    """Return what `near` finds as groups that have nothing in common, the one to keep first; without these ids."""
+    """Return disjoint groups of near-duplicates, the one to keep first; without the ids in `leaving`."""
     found: list[list[Record]] = []
     group_of: dict[str, list[Record]] = {}
     async for close in near(stream, after):
@@ -109,13 +109,13 @@ def _near(columns: Columns, kind: Kind, record: Record) -> list[str]:
     if record.vector is None or record.embedder != columns.embedder or len(record.vector) != columns.width:
         return []
     rows, cosines = columns.vectors.nearest(record.vector.astype(np.float32), columns.holding([kind], LATEST))
-    rows, cosines = rows[cosines >= NEAR], cosines[cosines >= NEAR]
-    nearest = rows[np.argsort(-cosines, kind="stable")[: COMPARED + 1]]
+    rows, cosines = rows[cosines >= MIN_COSINE], cosines[cosines >= MIN_COSINE]
+    nearest = rows[np.argsort(-cosines, kind="stable")[: MAX_COMPARED + 1]]
     return [columns.ids[at] for at in nearest if columns.ids[at] != record.id]
 
 
 def merged(group: Sequence[Record], id_: str, now: float) -> Record:
-    """Return the one record that takes the place of near-duplicates: in the first one's words, held like the best."""
+    """Return the record that replaces near-duplicates: with the text of the first and the highest strength of all."""
     kept = group[0]
     rated = [each.importance for each in group if each.importance is not None]
     return replace(

@@ -1,4 +1,4 @@
-"""Importance that is not rated yet: asked for in the background, many memories at a time."""
+"""Rate the importance of unrated records, many at a time."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RateImportance(Prompt[Importance]):
     memories: tuple[str, ...]
 
     def reply_schema(self) -> JsonSchema:
-        """Return a schema of as many ratings as there are memories."""
+        """Return a schema with as many ratings as there are memories."""
         schema = deepcopy(super().reply_schema() or {})
         schema["properties"]["ratings"] |= dict.fromkeys(("minItems", "maxItems"), len(self.memories))
         return schema
@@ -52,38 +52,38 @@ class RateImportance(Prompt[Importance]):
         return reply
 
 
-MIDDLE = 4
-"""Of what nobody has weighed."""
+UNRATED = 4
+"""Importance without a rating."""
 
 
 @rule(RateImportance)
 def rate_alike(ask: RateImportance) -> Importance:
-    """Stand in for a model: all the same, for words are not weighed without one; who knows better says so itself."""
-    return Importance(ratings=[MIDDLE] * len(ask.memories))
+    """Rate all memories the same: without a model words are not weighed."""
+    return Importance(ratings=[UNRATED] * len(ask.memories))
 
 
 RATED: frozenset[Kind] = FADING | {"chat"}
-AT_ONCE = 20
-LONGEST = 1000
-"""So many characters of a memory are shown to who rates it."""
+BATCH = 20
+MAX_SHOWN = 1000
+"""Maximum number of characters of a memory that the model sees."""
 
 
 async def rate(
     stream: Stream, model: Model, kinds: Collection[Kind] = RATED, most: int = 200
 ) -> AsyncIterator[list[Revision]]:
-    """Yield ratings of what has none, the newest first, to be committed before the next are asked for.
+    """Yield ratings of unrated records, newest first; the caller commits each batch before it requests the next.
 
     Raises:
-        ModelError: no rating; what was yielded before stands.
+        ModelError: the model failed; earlier batches are valid.
     """
     columns = await stream.columns()
     pending = np.isnan(columns.importance.values) & columns.holding(kinds, stream.clock.now())
     ids = [columns.ids[at] for at in np.flatnonzero(pending)[::-1][:most]]
-    for start in range(0, len(ids), AT_ONCE):
-        records = await stream.store.records(stream.key, ids[start : start + AT_ONCE])
+    for start in range(0, len(ids), BATCH):
+        records = await stream.store.records(stream.key, ids[start : start + BATCH])
         if not records:
             continue
-        question = RateImportance(who=stream.name, memories=tuple(record.text[:LONGEST] for record in records))
+        question = RateImportance(who=stream.name, memories=tuple(record.text[:MAX_SHOWN] for record in records))
         reply = await ask(model, question)
         yield [
             Revision(id=record.id, importance=float(rating))

@@ -1,8 +1,8 @@
-"""Dreams are proposals: what a sleep would do, to be looked at, accepted in whole or in part, or refused.
+"""Sleep as a proposal: what a sleep would do, to be inspected and accepted in whole or in part.
 
-A proposal names records and how they were held, so it can be kept as JSON and accepted later by another process. What
-has changed meanwhile stays as it is. Who keeps a record has returned to it: it is held as after a recall, and no sleep
-proposes it again before the time that the laws set.
+A proposal contains ids of records and their strength, so it can be stored as JSON and accepted later by another
+process. Records that have changed since then are not touched. A record that the user keeps is strengthened as by a
+recall, and no sleep proposes it again before the time that the rules set.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from mindstream.memory.lifecycle.sleep import (
     DRAWN,
     Draw,
     Dreamt,
-    Night,
+    SleepRun,
     compose_dream,
     draw,
     dream,
     fade,
     find_duplicates,
-    keep_house,
+    tidy_up,
     weaken,
 )
 from mindstream.memory.recall.touch import revision, state_in
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class Weakening(BaseModel):
-    """A record that would lose a level, and how it was held when that was proposed."""
+    """A record that would lose a level, and its strength when that was proposed."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -55,12 +55,12 @@ class Proposal(BaseModel):
     """What a sleep would do.
 
     Attributes:
-        looked_at: how many records it drew.
-        weakened: what would lose a level; at level 0 it would be forgotten.
-        merging: groups of near-duplicates; the first one's words would stay.
-        dream: "": nothing would be forgotten, or nobody could dream of it.
-        model: who dreamt.
-        error: why nobody could.
+        looked_at: number of records drawn.
+        weakened: records that would lose a level; at level 0 they would be archived.
+        merging: groups of near-duplicates; the text of the first would stay.
+        dream: "": nothing would be archived, or the model failed.
+        model: the model that made the dream.
+        error: why there is no dream.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -75,25 +75,25 @@ class Proposal(BaseModel):
 
     @property
     def forgotten(self) -> tuple[str, ...]:
-        """The ids of what would be forgotten."""
+        """The ids of records that would be archived."""
         return tuple(each.id for each in self.weakened if each.level == 0)
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """The ids of all that would be changed."""
+        """The ids of all records that would change."""
         return tuple(
             dict.fromkeys((*(each.id for each in self.weakened), *(id_ for some in self.merging for id_ in some)))
         )
 
 
 async def propose(stream: Stream, model: Model | None = None, n: int = DRAWN) -> Proposal:
-    """Return what a sleep would forget, merge and dream now; nothing is written before it is accepted.
+    """Return what a sleep would archive, merge and dream now. Nothing is written before it is accepted.
 
     Raises:
         InputError: n is below 0.
     """
     if n < 0:
-        raise InputError(f"n says how many records a sleep draws, at least 0, not {n}")
+        raise InputError(f"n, the number of records that a sleep draws, must be at least 0, not {n}")
     await stream.settle()
     model, chosen = model or Rules(), await draw(stream, n)
     forgotten = await stream.store.records(stream.key, chosen.forgotten)
@@ -123,22 +123,22 @@ async def accept(
     model: Model | None = None,
     rater: Model | None = None,
 ) -> str:
-    """Sleep as proposed, but for these ids; return the dream, or "".
+    """Sleep as proposed, except for these ids; return the dream, or "".
 
-    What has changed meanwhile stays as it is, too. Where less is forgotten than was proposed, the dream is dreamt anew,
-    of what is.
+    Records that have changed since then are not touched. If fewer records are archived than proposed, the dream is
+    made again from those.
 
     Raises:
-        InputError: an id is not of this proposal.
+        InputError: an id is not part of this proposal.
     """
     if odd := sorted(set(without) - set(proposal.ids)):
         raise InputError(f"this sleep would not change {', '.join(odd)}: name ids of what it would forget or merge")
     await stream.settle()
     model = model or Rules()
-    night = Night(stream, model, rater or model)
-    await fade(night, partial(_still_so, stream, proposal, without))
-    await dream(night, partial(_dream_again, proposal))
-    return await keep_house(night, partial(_still_alike, stream, proposal, without))
+    run = SleepRun(stream, model, rater or model)
+    await fade(run, partial(_still_so, stream, proposal, without))
+    await dream(run, partial(_dream_again, proposal))
+    return await tidy_up(run, partial(_still_alike, stream, proposal, without))
 
 
 async def _dream_again(proposal: Proposal, model: Model, forgotten: Sequence[Record]) -> Dreamt:
@@ -148,7 +148,7 @@ async def _dream_again(proposal: Proposal, model: Model, forgotten: Sequence[Rec
 
 
 async def _still_so(stream: Stream, proposal: Proposal, without: Collection[str]) -> Draw:
-    """Return what of a proposal can be done as it was proposed."""
+    """Return the part of a proposal that can still be done."""
     columns, now = await stream.columns(), stream.clock.now()
     weaker: list[Revision] = []
     for each in proposal.weakened:
@@ -166,7 +166,7 @@ def _keep(stream: Stream, columns: Columns, id_: str) -> Revision | None:
 
 
 async def _still_alike(stream: Stream, proposal: Proposal, without: Collection[str]) -> list[list[Record]]:
-    """Return the proposed groups as far as they hold and are not to be kept."""
+    """Return the proposed groups, without records that have changed or are to be kept."""
     groups: list[list[Record]] = []
     used: set[str] = set(without)
     for ids in proposal.merging:

@@ -1,7 +1,8 @@
-"""What other constants of the laws would have kept: logged recalls and sleeps, lived through again (memory/fading).
+"""Replay logged recalls and sleeps with other constants of the decay rules (memory/fading).
 
-Off policy, and so one-sided: what today's laws had forgotten could not be returned any more, so that gentler ones are
-never seen to gain by it. Deterministic: a sleep draws by the same keyed chance as it did.
+The replay is off-policy, and so biased: records that the current rules had archived could not be returned any more,
+so gentler rules never show the gain from keeping them. It is deterministic: a sleep draws by the same keyed random
+numbers as it did.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ CAPS_S = (12 * HOUR_S, DAY_S, 3 * DAY_S, 7 * DAY_S)
 PASSED_OVER_S = (7 * DAY_S, 14 * DAY_S, 30 * DAY_S, 60 * DAY_S, 90 * DAY_S)
 ASLEEP_S = (7 * DAY_S, 14 * DAY_S, 30 * DAY_S, 60 * DAY_S)
 OCCASION_S = HOUR_S
-"""A return so long after the one before is another occasion: it was asked for again."""
-LEAST_ASKED, LEAST_DAYS = 20, 14
-"""A log with fewer such returns, or on fewer days, is too thin to say anything."""
+"""Minimum time between two returns of a record for the second to count as a new request."""
+MIN_ASKED, MIN_DAYS = 20, 14
+"""Minimum number of such returns, and of days, for a meaningful result."""
 
 
 class RecordSpan(NamedTuple):
-    """From when until when a record was there to be held, and the row of the log in which it was written."""
+    """The time during which a record existed, and the row of the log that wrote it."""
 
     id: str
     since: Moment
@@ -39,7 +40,7 @@ class RecordSpan(NamedTuple):
 
 
 class Happened(NamedTuple):
-    """A recall (what it returned and passed over), or a sleep (how many it drew), in a row of a log."""
+    """A recall (returned and passed over records) or a sleep (number of drawn records), with its row of the log."""
 
     at: Moment
     seq: int = 0
@@ -50,13 +51,13 @@ class Happened(NamedTuple):
 
 @dataclass(frozen=True)
 class RecallLog:
-    """What a log tells of a memory's use.
+    """The use of a memory according to its log.
 
     Attributes:
-        name: of the stream: by it sleeps draw.
+        name: of the stream; it keys the draws of sleeps.
         lives, happened: in the order of the log.
-        asked: the returns that asked again, as (moment, id).
-        forgotten: what was forgotten in fact.
+        asked: returns that count as new requests, as (moment, id).
+        forgotten: records that were really archived.
     """
 
     name: str
@@ -67,24 +68,25 @@ class RecallLog:
 
     @property
     def days(self) -> float:
-        """How many days lie between the first and the last thing that happened."""
+        """Days between the first and the last event."""
         return (self.happened[-1].at - self.happened[0].at) / DAY_S if self.happened else 0.0
 
     @property
     def is_thin(self) -> bool:
-        """It tells too little."""
-        return len(self.asked) < LEAST_ASKED or self.days < LEAST_DAYS
+        """Whether there is too little data."""
+        return len(self.asked) < MIN_ASKED or self.days < MIN_DAYS
 
 
 @dataclass
 class Replayed:
-    """What a setting would have done.
+    """The result of one setting.
 
     Attributes:
-        asked: returns that asked again; lost: those of them whose record it would have forgotten by then.
-        held, idle: records that it would hold at the end, and those of them that were never asked for again.
-        forgotten: what it would have forgotten.
-        by_day: the share of the records so far that it would have held, at the end of each day.
+        asked: number of new requests; lost: those whose record would have been archived by then.
+        held, idle: number of records at the end that are not archived, and those that were never requested
+            again.
+        forgotten: ids of the records that would have been archived.
+        by_day: share of all earlier records that would not be archived, at the end of each day.
     """
 
     laws: Strength
@@ -118,7 +120,7 @@ async def read_recalls(stream: Stream) -> RecallLog:
 
 
 def grid(today: Strength) -> Iterator[Strength]:
-    """Yield today's constants, and then others: base, cap, and both thresholds; T(0) stays."""
+    """Yield the current constants, then others: base, cap, and both thresholds; T(0) stays."""
     yield today
     for base, cap, passed_over, asleep in product(BASES, CAPS_S, PASSED_OVER_S, ASLEEP_S):
         try:
@@ -130,7 +132,7 @@ def grid(today: Strength) -> Iterator[Strength]:
 
 
 def replay(log: RecallLog, laws: Strength, *, by_day: bool = False) -> Replayed:
-    """Live through a log with these constants."""
+    """Replay a log with these constants."""
     found, held, next_life = Replayed(laws, len(log.asked)), dict[str, StrengthState](), 0
     wanted = {id_ for _, id_ in log.asked}
     day = log.happened[0].at if log.happened else 0.0
@@ -150,7 +152,7 @@ def replay(log: RecallLog, laws: Strength, *, by_day: bool = False) -> Replayed:
 
 
 def _apply(event: Happened, log: RecallLog, laws: Strength, held: dict[str, StrengthState], found: Replayed) -> None:
-    """Let one recall or sleep do what it would have done."""
+    """Apply one recall or sleep."""
     for id_ in event.returned:
         if id_ in held:
             held[id_] = after_return(held[id_], event.at, laws)
@@ -172,11 +174,11 @@ def _apply(event: Happened, log: RecallLog, laws: Strength, held: dict[str, Stre
 
 
 def rank(outcomes: Sequence[Replayed], today: Strength) -> list[Replayed]:
-    """Put the one that lost the least of what was asked again first; of these, the one that holds least in vain."""
+    """Sort by the fewest lost requests, then by the fewest idle records, then by the fewest changed constants."""
     return sorted(outcomes, key=lambda each: (each.lost, each.idle, _changes(each.laws, today)))
 
 
 def _changes(laws: Strength, today: Strength) -> int:
-    """Return how many constants are others than today's."""
+    """Return the number of constants that differ from the current ones."""
     names = ("base", "cap_s", "passed_over_s", "asleep_s")
     return sum(getattr(laws, name) != getattr(today, name) for name in names)

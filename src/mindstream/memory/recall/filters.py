@@ -1,4 +1,4 @@
-"""Which of a stream's records may be recalled."""
+"""Filters of recall: which of a stream's records may be returned."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from mindstream.clock import Moment
+from mindstream.memory.store.column_lookups import entries, is_plain
 from mindstream.memory.store.columns import KIND_CODES, PORTION, Columns
-from mindstream.memory.store.kept.fields import entries, is_plain
 from mindstream.memory.store.record import Kind
 from mindstream.memory.store.store import Store
 
@@ -22,14 +22,14 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """What a record must be; the defaults let everything pass that still holds, or will, and is not forgotten.
+    """Conditions on records; by default all records pass that are current or will be, and are not archived.
 
     Attributes:
         since, until: when it was written, both included.
-        as_of: the stream as it stood then.
-        where: what `by`, `episode`, `slot` or entries of `data` must be.
-        asked_in: the id of the record in which the question itself was written down: it is not its own answer.
-        over: what holds no more, or is forgotten, passes too.
+        as_of: the stream as it was then.
+        where: required values of `by`, `episode`, `slot` or fields of `data`.
+        asked_in: the id of the record that contains the question itself: it is not its own answer.
+        over: superseded, expired and archived records pass, too.
     """
 
     kinds: Sequence[Kind] | None = None
@@ -45,9 +45,11 @@ ALL = Filters()
 
 
 def allowed_mask(columns: Columns, filters: Filters, now: Moment, alike: Mapping[str, Sequence[int]]) -> Mask:
-    """Mark the records that pass; `alike`: where large values are what `where` asks for, as `compare_large` found."""
+    """Mark the records that pass; `alike`: the rows whose large values match `where` (`compare_large`)."""
     at = now if filters.as_of is None else filters.as_of
-    mask: Mask = columns.forgotten.values > -np.inf if filters.over else columns.held_at(at)  # all but what was erased
+    mask: Mask = (
+        columns.forgotten.values > -np.inf if filters.over else columns.held_at(at)
+    )  # all except erased records
     if filters.as_of is not None:
         mask &= (columns.created.values <= at) & (columns.valid_from.values <= at)
     if filters.kinds is not None:
@@ -66,7 +68,7 @@ def allowed_mask(columns: Columns, filters: Filters, now: Moment, alike: Mapping
 
 
 def _has(columns: Columns, name: str, wanted: JsonValue, alike: Mapping[str, Sequence[int]]) -> Mask:
-    """Mark the records in which a field or an entry of data is what is wanted."""
+    """Mark the records in which a field has the wanted value."""
     named = {"by": (columns.names, columns.by), "episode": (columns.episodes, columns.episode)}
     if name in named:
         known, column = named[name]
@@ -81,7 +83,7 @@ def _has(columns: Columns, name: str, wanted: JsonValue, alike: Mapping[str, Seq
 
 
 async def compare_large(store: Store, columns: Columns, filters: Filters) -> dict[str, list[int]]:
-    """Return where large values, of which the columns know only that they are there, are what `where` asks for."""
+    """Return the rows whose large values, which the columns do not contain, match `where`."""
     alike: dict[str, list[int]] = {}
     for name, wanted in filters.where.items():
         if name in ("by", "episode") or is_plain(wanted):

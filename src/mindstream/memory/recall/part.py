@@ -1,4 +1,4 @@
-"""Candidates scored as they would be among all: columns of some records, with what the whole stream tells."""
+"""Columns of the candidates that a store found, scored as in the whole stream by its statistics."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Part(Columns):
         return super().written_in(spans) if self._told is None else self._told.written
 
     def _hear(self, said: Mapping[str, tuple[int, int]]) -> None:
-        """Take how much each one says from the whole stream."""
+        """Take the verbosity of speakers from the whole stream."""
         for name in said:
             self.number(name)
         messages, words = ([said.get(name, (0, 0))[at] for name in self.names] for at in (0, 1))
@@ -41,7 +41,7 @@ class Part(Columns):
 
 
 class PartLexical(Lexical):
-    """The index of records that a store found: a word is as rare in it, and an episode says as much, as in all."""
+    """The index of the candidates, with the frequencies of words and the scores of episodes of the whole stream."""
 
     def __init__(self, part: Columns, told: Told) -> None:
         index = part.lexical

@@ -1,4 +1,4 @@
-"""From relevance to a ranking of all candidates: what recency, importance and strength may change."""
+"""Policies: from relevance to a ranking of all candidates, by recency, importance and strength."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """What is known of some records, one row each.
+    """Properties of some records, one row each.
 
     Attributes:
         relevance: how well they answer.
         accessed: when they were last returned.
-        importance: 1 to 10, NaN where not rated.
-        strength: 0 to 1; 1/2 for what neither strengthens nor fades.
+        importance: 1 to 10; NaN: not rated.
+        strength: 0 to 1; 1/2 for kinds that neither strengthen nor fade.
     """
 
     relevance: Floats
@@ -39,10 +39,10 @@ class Candidates:
     Attributes:
         relevance: of every record of the stream; minus infinity: no candidate.
         now: the moment of the question.
-        signals: gives what is known of some rows.
-        cosines: gives the cosines of some rows' vectors with the question's; those without one have 0.
-        question: the question's own vector, of length 1, or 0 where there is none.
-        vectors: gives some rows' vectors, of length 1, or 0 where there is none.
+        signals: returns the properties of some rows.
+        cosines: returns the cosines of some rows' vectors with the question's; 0 without a vector.
+        question: the question's own vector, of length 1, or 0 if there is none.
+        vectors: returns some rows' vectors, of length 1, or 0 if there is none.
     """
 
     relevance: NDArray[np.floating]
@@ -59,7 +59,7 @@ class Candidates:
 
 
 class Ranking(NamedTuple):
-    """The best candidates, best first: their rows, their scores, and the parts that these are made of."""
+    """The best candidates, best first: their rows, their scores, and the parts of the scores."""
 
     rows: Rows
     scores: Floats
@@ -67,14 +67,14 @@ class Ranking(NamedTuple):
 
 
 class Policy(Protocol):
-    """A way to rank."""
+    """Ranks candidates."""
 
     def rank(self, candidates: Candidates, n: int) -> Ranking:
-        """Return the n best of all candidates; of two alike, the one that was written later comes first."""
+        """Return the n best of all candidates; of two equal ones, the newer one comes first."""
 
 
 def best(rows: Rows, scores: NDArray[np.floating], n: int, parts: Mapping[str, Floats] | None = None) -> Ranking:
-    """Return the n best of some rows by their scores, the newer of two alike first."""
+    """Return the n best of some rows by their scores; of two equal ones, the newer one comes first."""
     among = np.arange(len(rows))
     if 0 < n < len(rows):
         among = np.flatnonzero(scores >= np.partition(scores, -n)[-n])
@@ -86,7 +86,7 @@ def best(rows: Rows, scores: NDArray[np.floating], n: int, parts: Mapping[str, F
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """Relevance times nudges, none of which changes it by more than its share (at most ±10 %).
+    """Relevance times factors, each of which changes it by at most its share (±10 %).
 
     An unbounded recency factor destroys recall: half-life 30 days, R@10 on LoCoMo 74.5 -> 34.5.
     """
@@ -96,7 +96,7 @@ class Bounded:
     strength: float = 0.1
     half_life_s: float = 7 * DAY_S
     by_relevance: ClassVar[bool] = True
-    """Who is not near the most relevant is none of the best: it need not look at all records of a long stream."""
+    """Only records near the most relevant ones can be the best: not all records of a long stream are needed."""
 
     def rank(self, candidates: Candidates, n: int) -> Ranking:
         rows = self._within_reach(candidates.relevance, n)
@@ -111,10 +111,11 @@ class Bounded:
         return best(rows, signals.relevance + np.abs(signals.relevance) * (factor - 1), n, nudges)
 
     def _within_reach(self, relevance: NDArray[np.floating], n: int) -> Rows:
-        """Return the rows that may be among the n best, whatever their nudges are.
+        """Return the rows that may be among the n best, whatever their factors are.
 
-        The n most relevant have at least the score that the last of them has at worst; what cannot reach that at best
-        is out.
+        The n most relevant have at least the score of the last of them with the lowest factors. Rows that do not
+        reach it with
+        the highest factors are left out.
         """
         if n >= len(relevance):
             return np.flatnonzero(relevance > -np.inf)
@@ -162,12 +163,12 @@ class Cosine:
 
 
 def rated(importance: Floats) -> Floats:
-    """Bring importance to 0 … 1; what is not rated yet counts as the middle."""
+    """Scale importance to 0 … 1; an unrated record counts as the middle."""
     return np.where(np.isnan(importance), 0.5, np.clip((importance - 1) / 9, 0, 1))
 
 
 def spread(values: Floats) -> Floats:
-    """Stretch to 0 … 1 between the least and the most; all equal gives 1/2."""
+    """Scale values to 0 … 1 between the lowest and the highest; all equal give 1/2."""
     if not len(values):
         return values
     low, high = values.min(), values.max()

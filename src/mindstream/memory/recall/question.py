@@ -1,4 +1,4 @@
-"""A question as recall understands it: its words, who it is about, and when."""
+"""Parses a question: its words, the speakers it is about, its dates."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from mindstream.text.dates import DateSpan, spans, without_dates
 from mindstream.text.words import STOP, both_ends, first_and_last, plain_words, terms
 
 MOST_TERMS = 400
-"""So many words of a question are looked up, the first and the last of it."""
+"""Maximum number of words used, the first and the last ones of the question."""
 CAPITAL = re.compile(r"\b[A-Z][a-z]{2,}")
 MOST_CAPITALS = 20
-"""So many words with a capital may be somebody's name."""
+"""Maximum number of capitalised words that are compared with names."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecallQuery:
-    """What is asked of a stream.
+    """A parsed question.
 
     Attributes:
-        bare: the question without the names of those who speak in the stream: what is embedded to look through talk.
-        wordings: what is to be embedded: for talk, and, where that differs and there are any, for other records.
-        terms: what is looked up in the index, those names aside.
-        name_terms: those names; in talk a name is an address, in other records a subject.
-        who: the number of the only one who is named, or meant by "I" or "you"; -1: nobody, or several.
-        spans: the stretches of time that it names; date_terms: the words that name them.
+        bare: the question without the names of the stream's speakers: it is embedded for the search in messages.
+        wordings: the texts to embed: for messages, and, if it differs and there are any, for other records.
+        terms: the terms to look up, without those names.
+        name_terms: those names; in a message a name is an address, in other records a subject.
+        who: the number of the only speaker who is named, or meant by "I" or "you"; -1: none, or several.
+        spans: the periods that it names; date_terms: the words that name them.
     """
 
     text: str
@@ -49,7 +49,7 @@ class RecallQuery:
 
 
 def understood(query: str, columns: Columns, now: Moment) -> RecallQuery:
-    """Read a question against a stream: its speakers' names decide who is asked about. Of a long one, both ends."""
+    """Parse a question by the names of a stream's speakers; of a long one, only both ends."""
     query = both_ends(query)
     rest, named, called = query, set[int](), []
     names = {name: columns.names[name] for word in plain_words(query) for name in columns.named.get(word, ())}
@@ -77,7 +77,7 @@ def understood(query: str, columns: Columns, now: Moment) -> RecallQuery:
 
 
 def _nicknames(query: str, columns: Columns) -> dict[str, int]:
-    """Return the words of a question that are other names of somebody who speaks, and whose."""
+    """Return the words of a question that are other names of speakers, and the speakers' numbers."""
     found: dict[str, int] = {}
     for match in list(CAPITAL.finditer(query))[:MOST_CAPITALS]:
         begins = not query[: match.start()].rstrip() or query[: match.start()].rstrip()[-1] in ".!?"
@@ -88,7 +88,7 @@ def _nicknames(query: str, columns: Columns) -> dict[str, int]:
 
 
 def _meant(query: str, columns: Columns) -> set[int]:
-    """Return who is meant by pronouns, where it is known who is the user and who the agent."""
+    """Return the speakers meant by pronouns, if it is known who is the user and who the agent."""
     user, agent = columns.speakers.user, columns.speakers.agent
     if user < 0 or agent < 0:
         return set()
@@ -98,9 +98,9 @@ def _meant(query: str, columns: Columns) -> set[int]:
 
 @remember(1024)
 def _calls(name: str) -> re.Pattern[str]:
-    """Return what finds somebody's name in a question: whole, or its first word.
+    """Return a pattern that finds a speaker's name in a question: whole, or its first word.
 
-    Names that are everyday words as well (Will) are told by their capital.
+    Names that are common words as well (Will) need their capital.
     """
     whole = " ".join(name.split())
     first = whole.split(" ")[0] or whole
@@ -111,20 +111,20 @@ def _calls(name: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{both})(?:['’]s)?(?!\w)", flags)
 
 
-# Other names of those who speak: short forms, misspelt ones, and what the other one calls them.
+# Other names of speakers: short forms, misspelt ones, and what the other speaker calls them.
 
 
 CHAT = KIND_CODES["chat"]
 SHORT, LONG = 3, 5
-"""A short form has so many letters at least; a name that is recognised though it is misspelt, so many."""
+"""Minimum number of letters of a short form, and of a misspelt name."""
 OFTEN = 5
 BY_ONE, EPISODES = 0.9, 0.5
-"""What one of two is called by the other: a word said so often, in so large a part by one of them, and in so large a
-part of that one's episodes."""
+"""Criteria for a word that one of two speakers calls the other: minimum number of uses, share of them by one speaker,
+and share of that speaker's episodes."""
 
 
 def find_bearer(word: str, columns: Columns, begins_sentence: bool = False) -> int:
-    """Return the number of the speaker whose name a capitalised word is in another form; -1: nobody's, or several."""
+    """Return the number of the speaker whose name a capitalised word is in another form; -1: none, or several."""
     lower = word.lower()
     if lower in STOP or lower in columns.named:
         return -1
@@ -136,7 +136,9 @@ def find_bearer(word: str, columns: Columns, begins_sentence: bool = False) -> i
 
 
 def _find_resembling(word: str, columns: Columns, is_used: bool) -> int:
-    """Return whose first name begins with a word, or is it but for one letter if the stream does not use the word."""
+    """Return the speaker whose first name begins with a word, or differs in one letter if the stream does not use the
+    word.
+    """
     firsts = [first for first in columns.named if len(word) >= SHORT and first.startswith(word)]
     if not firsts and not is_used and len(word) >= LONG:
         long = [first for first in columns.named if len(first) >= LONG]
@@ -146,7 +148,7 @@ def _find_resembling(word: str, columns: Columns, is_used: bool) -> int:
 
 
 def _find_called(term: str, holds: NDArray[np.int64], columns: Columns) -> int:
-    """Return whom of two the other calls by a word: nobody else says it, and that one does whenever they talk."""
+    """Return which of two speakers the other calls by a word: only one says it, and does so whenever they talk."""
     talk = columns.kind.values == CHAT
     by, group = columns.by.values, columns.group.values
     two, said = columns.speakers.taking_part(), by[holds[talk[holds]]]
@@ -156,7 +158,9 @@ def _find_called(term: str, holds: NDArray[np.int64], columns: Columns) -> int:
     if np.count_nonzero(said == caller) < BY_ONE * len(holds):
         return -1
     episodes, index = len(np.unique(group[talk & (by == caller)])), columns.lexical
-    if index.counts([term])[0] * index.groups < EPISODES * episodes * index.all_groups:  # found by it: all here have it
+    if (
+        index.counts([term])[0] * index.groups < EPISODES * episodes * index.all_groups
+    ):  # candidates were found by this word
         return -1
     if episodes < 2 or len(np.unique(group[holds])) < EPISODES * episodes:
         return -1
@@ -164,7 +168,7 @@ def _find_called(term: str, holds: NDArray[np.int64], columns: Columns) -> int:
 
 
 WISH = re.compile(r"\b(?:can|could|would|will|do)\s+you\b", re.IGNORECASE)
-"""Such a "you" wants something done or thought now; it does not ask what was said."""
+"""In such a phrase, "you" requests something now; it does not refer to an earlier message."""
 WORD = re.compile(r"[a-z]+|[我你您]们?", re.IGNORECASE)
 ASKER = frozenset({"i", "me", "my", "mine", "myself", "我"})
 ASKED = frozenset({"you", "your", "yours", "yourself", "你", "您"})
@@ -172,14 +176,14 @@ BOTH = frozenset({"we", "us", "our", "ours", "ourselves", "我们"})
 
 
 class Persons(NamedTuple):
-    """Whether a question means the one who asks, and the one who is asked."""
+    """Whether a question means its asker, and the one who is asked."""
 
     asker: bool
     asked: bool
 
 
 def find_persons(text: str) -> Persons:
-    """Return whom the pronouns of a question in English or Chinese mean."""
+    """Return which persons the pronouns of an English or Chinese question mean."""
     words = set(WORD.findall(WISH.sub(" ", text).lower()))
     both = bool(words & BOTH)
     return Persons(both or bool(words & ASKER), both or bool(words & ASKED))

@@ -1,8 +1,9 @@
-"""Recall: from a question to the records that answer it. Ranking is this one piece of code, whatever the store.
+"""Recall: from a question to the records that answer it. The ranking is the same code for every store.
 
-Relevance is a sum: the words that match (BM25), the nearness of the vectors, and in talk what a record's neighbours
-and its episode lend it. A policy then ranks all that pass the filters: what it puts among the first 4k is found, the
-first k of these are returned, the others passed over.
+Relevance is a sum: matching words (BM25), the nearness of vectors, and, in conversations, the words of neighbours
+and of
+the episode. A policy then ranks all records that pass the filters: the first 4k are found, the first k of these are
+returned, the others are passed over.
 """
 
 from __future__ import annotations
@@ -43,16 +44,18 @@ from mindstream.text.dates import spans
 from mindstream.text.words import terms
 
 FOUND_PER_RETURNED = 4
-"""So many are found for each that is returned: what they lose by being passed over, memory/fading says."""
+"""Number of records found for each one returned; memory/fading defines what being passed over costs."""
 SELECTS_UP_TO = BY_WORDS // (2 * FOUND_PER_RETURNED)
-"""Whoever wants more records back has all of the stream looked at."""
+"""Maximum k for which a selection of a long stream is ranked instead of all of it."""
 CANDIDATES = 1_000
-"""So many of each kind of candidates are ranked where a stream's columns are not there yet."""
+"""Number of candidates of each kind that are ranked while a stream's columns are not available."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """A record that was returned (without its vector: `store.records` has it), its score and what it is made of."""
+    """A record that was returned (without its vector: `store.records` has it), with its score and the parts of the
+    score.
+    """
 
     record: Record
     score: float
@@ -61,15 +64,15 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """What a question brought up.
+    """The result of a recall.
 
     Attributes:
         returned: the best, best first.
         passed_over: ids of records that were found, but not returned.
-        without_vectors: why words alone were compared; "" where vectors were, too.
-        not_reranked: why the second stage could not rank; "" where it did, or there is none.
-        by_candidates: not all of the stream was looked at: its columns are being filled behind.
-        certainty: how sure it is that anything among the candidates answers, 0 to 1 (memory/recall/relevance).
+        without_vectors: why only words were compared; "": vectors were compared, too.
+        not_reranked: why the second stage could not rank; "": it did, or there is none.
+        by_candidates: the stream was not searched completely: its columns are being filled.
+        certainty: that any of the candidates answers, 0 to 1 (memory/recall/relevance).
     """
 
     returned: list[Recalled] = field(default_factory=list)
@@ -81,15 +84,16 @@ class Recall:
 
 
 class Recollection(list[Recalled]):
-    """What a stream's recall returns: the records, best first.
+    """The records that a stream's recall returns, best first.
 
     Attributes:
-        certainty: how sure it is that anything answers, 0 to 1.
-        without_vectors: why words alone were compared, or of some records; "" where all vectors were, too.
-        touch: what this recall does to the records that it found; of a pure read, what it would do, to be committed
-            with whatever else says that it was done (`Stream.commit`). None: nothing, ever.
-        not_reranked: why the second stage could not rank; "" where it did, or there is none.
-        by_candidates: not all of the stream was looked at, for it is long and was opened a moment ago.
+        certainty: that any of them answers, 0 to 1.
+        without_vectors: why only words were compared, or only those of some records; "": all vectors were compared.
+        touch: the effect of this recall on the records that it found; of a pure read, the effect that it would
+            have, to be
+            written with the caller's own entries (`Stream.commit`). None: it has no effect.
+        not_reranked: why the second stage could not rank; "": it did, or there is none.
+        by_candidates: the stream was not searched completely: it is long and was opened a moment ago.
     """
 
     def __init__(
@@ -110,7 +114,7 @@ class Recollection(list[Recalled]):
 
     @property
     def low_confidence(self) -> bool:
-        """Whether recall is so unsure that the results are marked wherever they are shown."""
+        """Whether the certainty is so low that the results are marked wherever they are shown."""
         return self.certainty < LOW_CERTAINTY
 
     def _repr_html_(self) -> str:
@@ -127,7 +131,7 @@ class Recaller:
     """Recall from any stream of a store.
 
     Attributes:
-        scanned: so many records are scored one by one, whatever the policy; of more, those that may be among the best.
+        scanned: maximum number of records that are all scored, whatever the policy; of more, a selection is scored.
     """
 
     def __init__(
@@ -152,11 +156,11 @@ class Recaller:
         floor: float = 0.0,
         second: SecondStage | None = None,
     ) -> Recall:
-        """Return the k records that answer best. A pure read: nothing is touched.
+        """Return the k records that answer best. A pure read: no record is touched.
 
         Args:
-            floor: with less certainty, nothing is returned.
-            second: puts the best of what is found into order; None: they stand as the policy ranks them.
+            floor: return nothing below this certainty.
+            second: reranks the best of the found records; None: the order of the policy.
 
         Raises:
             InputError: the query is empty, or k is below 1.
@@ -183,7 +187,6 @@ class Recaller:
         floor: float,
         second: SecondStage | None,
     ) -> Recall:
-        """Return the best of these records."""
         by_candidates = columns.behind
         question = understood(query, columns, now)
         embedded = await self.embedding.soon(question.wordings)
@@ -208,7 +211,7 @@ class Recaller:
         return replace(found, without_vectors=without, by_candidates=by_candidates, certainty=certain)
 
     async def _columns(self, stream: StreamKey, query: str, now: Moment, filters: Filters, policy: Policy) -> Columns:
-        """Return a stream's columns; where they are not there at once, those of the store's candidates."""
+        """Return a stream's columns, or those of the store's candidates while they are not available."""
         if not getattr(policy, "by_relevance", False):
             return await self.shelf.columns(stream)
         if (columns := await self.shelf.at_hand(stream)) is not None:
@@ -225,7 +228,7 @@ class Recaller:
         return f"{failing.embedder.name} gives no vectors ({failing.failure}): until it does, words alone are compared"
 
     async def _recalled(self, columns: Columns, scored: Scored, ranking: Ranking, k: int) -> Recall:
-        """Return the k best, from the store where they are not at hand, and tell which were passed over."""
+        """Return the k best, read from the store if necessary, and the ids of those that were passed over."""
         ids = [columns.id_at(at) for at in ranking.rows.tolist()]
         records = {record.id: record for record in await self._records(columns, ids[:k])}
         scores, parts = ranking.scores[:k].tolist(), scored.parts(ranking.rows[:k])
@@ -238,7 +241,7 @@ class Recaller:
         return Recall(returned, ids[k:])
 
     async def records_at(self, columns: Columns, rows: Sequence[int]) -> list[Record]:
-        """Return the records that stand at these rows, from the store where they are not at hand."""
+        """Return the records of these rows, read from the store if necessary."""
         return await self._records(columns, [columns.ids[at] for at in rows])
 
     async def _records(self, columns: Columns, ids: Sequence[str]) -> list[Record]:
@@ -249,7 +252,7 @@ class Recaller:
         return [records[id_] for id_ in ids if id_ in records]
 
     async def find(self, stream: StreamKey, n: int | None, *, now: Moment, filters: Filters) -> list[Record]:
-        """Return the n records that pass the filters and were written last, newest first; None: all of them."""
+        """Return the n newest records that pass the filters, newest first; None: all of them."""
         columns = await self.shelf.columns(stream)
         alike = await compare_large(self.store, columns, filters)
         rows = np.flatnonzero(allowed_mask(columns, filters, now, alike))[::-1][:n]
@@ -279,7 +282,7 @@ class Recaller:
 
 
 async def _reranked(found: Recall, second: SecondStage, query: str, k: int) -> Recall:
-    """Return what the second stage puts first; the others of the first stage are passed over."""
+    """Return the records that the second stage ranks first; the others are passed over."""
     places, why = await second.best(query, [each.record for each in found.returned], k)
     parts = [{} if why else {"first_stage": at + 1.0} for at in range(len(found.returned))]
     returned = [replace(found.returned[at], parts={**found.returned[at].parts, **parts[at]}) for at in places]
@@ -288,9 +291,11 @@ async def _reranked(found: Recall, second: SecondStage, query: str, k: int) -> R
 
 
 def recaller_of(store: Store, embedder: Embedder) -> Recaller:
-    """Return the one recaller of a store and an embedder: streams that are open share it, and it goes with the last."""
+    """Return the recaller of a store and an embedder, which all open streams share; it lives as long as the last of
+    them.
+    """
     held: WeakValueDictionary[int, Recaller] = vars(store).setdefault("_recallers", WeakValueDictionary())
-    found = held.get(id(embedder))  # which is no other's as long as its recaller holds it
+    found = held.get(id(embedder))  # the id is unique as long as its recaller holds the embedder
     if found is None:
         found = held[id(embedder)] = Recaller(store, embedder)
     return found
@@ -300,7 +305,7 @@ FADING_CODES = np.array([kind in FADING for kind in KINDS])
 
 
 def _candidates(columns: Columns, scored: Scored, vector: NDArray[np.float32], now: Moment) -> Candidates:
-    """Gather what a policy may look at."""
+    """Collect what a policy needs."""
 
     def signals(rows: Positions) -> Signals:
         whole, at = columns.entire, columns.in_entire(rows)

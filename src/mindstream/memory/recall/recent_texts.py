@@ -1,7 +1,7 @@
-"""The records that recall returned lately: when a model writes their words back, nothing new was said.
+"""The records that recall returned recently: when a model repeats their words, they are not stored again.
 
-Without this guard a memory fills with its own echo: one that kept what was read back to it held 97.8 % junk after a
-month (mem0, issue 4573).
+Without this check a memory fills with its own echo: one that kept the recalled text contained 97.8 % junk after a month
+(mem0, issue 4573).
 """
 
 from __future__ import annotations

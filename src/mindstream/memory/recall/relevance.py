@@ -1,7 +1,7 @@
-"""How well each record of a stream answers a question: a sum of parts, all in units of BM25.
+"""How well each record of a stream answers a question: a sum of parts in units of BM25, and how certain recall is.
 
-Tuned on LoCoMo and on talks of people and with an assistant (benchmarks/talks.py); every constant lies on a
-plateau of all of them. What differs between talks is read from the stream: who says how much (memory/recall/speakers).
+Tuned on LoCoMo and on conversations of people and with an assistant (benchmarks/talks.py); every constant is on a
+plateau of all of them. How much each speaker says is read from the stream (store/column_lookups).
 """
 
 from __future__ import annotations
@@ -16,37 +16,36 @@ from numpy.typing import NDArray
 from mindstream.clock import DAY_S
 from mindstream.memory.recall.question import RecallQuery
 from mindstream.memory.store.columns import KIND_CODES, Columns
-from mindstream.text.dates import DateSpan
 from mindstream.text.lexical import K1, B, Matches, saturated, telling, telling_all
 
 Floats = NDArray[np.float32]
 Positions = NDArray[np.int64]
 CHAT = KIND_CODES["chat"]
 ALSO = 1000
-"""So many of the best by words are compared by vector too, near or not."""
+"""Number of the best records by words whose vectors are compared, near or not."""
 OTHERS = 100
-"""A word is weighed against so many more records where a short stream should not make it light."""
+"""Number of records added to the size of a stream, so that words keep their weight in a short one."""
 TERMS_AT_ONCE = 16
-"""So many words of a question are looked up at once; most questions have fewer."""
+"""Number of words that are processed at once; most questions have fewer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """What each part counts. The last two are habits of one corpus (LoCoMo), so they are off.
+    """The weight of each part. The last two fit one corpus (LoCoMo), so they are off.
 
     Attributes:
-        vector: the cosine with the question, beyond what is usual in the stream.
-        verbosity: how far a speaker who says more than the tersest one is measured by that one; 0: everybody alike.
-        lends_all: a record of more words than this lends each of them less: it says more than one thing.
-        next_to, second: the share of a word's weight that it lends next to it in the episode, and one further.
-        same_speaker: one further, where the same one speaks again.
-        answer: what a word of a question lends to what somebody else says next (the next record, or, where the one who
-            asks goes on, the second): above 1, for it is the answer that is wanted.
-        episode: BM25 of the whole episode.
-        who: the only one that the question means said it; as a share of what a word weighs that one record alone
-            holds, so that it decides as much in a long stream as in a short one.
-        dates: it was written in the time that the question names.
-        question: it is a question itself. opening: it is the first of its episode.
+        vector: of the cosine with the question, minus the average of the stream.
+        verbosity: how far a verbose speaker's messages are measured by the tersest speaker; 0: all speakers alike.
+        lends_all: number of words of a record from which on each of them contributes less to neighbours.
+        next_to, second: share of a word's weight that neighbours in the episode get, and those one further.
+        same_speaker: share one further, if the same speaker talks again.
+        answer: share of a question's word that the answer gets, which is the next record of another speaker (the
+            second one, if the asker goes on): above 1, because the answer is wanted.
+        episode: of BM25 of the whole episode.
+        who: of records by the only speaker that the question means; as a share of the weight of a word that only one
+            record contains, so that it decides as much in a long stream as in a short one.
+        dates: of records that were written in the period that the question names.
+        question: of records that end with a question. opening: of the first record of an episode.
     """
 
     vector: float = 22.0
@@ -64,23 +63,23 @@ class Weights:
 
 
 def weights_for(embedder: str) -> Weights:
-    """Return the weights for an embedder: a table of tokens is trusted less than a model that reads sentences."""
+    """Return the weights for an embedder: vectors of a token table count less than those of a sentence model."""
     return Weights(vector=16.0) if embedder == "wordllama" else Weights()
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The relevance of all records of a stream; minus infinity: not a candidate."""
+    """The relevance of all records of a stream; minus infinity: no candidate."""
 
     total: Floats
     _parts: dict[str, Floats]
 
     def parts(self, rows: Positions) -> dict[str, list[float]]:
-        """Return what some records' relevance is made of, row by row."""
+        """Return the parts of the relevance of some rows."""
         return {name: values[rows].tolist() for name, values in self._parts.items()}
 
     def highest(self, names: Sequence[str], among: NDArray[np.bool_]) -> float:
-        """Return the highest sum of these parts among some records; 0: it is below that."""
+        """Return the highest sum of these parts among some records, at least 0."""
         there = [self._parts[name] for name in names if name in self._parts]
         return float(np.max(sum(there), initial=0.0, where=among)) if there else 0.0
 
@@ -88,7 +87,7 @@ class Scored:
 def relevance(
     columns: Columns, question: RecallQuery, vectors: Floats, candidates: NDArray[np.bool_], weights: Weights
 ) -> Scored:
-    """Score all records of a stream; `vectors` are those of the question's wordings."""
+    """Score all records of a stream; `vectors`: of the question's wordings."""
     parts = _by_words(columns, question, weights)
     if question.who >= 0:
         parts["who"] = _said(columns, question) * np.float32(weights.who * telling(1, len(columns.lexical) + OTHERS))
@@ -106,13 +105,13 @@ def relevance(
 
 
 def _by_words(columns: Columns, question: RecallQuery, weights: Weights) -> dict[str, Floats]:
-    """Score by words, and in episodes by what neighbours and the whole episode lend.
+    """Score by words, and in episodes by the words of neighbours and of the whole episode.
 
-    Each word counts once, where it weighs most: in the record itself or in a neighbour, times what that one lends.
+    Each word counts once, with its highest weight: in the record itself, or in a neighbour times its share.
     """
     index, count = columns.lexical, len(columns)
     words, reached = np.zeros(count, np.float32), np.zeros(count + 1, np.float32)
-    episodes = np.zeros(index.groups + 1, np.float32)  # the last: in none
+    episodes = np.zeros(index.groups + 1, np.float32)  # the last: no episode
     resistance = Resistance(columns, weights.verbosity)
     reach = _Reach(columns, weights) if index.groups else None
     terms = list(dict.fromkeys(question.terms))
@@ -136,10 +135,10 @@ def _by_words(columns: Columns, question: RecallQuery, weights: Weights) -> dict
 
 
 class Resistance:
-    """What the length of a record takes from each of its words.
+    """How much the length of a record reduces the weight of each of its words.
 
-    A message is measured by what its speaker usually says, and a speaker by the tersest of those who talk: so a long
-    reply does not drown a short fact, while between people who say about as much nothing changes.
+    A message is compared with its speaker's usual length, and a speaker with the tersest one: so a long reply does not
+    outweigh a short fact, and nothing changes between speakers who say about the same.
     """
 
     def __init__(self, columns: Columns, verbosity: float) -> None:
@@ -153,7 +152,6 @@ class Resistance:
         self._others = len(usual) - 1
 
     def __call__(self, holds: Positions, lengths: Floats) -> Floats:
-        """Return it for some records of these lengths."""
         by = self._by[holds]
         if self._kind is not None:
             by[(self._kind[holds] != CHAT) | (by >= self._others)] = -1
@@ -164,7 +162,7 @@ class Resistance:
 
 
 class _Reach:
-    """Where a word counts: in the records that hold it and in their neighbours."""
+    """The records in which a word counts: those that contain it, and their neighbours."""
 
     def __init__(self, columns: Columns, weights: Weights) -> None:
         self._weights = weights
@@ -175,7 +173,7 @@ class _Reach:
         self._best = np.zeros(len(columns) + 1, np.float32)
 
     def add(self, reached: Floats, found: Matches, own: Floats, lengths: Floats) -> None:
-        """Add words' weights to all records that they reach; `lengths` are those of the records that hold them."""
+        """Add words' weights to all records that they reach; `lengths`: of the records that contain them."""
         best, where, lent = self._best, *self._lend(found.documents, own, lengths)
         ends = 5 * np.cumsum(found.counts)
         for start, end in zip((0, *ends[:-1]), ends, strict=True):
@@ -185,7 +183,7 @@ class _Reach:
                 reached += best
 
     def _lend(self, holds: Positions, own: Floats, lengths: Floats) -> tuple[Positions, Floats]:
-        """Return the five records that each one reaches, itself among them, and with what."""
+        """Return the five records that each one reaches, including itself, and the weights that they get."""
         weights = self._weights
         where, lent = np.empty((len(holds), 5), np.int64), np.empty((len(holds), 5), np.float32)
         where[:, 0], lent[:, 0] = holds, own
@@ -202,23 +200,14 @@ class _Reach:
 
 
 def _said(columns: Columns, question: RecallQuery) -> NDArray[np.bool_]:
-    """Mark what the one asked about has said; of one who is only meant by a pronoun, also what nobody else has said."""
+    """Mark the messages of the speaker asked about; if only a pronoun names it, also records that are no messages."""
     talk = columns.kind.values == CHAT
     said: NDArray[np.bool_] = (columns.by.values == question.who) & talk
     return said if question.name_terms or columns.only_talk else said | ~talk
 
 
-def _written_in(columns: Columns, spans: Sequence[DateSpan]) -> NDArray[np.bool_]:
-    """Mark the records that were written in any of these stretches of time."""
-    created = columns.created.values
-    inside = np.zeros(len(columns), np.bool_)
-    for span in spans:
-        inside |= (created >= span.since) & (created < span.until)
-    return inside
-
-
 def _dated(columns: Columns, question: RecallQuery) -> Floats:
-    """Return how much it tells that a record lies in the time asked about; half of it shortly after."""
+    """Return the weight of having been written in the period asked about; half of it shortly after."""
     created = columns.created.values
     inside = np.zeros(len(columns), np.float32)
     for span in question.spans:
@@ -229,7 +218,7 @@ def _dated(columns: Columns, question: RecallQuery) -> Floats:
 
 
 def _nearness(columns: Columns, vectors: Floats, candidates: NDArray[np.bool_], total: Floats) -> Floats:
-    """Return how near the question records are: as worded for talk there, as it stands elsewhere; 0: as the average."""
+    """Return how much nearer than average records are: messages to the first wording, other records to the last."""
     near = np.zeros(len(columns), np.float32)
     also = np.argpartition(-total, ALSO)[:ALSO] if len(total) > ALSO else np.arange(len(total))
     talk = columns.kind.values == CHAT
@@ -240,23 +229,21 @@ def _nearness(columns: Columns, vectors: Floats, candidates: NDArray[np.bool_], 
     return near
 
 
-# How sure recall is that anything in a stream answers a question: 0 to 1.
-#
-# Three things are looked at, each against the stream itself: how much of what the question asks for the best record
-# and its neighbours cover (words count by how telling they are there), how much of it the stream has never mentioned,
-# and how much nearer than the average the nearest record is. A logistic function of them, fitted on questions of a
-# talk (sure) and of other talks (not), as many of each: benchmarks/talks.py measures it.
+# Certainty, 0 to 1, that a record answers the question: a logistic function of three signs, relative to the stream:
+# which share of the question the best record and its neighbours cover (words weighted by their rarity), which share the
+# stream has never mentioned, and how much nearer than average the nearest record is. Fitted on questions of a
+# conversation (certain) and of other conversations (not), the same number of each: benchmarks/talks.py measures it.
 
 
 COVERED, UNHEARD_OF, NEAR, BIAS = 3.9, -5.0, 0.39, -2.2
-"""What each counts; the nearness is in units of BM25."""
+"""Coefficients; the nearness is in units of BM25."""
 DATED = 2
-"""Words that a time counts for at least, where a candidate was written then: it covers them."""
+"""Minimum number of words that a period counts for if a candidate was written in it and so covers them."""
 LOW_CERTAINTY = 0.1
-"""The one threshold of certainty: what recall returns below it is marked "low confidence" by the command line, the
-terminal, REST, MCP and the studio. Prompts leave it out (`floor=LOW_CERTAINTY`)."""
+"""The threshold of certainty: results below it are marked "low confidence" by the command line, the terminal, REST, MCP
+and the studio, and left out of prompts (`floor=LOW_CERTAINTY`)."""
 COVERED_BY_WORDS, UNHEARD_OF_BY_WORDS, BIAS_BY_WORDS = 5.6, -4.7, -1.3
-"""The same where there are no vectors to compare."""
+"""The same without vectors."""
 
 
 def certainty(
@@ -267,9 +254,11 @@ def certainty(
     by_words: bool = False,
     written_down: bool = False,
 ) -> float:
-    """Return how sure it is that one of the candidates answers the question.
+    """Return the certainty that one of the candidates answers the question.
 
-    `by_words`: there are no vectors. `written_down`: the question itself is a record of the stream, too.
+    Args:
+        by_words: there are no vectors.
+        written_down: the question itself is a record of the stream.
     """
     covered, unheard_of, near = signs(columns, question, scored, candidates, int(written_down))
     if by_words:
@@ -282,14 +271,14 @@ def certainty(
 def signs(
     columns: Columns, question: RecallQuery, scored: Scored, candidates: NDArray[np.bool_], asked: int = 0
 ) -> tuple[float, float, float]:
-    """Return what is covered and what is unheard of, as shares of the question, and how near the nearest record is."""
+    """Return the shares of the question that are covered and never mentioned, and how near the nearest record is."""
     if not np.any(candidates):
         return 0.0, 1.0, 0.0
     index = columns.lexical
-    is_dated = bool(question.spans) and bool(np.any(candidates & _written_in(columns, question.spans)))
+    is_dated = bool(question.spans) and bool(np.any(candidates & columns.inside(question.spans)))
     dates = question.date_terms if is_dated else ()
     words = [term for term in question.terms if term not in dates] if dates else question.terms
-    counts = np.maximum(index.counts(words) - asked, 0)  # to have been asked is not to have been told
+    counts = np.maximum(index.counts(words) - asked, 0)  # the question itself mentions nothing
     weights = telling_all(counts, len(index) + OTHERS)
     rarest = telling(0, len(index) + OTHERS)
     names = rarest * (len(set(question.name_terms)) + is_dated * max(DATED, len(dates)))

@@ -1,6 +1,6 @@
-"""The second stage of recall: who reads the question and the best of the first stage, and puts these into order.
+"""The second stage of recall: a reranker reads the question and the best records of the first stage, and orders these.
 
-None does, unless one is named (`reranker_of`): the order of the first stage is what docs/benchmarks.md measures.
+There is none unless it is named (`reranker_of`): docs/benchmarks.md measures the order of the first stage.
 """
 
 from __future__ import annotations
@@ -48,23 +48,23 @@ def leave_order(ask: RankMemories) -> Ranked:
 NONE, MODEL, CROSS = "none", "model", "cross"
 FORMS = "none, model, cross:NAME-OR-FOLDER"
 LONGEST = 600
-"""So many characters of a memory are read."""
+"""Maximum number of characters of a memory that are read."""
 
 
 class Reranker(Protocol):
-    """Puts memories into order."""
+    """Orders memories."""
 
     async def order(self, query: str, memories: Sequence[str]) -> Sequence[int]:
-        """Return places in `memories`, the one that answers best first; those that it does not name follow as they are.
+        """Return indexes into `memories`, the best answer first; missing ones follow in their given order.
 
         Raises:
-            ModelError: it cannot.
+            ModelError: it cannot rank.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class ByModel:
-    """A model reads them all in one call."""
+    """A model reads all memories in one call."""
 
     model: Model
 
@@ -75,7 +75,7 @@ class ByModel:
 
 @dataclass(frozen=True)
 class ByCrossEncoder:
-    """A cross-encoder scores each with the question, in this process; loaded when it is first asked."""
+    """A cross-encoder scores each memory with the question, in this process; it is loaded at its first use."""
 
     name: str
     _loaded: list[CrossEncoder] = field(default_factory=list)
@@ -91,13 +91,15 @@ class ByCrossEncoder:
 
 @dataclass(frozen=True, slots=True)
 class SecondStage:
-    """A reranker, and how many of the first stage it is given at most."""
+    """A reranker, and the maximum number of memories that it gets."""
 
     reranker: Reranker
     most: int = 20
 
     async def best(self, query: str, records: Sequence[Record], k: int) -> tuple[list[int], str]:
-        """Return the places of the k best, best first; and why they are in the first stage's order, "" where not."""
+        """Return the indexes of the k best, best first, and why they are in the first stage's order; "": they are
+        reranked.
+        """
         texts = [_line(record) for record in records]
         try:
             order = list(dict.fromkeys(await self.reranker.order(query, texts)))
@@ -110,7 +112,7 @@ def check_reranker(name: str) -> str:
     """Return the name of a reranker, "" for none.
 
     Raises:
-        SettingsError: it has no such form.
+        SettingsError: it has no valid form.
     """
     kind, _, rest = name.partition(":")
     if name in ("", NONE):
@@ -124,7 +126,7 @@ def second_stage(name: str, most: int, models: Models | None) -> SecondStage | N
     """Return the second stage of this name; None: there is none.
 
     Raises:
-        SettingsError: no such form; or `model`, and no model is there to ask.
+        SettingsError: the name has no valid form, or it is `model`, and no model is available.
     """
     name = check_reranker(name)
     if not name:

@@ -1,8 +1,8 @@
-"""Of a long stream, the records that may be among the best: small columns, which the same code ranks as whole ones.
+"""Selects the records of a long stream that may be among the best: small columns, ranked by the same code.
 
-What is chosen: the best by their own words and their episode's, and what their words reach; the nearest by one bit a
-number; the newest; some of the days that are asked about. For these all that the whole stream tells (how rare a word
-is, how much who says, what an episode says) is as in the whole; so what is chosen is scored as it would be there.
+Selected are the best by the words of the record and its episode, with their neighbours; the nearest by one bit per
+number; the newest; and records of the days that are asked about. They are scored as in the whole stream, because its
+statistics are used: how rare a word is, how much each speaker says, the words of an episode.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from mindstream.text.lexical import K1, GrowingArray, Ints, Lexical, Matches, sa
 
 Mask = NDArray[np.bool_]
 LONG = 20_000
-"""Shorter streams are scored as a whole."""
+"""Number of records up to which a stream is scored as a whole."""
 BY_WORDS, NEAR, NEWEST, DATED = 1_000, 1_000, 100, 400
 FOLLOWED = ("kind", "by", "group", "asks", "ends_asking", "created")
-"""What scoring reads of a record, besides its neighbours; each is gathered when it is first asked for."""
+"""Columns that scoring reads, except those of neighbours; each is collected at its first use."""
 
 BESIDE = ThreadPoolExecutor(1, "vectors")
-"""Compares vectors while words are looked up: numpy lets go of the interpreter meanwhile."""
+"""Compares vectors in parallel with the search for words: numpy releases the interpreter lock."""
 
 
 class LookedUp(NamedTuple):
-    """What was found of some terms, and what it says of episodes."""
+    """The matches of some terms, and the scores of episodes."""
 
     found: Matches
     groups: Floats
@@ -41,17 +41,13 @@ Looked: TypeAlias = dict[tuple[str, ...], LookedUp]
 
 
 class Selection(Columns):
-    """Some of a stream's records, in the order of writing, as columns of their own.
-
-    Attributes:
-        rows: where they stand in the whole.
-    """
+    """Some of a stream's records, in the order of writing; `rows`: their rows in the whole stream."""
 
     def __init__(self, whole: Columns, rows: Ints, terms: Looked) -> None:
         self.stream, self.whole, self.width = whole.stream, whole.whole, whole.width
         self.only_talk, self.speakers, self.names = whole.only_talk, whole.speakers, whole.names
         self.rows, self._entire = rows, whole
-        local = np.full(len(whole) + 1, -1, np.int32)  # the last: of none
+        local = np.full(len(whole) + 1, -1, np.int32)  # the last: no record
         local[rows] = np.arange(len(rows), dtype=np.int32)
         self.before = _column(local[whole.before.values[rows]])
         self.after = _column(local[whole.after.values[rows]])
@@ -86,7 +82,7 @@ def _column(values: NDArray[Any]) -> GrowingArray[Any]:
 
 
 class SelectedLexical(Lexical):
-    """The index of the whole, with the documents that were chosen."""
+    """The index of the whole stream, limited to the selected documents."""
 
     def __init__(self, whole: Lexical, rows: Ints, local: NDArray[np.int32], terms: Looked):
         self.postings, self.total, self.grouped = whole.postings, whole.total, whole.grouped
@@ -114,7 +110,7 @@ class SelectedLexical(Lexical):
 
 
 class SelectedVectors(Vectors):
-    """The vectors of the records that were chosen."""
+    """The vectors of the selected records."""
 
     def __init__(self, whole: Vectors, rows: Ints) -> None:
         self._whole, self._rows = whole, rows
@@ -137,10 +133,7 @@ class SelectedVectors(Vectors):
 def select(
     columns: Columns, question: RecallQuery, vectors: Floats, passing: Mask, weights: Weights
 ) -> tuple[Selection, Mask]:
-    """Choose the records that may be among the best of those that pass; mark those that are candidates.
-
-    The others are there for what they lend to these.
-    """
+    """Select the records that may be among the best of those that pass, and their neighbours; mark the candidates."""
     terms: Looked = {}
     inner = np.zeros(len(columns), np.bool_)
     nearest = BESIDE.submit(_nearest, columns, vectors, passing)
@@ -159,7 +152,7 @@ def select(
 
 
 def _mark(mask: Mask, rows: Ints, columns: Columns) -> None:
-    """Mark rows with those one and two before and after them in their episodes."""
+    """Mark rows and those one and two before and after them in their episodes."""
     mask[rows] = True
     for step in (columns.before.values, columns.after.values):
         reached: NDArray[np.integer] = rows
@@ -170,7 +163,8 @@ def _mark(mask: Mask, rows: Ints, columns: Columns) -> None:
 
 
 def _by_words(columns: Columns, question: RecallQuery, passing: Mask, weights: Weights, kept: Looked) -> list[Ints]:
-    """Return the best by their own words and their episode's, of those that pass, and of all: these lend."""
+    """Return the best rows by the words of record and episode: of all, because they score neighbours, and of those that
+    pass."""
     index, count = columns.lexical, len(columns)
     words = np.zeros(count, np.float32)
     episodes = np.zeros(index.groups + 1, np.float32)
@@ -186,7 +180,7 @@ def _by_words(columns: Columns, question: RecallQuery, passing: Mask, weights: W
         ends = np.cumsum(found.counts).tolist()
         for begins, end in zip((0, *ends[:-1]), ends, strict=True):
             words[found.documents[begins:end]] += own[begins:end]
-    rows = np.flatnonzero(words > 0)  # each word that is held counts for something
+    rows = np.flatnonzero(words > 0)  # each word has a positive weight
     lends = words[rows] + weights.episode * episodes[columns.group.values[rows]]
     scores = lends + _besides(columns, question, rows, weights)
     passes = passing[rows]
@@ -195,7 +189,7 @@ def _by_words(columns: Columns, question: RecallQuery, passing: Mask, weights: W
 
 
 def _besides(columns: Columns, question: RecallQuery, rows: Ints, weights: Weights) -> Floats:
-    """Return what records gain by who said them, and when."""
+    """Return the scores of rows for their speaker and their time."""
     gains = np.zeros(len(rows), np.float32)
     if question.who >= 0:
         said = (columns.by.values[rows] == question.who) & (columns.kind.values[rows] == CHAT)
@@ -212,7 +206,7 @@ def _best(rows: Ints, scores: Floats, n: int) -> Ints:
 
 
 def _nearest(columns: Columns, vectors: Floats, passing: Mask) -> list[Ints]:
-    """Return the nearest to the wordings of a question: for talk, and for the rest."""
+    """Return the rows nearest to the wordings of a question: messages, and other records."""
     if len(vectors) == 1:
         asked = [(vectors[0], passing)]
     else:

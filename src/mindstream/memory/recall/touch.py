@@ -1,7 +1,7 @@
-"""What a recall does to the records that it found: gathered, and committed at most a second later.
+"""The effects of recalls on the records that they found: collected, and committed at most a second later.
 
-The laws are applied to how a record is held at the moment of writing, and the write is refused where another process
-was first; then it is read again. So no touch is lost or counted twice, with many processes on one stream.
+The rules of strength are applied to a record's state at the moment of writing. If another process was first, the write
+is refused and repeated with the new state. So no touch is lost or counted twice.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from mindstream.memory.store.record import FADING, KINDS
 from mindstream.memory.store.store import Commit, Entry, Revision, Store
 
 LATER_S = 1.0
-"""How long a touch may wait before it is written; as much may be lost in a crash."""
+"""Maximum delay, in seconds, of a touch; as much may be lost in a crash."""
 AT_ONCE = 20
-"""So many recalls are written in one commit: whoever recalls next reads again what it touched, 16 us a record."""
+"""Number of recalls written in one commit; the next recall reads their records again, 16 us each."""
 ATTEMPTS = 100
 
 
 class Touch(NamedTuple):
-    """One recall: when it was, what it returned, and what it found and did not return (ids)."""
+    """One recall: its time, the ids that it returned, and those that it found and did not return."""
 
     at: Moment
     returned: Sequence[str]
@@ -38,10 +38,10 @@ class Touch(NamedTuple):
 
 
 class Touches:
-    """The touches of one stream that are not written yet.
+    """The unwritten touches of one stream.
 
     Args:
-        columns: gives columns in which at least some records (ids) stand as they are now.
+        columns: returns columns that contain at least some records (ids) as they are now.
         laws: the rules of strength (memory/fading); None: only the time of access changes.
     """
 
@@ -63,25 +63,24 @@ class Touches:
         self._timer: asyncio.Task[None] | None = None
 
     def add(self, touch: Touch) -> None:
-        """Take note of a recall; it is written within LATER_S."""
+        """Add a recall; it is written within LATER_S."""
         self._waiting.append(touch)
         if self._timer is None or self._timer.done():
             self._timer = asyncio.ensure_future(self._later())
 
     async def overdue(self) -> None:
-        """Write what has waited too long already, as it may where a clock is moved by hand.
-
-        Where it is being written, or will be in a moment, nobody waits for it.
+        """Write touches that have waited too long, which happens with a manual clock; do not wait for a write in
+        progress.
         """
         late = self._waiting and self._clock.now() - self._waiting[0].at >= 2 * LATER_S
         if late and not self._writing.locked():
             await self.settle()
 
     async def settle(self) -> None:
-        """Write all that waits; where whoever waits for it is broken off, it is written none the less.
+        """Write all touches; a cancelled caller does not cancel the write.
 
         Raises:
-            StorageError: it could not be written, and goes on waiting.
+            StorageError: they could not be written, and stay in the queue.
         """
         await asyncio.shield(asyncio.ensure_future(self._settle()))
 
@@ -96,23 +95,23 @@ class Touches:
                     raise
 
     async def commit(self, commit: Commit, touch: Touch) -> list[Logged]:
-        """Write a commit with what a recall does to its records, after all touches that wait.
+        """Write a commit together with the effect of a recall, after all waiting touches.
 
         Raises:
-            Conflict: something that the commit itself asks for is not so.
+            Conflict: a condition of the commit itself is not met.
         """
         await self.settle()
         return await self._write([touch], commit)
 
     async def close(self) -> None:
-        """Write all that waits and stop."""
+        """Write all touches and stop."""
         if self._timer is not None:
             self._timer.cancel()
         await self.settle()
 
     async def _later(self) -> None:
         await self._clock.sleep(LATER_S)
-        with contextlib.suppress(Exception):  # it goes on waiting; closing will say what is wrong
+        with contextlib.suppress(Exception):  # it stays in the queue; `close` raises the error
             await self.settle()
 
     async def _write(self, touches: Sequence[Touch], commit: Commit) -> list[Logged]:
@@ -124,7 +123,7 @@ class Touches:
             if not (revisions or told or commit.entries or commit.revisions):
                 return []
             if attempt > ATTEMPTS or revisions == refused:
-                break  # nobody has touched them since: it is not the touches that are refused
+                break  # the records are unchanged: the commit's own conditions are refused
             whole = replace(commit, entries=(*told, *commit.entries), revisions=(*commit.revisions, *revisions))
             try:
                 return await self._store.commit(whole)
@@ -134,7 +133,7 @@ class Touches:
         raise error
 
     def _tell(self, columns: Columns, touches: Sequence[Touch], revisions: Sequence[Revision]) -> list[Entry]:
-        """Return the rows that say what these recalls found of what fades, and what faded away by them."""
+        """Return log entries: which fading records these recalls found, and which of them they archived."""
         if self.laws is None:
             return []
         gone, told = {each.id for each in revisions if each.forgotten is not None}, list[Entry]()
@@ -152,7 +151,7 @@ class Touches:
 
 
 def list_revisions(columns: Columns, touches: Sequence[Touch], laws: Strength | None) -> list[Revision]:
-    """Apply the laws, touch by touch, to how the records are held now; return what changes."""
+    """Apply the rules to the current state of the records, touch by touch; return the changes."""
     before: dict[str, StrengthState] = {}
     after: dict[str, tuple[StrengthState, Moment]] = {}
     for touch in touches:
@@ -177,7 +176,7 @@ def list_revisions(columns: Columns, touches: Sequence[Touch], laws: Strength | 
 
 
 def state_in(columns: Columns, id_: str) -> StrengthState | None:
-    """Return how a record is held; None where it is forgotten, or was erased."""
+    """Return a record's strength; None: it is archived or erased."""
     at = columns.position.get(id_)
     if at is None or columns.forgotten.values[at] < OPEN:
         return None
@@ -187,12 +186,12 @@ def state_in(columns: Columns, id_: str) -> StrengthState | None:
 
 
 def fades(columns: Columns, id_: str) -> bool:
-    """Tell whether a record is of a kind that strengthens and fades."""
+    """Return whether a record is of a kind that strengthens and fades."""
     return KINDS[columns.kind.values[columns.position[id_]]] in FADING
 
 
 def revision(id_: str, before: StrengthState, after: StrengthState, at: Moment) -> Revision:
-    """Return the change from one way of being held to another, refused where somebody else was first."""
+    """Return the change from one state to another; it is refused if another process was first."""
     return Revision(
         id=id_,
         level=after.level,

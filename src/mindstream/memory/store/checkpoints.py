@@ -1,6 +1,6 @@
-"""What is derived from a stream at some cost: of each name the newest version alone is kept, beside the log.
+"""Checkpoints: data derived from a stream at some cost, such as a trained model. Only the newest version is stored.
 
-It may be lost or damaged; whoever reads it then derives it again.
+A checkpoint may be lost or damaged; then it is derived again.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from mindstream.log.sql import Sql
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A version of something derived.
+    """A version of derived data.
 
     Attributes:
-        version: one more than that of the checkpoint which it takes the place of, else Conflict.
+        version: one more than that of the checkpoint that it replaces, else Conflict.
     """
 
     name: str
@@ -26,7 +26,6 @@ class Checkpoint:
 
 
 def create(connection: Sql) -> None:
-    """Make the table."""
     connection.execute(
         "CREATE TABLE checkpoints (stream TEXT NOT NULL, name TEXT NOT NULL, version INTEGER NOT NULL,"
         " data BLOB NOT NULL, sum INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (stream, name))"
@@ -34,10 +33,10 @@ def create(connection: Sql) -> None:
 
 
 def write(connection: Sql, stream: str, new: Checkpoint, seq: int) -> None:
-    """Put a version in the place of the one before.
+    """Replace a checkpoint by its next version.
 
     Raises:
-        Conflict: another version than that is there, and can be read.
+        Conflict: another version is stored and readable.
     """
     old = read(connection.execute(QUERY, (stream, new.name)).fetchall(), new.name)
     if old is not None and old.version != new.version - 1:
@@ -54,7 +53,7 @@ QUERY = "SELECT version, data, sum FROM checkpoints WHERE stream = ? AND name = 
 
 
 def read(rows: list[tuple[object, object, object]], name: str) -> Checkpoint | None:
-    """Read what QUERY found; None where there is nothing, or not what was written."""
+    """Return the checkpoint that QUERY found; None: there is none, or it is damaged."""
     for version, data, total in rows:
         if isinstance(version, int) and isinstance(data, bytes) and total == _sum(version, data):
             return Checkpoint(name, version, data)

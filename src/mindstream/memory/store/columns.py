@@ -1,7 +1,7 @@
 """A stream's records as arrays: what ranking reads, without the texts.
 
 A process holds the columns of the streams that it used last (store/index_cache), fills them from `store.changes` in
-portions and asks for what is new before each recall, so that another process's writes are seen at once.
+portions and reads new changes before each recall, so that writes of other processes are visible at once.
 """
 
 from __future__ import annotations
@@ -10,17 +10,14 @@ import copy
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mindstream.clock import Moment
 from mindstream.log.names import StreamKey
-from mindstream.memory.recall.speakers import Speakers
-from mindstream.memory.store.kept.fields import Fields
-from mindstream.memory.store.kept.fields import keys as field_keys
-from mindstream.memory.store.kept.ids import RecordIds
+from mindstream.memory.store.column_lookups import Fields, RecordIds, Speakers, field_keys
 from mindstream.memory.store.record import KINDS, Kind, Record, Vector
 from mindstream.memory.store.store import Changes, Store
 from mindstream.memory.store.validation import is_finite
@@ -29,44 +26,46 @@ from mindstream.text.dates import DateSpan
 from mindstream.text.lexical import GrowingArray, Lexical, Postings
 from mindstream.text.words import plain_words, terms
 
+T = TypeVar("T", bound=np.generic)
 EPISODIC = frozenset({"chat", "observation"})
 """Kinds whose neighbours in the same episode are their context."""
 KIND_CODES = {kind: code for code, kind in enumerate(KINDS)}
 ASKS_WITHIN = 80
 PORTION = 128
-"""So many records are taken over at once: some milliseconds."""
+"""Number of records that are read at once: some milliseconds."""
 WHOLE, WHOLE_OF_STREAM = 16_384, 1_024
 """Maximum number of records held with their texts, without vectors: of all streams (some 10 MB), and of one stream."""
 OPEN = float("inf")
 NEWEST_AT_ONCE = 256
-"""Number of rows, from the end, in which the newest records are looked for first."""
+"""Number of rows, from the end, that are searched first for the newest records."""
+Reworded = Mapping[int, tuple[Record, Record]]
+"""Records, by row, as they were and as they are."""
 
 
 class Columns:
     """One stream's records, in the order in which they were written.
 
     Attributes:
-        ids, position: the records' ids, and where each stands that was not erased.
-        names, episodes: what the numbers in the columns `by` and `episode` stand for.
-        named: for each word that a name begins with, the names.
+        ids, position: the records' ids, and the row of each id that was not erased.
+        names, episodes: the meaning of the numbers in the columns `by` and `episode`.
+        named: for each word that begins a name, the names.
         kind: the code of KIND_CODES.
-        group: the episode, in episodic kinds only; -1: in none. `before`, `after`: the neighbours in it; -1: none.
-        asks: a question stands in its last 80 characters; ends_asking: it ends with one.
-        importance: NaN where it is not rated. valid_from, valid_until, forgotten: infinite where they are open.
-        open: neither the end of its validity nor of its being held is known.
-        group_of, last: for each episode its group, and for each group the record that stands last in it; -1: none.
-        keywords: for each keyword in lower case, the positions of the records that have it.
-        compared: its vector is of this embedder; where it is of another, or missing, words alone find it.
-        fields: what is in the records' data, and their slots.
-        speakers: who talks, and how much each says.
+        group: the episode, for episodic kinds only; -1: none. `before`, `after`: the neighbours in it; -1: none.
+        asks: the last 80 characters contain a question; ends_asking: the text ends with one.
+        importance: NaN: not rated. valid_from, valid_until, forgotten: infinite: open.
+        open: neither `valid_until` nor `forgotten` is set.
+        group_of, last: for each episode its group, and for each group the row of its last record; -1: none.
+        keywords: for each keyword in lower case, the rows of the records that have it.
+        compared: the vector is of this embedder; otherwise only words find the record.
+        fields: the values in the records' data, and their slots.
+        speakers: who talks, and how much each of them says.
         only_talk: all records are of the kind chat.
-        whole: the records themselves, as they are now but for their vectors, by id: of this stream and of others, those
-            that were written or changed last.
-        ahead: so many records, or fewer, are to be taken over yet, where that is being done.
-        upto: the change up to which they are caught up with the store.
-        complete: they were caught up with the store once. behind: since then much has come that is taken over behind.
-        kept: so many of the records come from a file that is mapped.
-        traces: something was erased that had been taken over: it is not found, but its neighbours still show it.
+        whole: the newest or last changed records of this and other streams, by id, as they are now, without vectors.
+        ahead: maximum number of records that are still to be read, while columns are filled.
+        upto: the change up to which they are complete.
+        complete: they were complete once. behind: many changes since then are being read in the background.
+        kept: number of the records that come from a mapped file.
+        traces: something was erased that had been read: no recall finds it, but its neighbours still contain a part.
     """
 
     def __init__(
@@ -75,8 +74,7 @@ class Columns:
         self.stream = stream
         self.whole = OrderedDict[str, Record]() if whole is None else whole
         self._own_whole = OrderedDict[str, None]()
-        self.embedder = embedder
-        self.width = width
+        self.embedder, self.width = embedder, width
         self.upto, self.ahead, self._reaching, self._left = 0, 0, 0, 0
         self.traces = self.complete = self.behind = False
         self.kept = 0
@@ -85,87 +83,63 @@ class Columns:
         self.names: dict[str, int] = {}
         self.named: dict[str, list[str]] = {}
         self.episodes: dict[str, int] = {}
-        self.kind = GrowingArray(np.int8)
-        self.by = GrowingArray(np.int32)
-        self.episode = GrowingArray(np.int32)
-        self.group = GrowingArray(np.int32)
-        self.before = GrowingArray(np.int32)
-        self.after = GrowingArray(np.int32)
-        self.asks = GrowingArray(np.bool_)
-        self.ends_asking = GrowingArray(np.bool_)
-        self.level = GrowingArray(np.int16)
-        self.lasting = GrowingArray(np.bool_)
+        self.kind, self.level = GrowingArray(np.int8), GrowingArray(np.int16)
+        self.by, self.episode, self.group, self.before, self.after = _growing(np.int32, 5)
+        self.asks, self.ends_asking, self.lasting, self.open, self.compared = _growing(np.bool_, 5)
         self.importance = GrowingArray(np.float32)
-        self.created = GrowingArray(np.float64)
-        self.accessed = GrowingArray(np.float64)
-        self.valid_from = GrowingArray(np.float64)
-        self.valid_until = GrowingArray(np.float64)
-        self.forgotten = GrowingArray(np.float64)
-        self.open = GrowingArray(np.bool_)
-        self.compared = GrowingArray(np.bool_)
-        self.keywords = Postings()
-        self.fields = Fields()
-        self.speakers = Speakers()
+        self.created, self.accessed, self.valid_from, self.valid_until, self.forgotten = _growing(np.float64, 5)
+        self.group_of, self.last = _growing(np.int32, 2)
+        self.keywords, self.fields, self.speakers = Postings(), Fields(), Speakers()
         self.only_talk = True
-        self.lexical = Lexical()
-        self.vectors = Vectors(self.width)
-        self.group_of = GrowingArray(np.int32)
-        self.last = GrowingArray(np.int32)
+        self.lexical, self.vectors = Lexical(), Vectors(width)
 
     def __len__(self) -> int:
         return len(self.ids)
 
     @property
     def entire(self) -> Columns:
-        """Return the columns of the whole stream, where these are a selection."""
+        """The columns of the whole stream, if these are a selection."""
         return self
 
     def in_entire(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return where some of these records stand in the whole stream."""
+        """Return the rows of some of these records in the whole stream."""
         return rows
 
     def id_at(self, row: int) -> str:
-        """Return the id of the record that stands there."""
+        """Return the id of a row's record."""
         return self.ids[row]
 
     def begin_with(self, width: int) -> None:
-        """Take vectors of so many numbers, before there are any."""
+        """Set the width of vectors, before there are any."""
         self.width, self.vectors = width, Vectors(width)
 
     async def reading(self, store: Store) -> AsyncIterator[None]:
-        """Take over what anybody has written, a portion a step."""
+        """Read all new changes, one portion per step."""
         while await self.take_portion(store):
             yield
 
     async def take_portion(self, store: Store) -> bool:
-        """Take over a portion of what anybody has written since the last time; tell whether there may be more.
+        """Read a portion of the changes since the last time; return whether there may be more.
 
-        Whatever is done to the stream between two portions comes with a later one, or is asked for after the last.
+        Changes to the stream between two portions come with a later one, or are asked for after the last.
         """
         begins = not self._left
         changes = await store.changes(self.stream, self.upto, self._left, PORTION)
         if begins:
             self._reaching, self.ahead = changes.upto, changes.ahead + len(changes.records)
-            self._reserve(changes.ahead)
+            if changes.ahead:  # reserve space, and a little more
+                count = len(self) + changes.ahead + changes.ahead // 32
+                for each in vars(self).values():
+                    if isinstance(each, GrowingArray | Vectors):
+                        each.reserve(count)
         self.take(changes)
         self._left, self.ahead = changes.left, max(0, self.ahead - len(changes.records))
         if not self._left:
             self.upto = self._reaching
         return not (begins and not self._left)
 
-    def _reserve(self, ahead: int) -> None:
-        """Make room for what is to come, and a little more."""
-        if ahead:
-            count = len(self) + ahead + ahead // 32
-            for column in self._columns():
-                column.reserve(count)
-            self.vectors.reserve(count)
-
-    def _columns(self) -> list[GrowingArray[Any]]:
-        return [each for each in vars(self).values() if isinstance(each, GrowingArray)]
-
     def take(self, changes: Changes) -> None:
-        """Take over new and changed records, and lose what was erased."""
+        """Add new records, update changed ones and mark erased ones."""
         for id_ in changes.gone:
             self.whole.pop(id_, None)
             self._own_whole.pop(id_, None)
@@ -175,18 +149,21 @@ class Columns:
                 self.importance.values[at] = np.nan
                 self.traces = True
         for record in changes.records:
-            if self.ahead <= WHOLE:  # others are about to take its place
+            if self.ahead <= WHOLE:  # otherwise later ones would take its place
                 self._hold(replace(record, vector=None))
             at = self.position.get(record.id)
             if at is None:
                 self._append(record)
-            else:
-                self._revise(at, record)
-                if not self.compared.values[at]:
-                    self._give(at, record)
+                continue
+            self._revise(at, record)
+            vector = None if self.compared.values[at] else self._comparable(record)
+            if vector is not None:  # it was embedded later
+                around = (int(self.before.values[at]), int(self.after.values[at]))
+                self.vectors.give(at, vector, [near for near in around if near >= 0])
+                self.compared.values[at] = True
 
     def _hold(self, record: Record) -> None:
-        """Hold a record as a whole; the ones written or changed longest ago are dropped."""
+        """Hold a record with its text; the ones written or changed longest ago are dropped."""
         self.whole.pop(record.id, None)
         self._own_whole.pop(record.id, None)
         self.whole[record.id], self._own_whole[record.id] = record, None
@@ -196,7 +173,7 @@ class Columns:
             self.whole.popitem(last=False)
 
     def around(self, ids: Iterable[str]) -> list[str]:
-        """Return the ids of some records and of those that are one and two before and after them in their episodes."""
+        """Return the ids of records and of those one and two before and after them in their episodes."""
         rows = {at for id_ in ids if (at := self.position.get(id_)) is not None}
         for column in (self.before.values, self.after.values):
             reached = set(rows)
@@ -208,13 +185,16 @@ class Columns:
     def without(
         self, gone: Sequence[Record], changed: Sequence[tuple[Record, Record]], near: Mapping[str, Record]
     ) -> Columns | None:
-        """Return columns as if some records had never been written, and others with other words; None: make them anew.
+        """Return columns as if some records had never been written, and others with other words.
 
-        These are left as they are: whoever reads them goes on.
+        These columns stay as they are: a recall may be reading them.
 
         Args:
             gone: records as they were; `changed`: others, as they were and as they are.
             near: all records around them (`around`) that are left, as they are.
+
+        Returns:
+            None: not possible, the columns must be rebuilt.
         """
         dropped = {at: record for record in gone if (at := self.position.get(record.id)) is not None}
         reworded = {at: pair for pair in changed if (at := self.position.get(pair[0].id)) is not None}
@@ -223,7 +203,7 @@ class Columns:
         is_gone[removed] = True
         by_left = self.by.values[~is_gone[:-1]]
         if {int(self.by.values[at]) for at in dropped} - {-1, *np.unique(by_left).tolist()}:
-            return None  # a name that nobody has any more
+            return None  # a name without records
         below: NDArray[np.uint32] = (np.cumsum(is_gone) - is_gone).astype(np.uint32)
         before, after, last = self.before.values.copy(), self.after.values.copy(), self.last.values.copy()
         touched = set(reworded)
@@ -244,8 +224,9 @@ class Columns:
             removed,
             below,
         )
-        keywords = _without(self.keywords, dropped, reworded, below, _keywords)
-        fields = _without(self.fields.postings, dropped, reworded, below, field_keys)
+        old = [*dropped.items(), *((at, before_) for at, (before_, _) in reworded.items())]
+        keywords = _without(self.keywords, old, below, _keywords)
+        fields = _without(self.fields.postings, old, below, field_keys)
         if lexical is None or keywords is None or fields is None:
             return None
         moved = np.append(np.arange(len(self), dtype=np.int32) - below[:-1].astype(np.int32), np.int32(-1))
@@ -256,44 +237,38 @@ class Columns:
         }
         fresh = copy.copy(self)
         fresh.kept, fresh.ids, fresh.lexical, fresh.keywords = 0, self.ids.without(removed), lexical, keywords
-        fresh.position, fresh.fields = fresh.ids.position, Fields()
-        fresh.fields.postings = fields
+        fresh.position, fresh.fields = fresh.ids.position, Fields(fields)
         fresh.vectors = self.vectors.without(
             removed,
             {int(moved[at]): [own[at], *lent[at]] for at in touched},
             {int(moved[at]): own[at] for at in touched if after[at] < 0 and self.group.values[at] >= 0},
         )
         for name, column in vars(self).items():
-            if isinstance(column, GrowingArray) and name not in ("group_of", "last"):
-                setattr(fresh, name, column.without(removed))
+            if isinstance(column, GrowingArray):
+                setattr(fresh, name, column.without(removed[:0] if name in ("group_of", "last") else removed))
         fresh.before.values[:], fresh.after.values[:] = (
             moved[np.delete(column, removed)] for column in (before, after)
         )
-        fresh.last, fresh.group_of = self.last.without(removed[:0]), self.group_of.without(removed[:0])
         fresh.last.values[:] = moved[last]
         fresh.names, fresh.episodes = dict(self.names), dict(self.episodes)
         fresh.named = {word: list(names) for word, names in self.named.items()}
-        fresh._reword(reworded, moved)
-        fresh.speakers = self.speakers.without(self._said(dropped, reworded))
+        for was, (_, record) in reworded.items():
+            fresh._reword(int(moved[was]), record)
+        fresh.speakers = self.speakers.without(self._less_said(dropped, reworded))
         fresh.only_talk = bool(np.all(fresh.kind.values == KIND_CODES["chat"]))
         fresh._drop_episodes({int(self.episode.values[at]) for at in dropped} - {-1})
         return fresh
 
-    def _reword(self, reworded: Mapping[int, tuple[Record, Record]], moved: NDArray[np.int32]) -> None:
-        for was, (_, record) in reworded.items():
-            at = int(moved[was])
-            self._revise(at, record)
-            self.asks.values[at] = is_asking(record.text)
-            self.ends_asking.values[at] = _ending(record.text).endswith(("?", "？"))
-            self.compared.values[at] = self._comparable(record) is not None
-            for keyword in _keywords(record):
-                self.keywords.add(keyword, at)
-            for key in field_keys(record):
-                self.fields.postings.add(key, at)
+    def _reword(self, at: int, record: Record) -> None:
+        self._revise(at, record)
+        self.asks.values[at], self.ends_asking.values[at] = _asking(record.text)
+        self.compared.values[at] = self._comparable(record) is not None
+        for keyword in _keywords(record):
+            self.keywords.add(keyword, at)
+        self.fields.add(at, record)
 
-    def _said(
-        self, dropped: Mapping[int, Record], reworded: Mapping[int, tuple[Record, Record]]
-    ) -> Iterator[tuple[int, int, int]]:
+    def _less_said(self, dropped: Mapping[int, Record], reworded: Reworded) -> Iterator[tuple[int, int, int]]:
+        """Yield speakers, with how many messages and words more they have then."""
         for at, record in dropped.items():
             if record.by and record.kind == "chat":
                 yield int(self.by.values[at]), -1, -len(_terms(record))
@@ -302,7 +277,7 @@ class Columns:
                 yield int(self.by.values[at]), 0, len(_terms(new)) - len(_terms(old))
 
     def _drop_episodes(self, emptied: Iterable[int]) -> None:
-        """Remove those of some episodes, and their groups, that have no records left; numbers behind them move up."""
+        """Remove those of some episodes, and their groups, that have no records left; later numbers move up."""
         for episode in sorted(emptied, reverse=True):
             group = int(self.group_of.values[episode])
             if group >= 0 and not np.any(self.group.values == group):
@@ -324,31 +299,39 @@ class Columns:
     def _append(self, record: Record) -> None:
         at = self.ids.append(record.id)
         by = self.number(record.by) if record.by else -1
-        episode, group, before = self._episode(record.episode), -1, -1
+        episode, group, before = -1, -1, -1
+        if record.episode:
+            if record.episode not in self.episodes:
+                self.episodes[record.episode] = len(self.episodes)
+                self.group_of.append(-1)
+            episode = self.episodes[record.episode]
         if episode >= 0 and record.kind in EPISODIC:
-            group = self._group(episode)
+            if self.group_of.values[episode] < 0:
+                self.group_of.values[episode] = len(self.last)
+                self.last.append(-1)
+            group = int(self.group_of.values[episode])
             before = int(self.last.values[group])
             self.last.values[group] = at
         if before >= 0:
             self.after.values[before] = at
-        ending = _ending(record.text)
-        self.kind.append(KIND_CODES[record.kind])
         self.only_talk &= record.kind == "chat"
+        self.kind.append(KIND_CODES[record.kind])
         self.by.append(by)
         self.episode.append(episode)
         self.group.append(group)
         self.before.append(before)
         self.after.append(-1)
-        self.asks.append(is_asking(record.text))
-        self.ends_asking.append(ending.endswith(("?", "？")))
+        asks, ends_asking = _asking(record.text)
+        self.asks.append(asks)
+        self.ends_asking.append(ends_asking)
         self.created.append(record.created)
-        for column in (self.level, self.lasting, self.importance, self.accessed, self.open):
-            column.append(0)
-        for column in (self.valid_from, self.valid_until, self.forgotten):
-            column.append(0)
+        for revised in (self.level, self.lasting, self.importance, self.accessed, self.open):
+            revised.append(0)
+        for limit in (self.valid_from, self.valid_until, self.forgotten):
+            limit.append(0)
         self._revise(at, record)
-        for keyword in record.keywords:
-            self.keywords.add(keyword.lower(), at)
+        for keyword in _keywords(record):
+            self.keywords.add(keyword, at)
         self.fields.add(at, record)
         words = _terms(record)
         self.lexical.add(words, group)
@@ -366,61 +349,49 @@ class Columns:
                 self.named.setdefault(word, []).append(name)
         return self.names[name]
 
-    def _episode(self, name: str) -> int:
-        """Return the number of an episode, -1 for none."""
-        if not name:
-            return -1
-        if name not in self.episodes:
-            self.episodes[name] = len(self.episodes)
-            self.group_of.append(-1)
-        return self.episodes[name]
-
-    def _group(self, episode: int) -> int:
-        """Return the number of an episode among those that have records of episodic kinds."""
-        if self.group_of.values[episode] < 0:
-            self.group_of.values[episode] = len(self.last)
-            self.last.append(-1)
-        return int(self.group_of.values[episode])
-
     def _comparable(self, record: Record) -> Vector | None:
-        """Return a record's vector where it is of this stream's embedder, whose width the first one tells."""
+        """Return a record's vector if it is of this stream's embedder; the first one sets the width."""
         vector = record.vector if record.embedder == self.embedder else None
-        if vector is not None and not is_finite(vector):  # it would spoil its neighbours and the mean
+        if vector is None or not is_finite(vector):  # it would spoil its neighbours and the mean
             return None
-        if vector is not None and not self.width:
+        if not self.width:
             self.width = len(vector)
             self.vectors = Vectors(self.width, self.before.values[: len(self.vectors)].tolist())
-        return vector if vector is not None and len(vector) == self.width else None
+        return vector if len(vector) == self.width else None
 
     @property
     def foreign(self) -> int:
-        """Return how many records have a vector of another embedder, or none."""
+        """The number of records that have a vector of another embedder, or none."""
         return len(self) - int(np.count_nonzero(self.compared.values))
 
     def held_at(self, now: Moment) -> NDArray[np.bool_]:
-        """Mark the records that hold at a moment and are not forgotten by then."""
+        """Mark the records that are current at a moment and not archived by then."""
         held = self.open.values.copy()
         ending = np.flatnonzero(~held)
         held[ending] = (self.valid_until.values[ending] > now) & (self.forgotten.values[ending] > now)
         return held
 
-    def written_in(self, spans: Sequence[DateSpan]) -> int:
-        """Return how many records were written in any of these stretches of time."""
+    def inside(self, spans: Sequence[DateSpan]) -> NDArray[np.bool_]:
+        """Mark the records that were written in any of these periods."""
         created, inside = self.created.values, np.zeros(len(self), np.bool_)
         for span in spans:
             inside |= (created >= span.since) & (created < span.until)
-        return int(np.count_nonzero(inside))
+        return inside
+
+    def written_in(self, spans: Sequence[DateSpan]) -> int:
+        """Return how many records of the stream were written in any of these periods."""
+        return int(np.count_nonzero(self.inside(spans)))
 
     def holding(self, kinds: Collection[Kind], now: Moment) -> NDArray[np.bool_]:
-        """Mark the records of these kinds that hold and are not forgotten; `now` LATEST: that hold for good."""
+        """Mark the current records of these kinds that are not archived; `now` LATEST: those without an end."""
         held = np.zeros(len(self), np.bool_)
-        for kind in kinds:  # a few comparisons of bytes take a tenth of what np.isin does
+        for kind in kinds:  # comparing bytes takes a tenth of the time of np.isin
             held |= self.kind.values == KIND_CODES[kind]
         held &= (self.valid_until.values > now) & (self.forgotten.values == OPEN)
         return held
 
     def newest(self, kind: Kind, n: int, now: Moment, episode: str | None = None) -> list[int]:
-        """Return the rows of the newest n records of a kind that hold and are not forgotten, the oldest first."""
+        """Return the rows of the newest n current records of a kind that are not archived, oldest first."""
         found, end, size = list[int](), len(self), NEWEST_AT_ONCE
         number = -1 if episode == "" else self.episodes.get(episode or "", -2)
         while end and len(found) < n:
@@ -434,21 +405,13 @@ class Columns:
         return found[:n][::-1]
 
     def rows_of_slot(self, slot: str) -> list[int] | None:
-        """Return the rows of a slot's versions, in the order of writing; None: the store has to be asked."""
+        """Return the rows of a slot's versions, in the order of writing; None: ask the store."""
         return self.fields.rows("slot", slot)
 
     def holds(self, id_: str, now: Moment) -> bool:
-        """Tell whether a record is there, holds and is not forgotten."""
+        """Return whether a record exists, is current and not archived."""
         at = self.position.get(id_)
         return at is not None and self.valid_until.values[at] > now and self.forgotten.values[at] == OPEN
-
-    def _give(self, at: int, record: Record) -> None:
-        """Take over the vector of a record that was embedded anew."""
-        vector = self._comparable(record)
-        if vector is not None:
-            around = (int(self.before.values[at]), int(self.after.values[at]))
-            self.vectors.give(at, vector, [near for near in around if near >= 0])
-            self.compared.values[at] = True
 
     def _revise(self, at: int, record: Record) -> None:
         """Set what may change after a record was written."""
@@ -462,36 +425,40 @@ class Columns:
         self.open.values[at] = record.valid_until is None and record.forgotten is None
 
 
+def _growing(dtype: type[T], count: int) -> Iterator[GrowingArray[T]]:
+    return (GrowingArray(dtype) for _ in range(count))
+
+
 def _keywords(record: Record) -> list[str]:
     return [keyword.lower() for keyword in record.keywords]
 
 
 def _without(
     postings: Postings,
-    dropped: Mapping[int, Record],
-    reworded: Mapping[int, tuple[Record, Record]],
+    records: Iterable[tuple[int, Record]],
     below: NDArray[np.uint32],
     keys: Callable[[Record], Iterable[str]],
 ) -> Postings | None:
-    old: dict[str, list[int]] = {}
-    for at, record in (*dropped.items(), *((at, before) for at, (before, _) in reworded.items())):
+    gone: dict[str, list[int]] = {}
+    for at, record in records:
         for key in keys(record):
-            old.setdefault(key, []).append(at)
-    return postings.without(old, below)
+            gone.setdefault(key, []).append(at)
+    return postings.without(gone, below)
 
 
 def is_asking(text: str) -> bool:
-    """Tell whether a question stands in the last characters of a text."""
-    ending = _ending(text)
-    return "?" in ending or "？" in ending
+    """Return whether the last characters of a text contain a question."""
+    return _asking(text)[0]
 
 
-def _ending(text: str) -> str:
-    return text[-ASKS_WITHIN:].rstrip()
+def _asking(text: str) -> tuple[bool, bool]:
+    """Return whether the last characters of a text contain a question, and whether they end with one."""
+    ending = text[-ASKS_WITHIN:].rstrip()
+    return "?" in ending or "？" in ending, ending.endswith(("?", "？"))
 
 
 def _terms(record: Record) -> list[str]:
-    """Return what a record is found by: its words, its keywords, what it is about."""
+    """Return the terms that find a record: of its text, its keywords, and its triple."""
     words = terms(record.text)
     if record.keywords or record.about:
         there, more = set(words), (*record.keywords, *(record.about or ()))

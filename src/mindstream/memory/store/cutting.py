@@ -1,4 +1,4 @@
-"""A data folder as it was before a row of its log, copied into another folder."""
+"""Copies a data folder as it was before a row of its log."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from mindstream.log.files import explain_errors, private_database, private_folde
 
 
 def copy_before(source: Path, target: Path, seq: int, at: float, unrated: Iterable[str] = ()) -> None:
-    """Copy a folder's file without the row `seq`, all rows after it and the records that they wrote.
+    """Copy a folder's file without the row `seq`, all later rows and the records that they wrote.
 
-    What is open there as work is not copied. A record that was recalled later counts as recalled at the moment `at`:
-    when it was recalled before is not kept.
+    Open work is not copied. A record that was recalled later counts as recalled at the moment `at`: its earlier time of
+    access is not stored.
 
     Args:
-        unrated: records that were rated later: they have no importance yet.
+        unrated: records that were rated later: they get no importance.
 
     Raises:
-        InputError: something is in the other folder.
+        InputError: the target is not empty.
         StorageError: one of them cannot be used.
     """
     path = private_folder(target) / FILE

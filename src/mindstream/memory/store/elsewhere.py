@@ -1,6 +1,6 @@
-"""What a person left in streams of others, found by who wrote a row or whom it names; and how it goes for good.
+"""Finds and erases what a person left in other streams: rows that the person wrote, or that name the person.
 
-Rows of the log stay, with their numbers and kinds: without the person's words, and with a mark for the name.
+Rows of the log stay, with their numbers and kinds, without the person's words and with a mark for the name.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from mindstream.log.events import DocumentsRead, Unknown, every_kind, read_event
 from mindstream.log.names import StreamKey, tenant_of
 from mindstream.log.sql import Sql
 from mindstream.memory.store import erasure
+from mindstream.memory.store.queries import marks
 from mindstream.memory.store.redaction import MARK
 from mindstream.memory.store.store import Erasure
-from mindstream.memory.store.sums import sum_of_event
 
 
 @dataclass(slots=True)
 class Left:
-    """What is a person's in a stream of others.
+    """What belongs to a person in another stream.
 
     Attributes:
-        rows: of the log, written by the person or naming it.
-        ids: records that are the person's, and what was handed in and became none.
-        words: what all of it says.
-        whole: nobody else uses the stream: all of it goes.
+        rows: rows of the log that the person wrote, or that name the person.
+        ids: the person's records, and ids of rejected contributions.
+        words: the texts of all of it.
+        whole: no other user uses the stream: the whole stream is erased.
     """
 
     stream: StreamKey
@@ -39,7 +39,7 @@ class Left:
 
 
 def find(connection: Sql, person: str, own: StreamKey) -> list[Left]:
-    """Return what a person left in streams of others, behind the same wall; `own`: the key of the person's stream."""
+    """Return what a person left in other streams of the same tenant; `own`: the key of the person's stream."""
     found: dict[StreamKey, Left] = {}
     wall = tenant_of(own)
     named, naming = json.dumps(person, ensure_ascii=False)[1:-1], _naming_streams(connection)
@@ -64,11 +64,13 @@ def find(connection: Sql, person: str, own: StreamKey) -> list[Left]:
     ):
         if tenant_of(stream) != wall:
             continue
-        if stream in naming or (kind == "chat" and '"by_user": false' not in data):  # else a reasoner is called so
+        if stream in naming or (
+            kind == "chat" and '"by_user": false' not in data
+        ):  # otherwise a reasoner has this name
             left = found.setdefault(stream, Left(stream))
             left.ids.add(id_)
             left.words.append(text)
-            left.rows |= {seq} if _is_by(connection, seq, person) else set()
+            left.rows |= {seq} if erasure.read_row(connection, seq)[1] == person else set()
     whole = [
         Left(stream, whole=True)
         for stream, readers in readers_of(connection).items()
@@ -78,7 +80,7 @@ def find(connection: Sql, person: str, own: StreamKey) -> list[Left]:
 
 
 def readers_of(connection: Sql) -> dict[StreamKey, set[str]]:
-    """Return who reads the documents that streams hold."""
+    """Return the readers of the documents of each stream."""
     readers: dict[StreamKey, set[str]] = {}
     for stream, by in connection.execute("SELECT DISTINCT mind, by FROM log WHERE kind = ?", (DocumentsRead.kind,)):
         readers.setdefault(stream, set()).add(by)
@@ -86,60 +88,52 @@ def readers_of(connection: Sql) -> dict[StreamKey, set[str]]:
 
 
 def erase(connection: Sql, person: str, left: Left, changed: int) -> None:
-    """Erase what a person left in a stream, in one transaction with whatever else is done in it."""
+    """Erase what a person left in a stream, in the caller's transaction."""
     if left.whole:
         erasure.erase(connection, left.stream, None, changed)
         return
     what = Erasure(ids=tuple(sorted(left.ids)), rows=frozenset(left.rows))
     found = erasure.find(connection, left.stream, what, left.words)
     erasure.erase(connection, left.stream, found, changed)
-    if left.ids:  # what was learned from them
+    if left.ids:  # data derived from them
         connection.execute("DELETE FROM checkpoints WHERE stream = ?", (left.stream,))
     for seq in sorted(left.rows):
         _take_name(connection, seq, person)
 
 
 def delete_copies(connection: Sql) -> None:
-    """Delete the rows that are copies of what rows of all streams say."""
+    """Delete the rows that are copies of rows of all streams."""
     kinds = [kind for kind, shape in every_kind().items() if shape.of_all]
-    connection.execute(f"DELETE FROM log WHERE kind IN ({','.join('?' * len(kinds))})", kinds)
+    if kinds:  # PostgreSQL refuses an empty list
+        connection.execute(f"DELETE FROM log WHERE kind IN ({marks(kinds)})", kinds)
 
 
 def forget_reader(connection: Sql, person: str, own: StreamKey) -> None:
-    """Let a person be no reader of documents any more."""
+    """Remove a person from the readers of documents."""
     read = connection.execute("SELECT seq, mind FROM log WHERE kind = ? AND by = ?", (DocumentsRead.kind, person))
     for seq in [seq for seq, stream in read if tenant_of(stream) == tenant_of(own)]:
         connection.execute("DELETE FROM log WHERE seq = ?", (seq,))
 
 
 def _naming_streams(connection: Sql) -> set[str]:
-    """Return the streams whose rows name persons, as a pool's do."""
+    """Return the streams whose rows name persons, such as pools."""
     kinds = [
         kind
         for kind, shape in every_kind().items()
         if any(Holds.PERSON in each.holds for each in declared(shape).values())
     ]
-    marks = ",".join("?" * len(kinds))
-    return {row[0] for row in connection.execute(f"SELECT DISTINCT mind FROM log WHERE kind IN ({marks})", kinds)}
-
-
-def _is_by(connection: Sql, seq: int, person: str) -> bool:
-    row = connection.execute("SELECT by FROM log WHERE seq = ?", (seq,)).fetchone()
-    return row is not None and row[0] == person
+    sql = f"SELECT DISTINCT mind FROM log WHERE kind IN ({marks(kinds)})"
+    return {row[0] for row in connection.execute(sql, kinds)} if kinds else set()
 
 
 def _take_name(connection: Sql, seq: int, person: str) -> None:
-    mind, at, by, kind, payload, system = connection.execute(
-        "SELECT mind, at, by, kind, payload, system FROM log WHERE seq = ?", (seq,)
-    ).fetchone()
+    _, by, kind, payload = erasure.read_row(connection, seq)
     held, fields = _read(kind, payload)
     new = {
         name: _without(person, value) if Holds.PERSON in _holds(fields, name) else value for name, value in held.items()
     }
-    by = MARK if by == person else by
     payload = payload if new == held else json.dumps(new, ensure_ascii=False)
-    total = sum_of_event(mind, at, by, kind, payload, system)
-    connection.execute("UPDATE log SET by = ?, payload = ?, sum = ? WHERE seq = ?", (by, payload, total, seq))
+    erasure.rewrite_row(connection, seq, MARK if by == person else by, payload)
 
 
 def _read(kind: str, payload: str) -> tuple[dict[str, Any], Mapping[str, Declared]]:

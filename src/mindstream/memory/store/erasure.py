@@ -1,8 +1,8 @@
-"""Which rows carry the words of records that are to be erased, beside the records; and how they lose them.
+"""Finds and removes the words of erased records in other rows: of the log, of work, and of derived records.
 
-The log is append-only: a row stays, with its number and its kind, and a mark stands where the words were. What stands
-on its own stays whole, even if it says the same: a record that was not drawn from the erased ones (what the user said
-in a chat, what is believed), and the row of the log that is about that record.
+The log is append-only: a row stays, with its number and its kind, and a mark replaces the words. Independent rows stay
+unchanged, even with the same words: a record that was not derived from the erased ones (a message of the user, a
+belief), and the row of the log that is about that record.
 """
 
 from __future__ import annotations
@@ -22,12 +22,11 @@ from mindstream.log.events import Event, Unknown, every_kind, printable, read_ev
 from mindstream.log.names import StreamKey
 from mindstream.log.sql import Sql
 from mindstream.memory.store import registry
-from mindstream.memory.store.queries import among
+from mindstream.memory.store.queries import among, marks
 from mindstream.memory.store.record import UNIQUE, Record, same_words
 from mindstream.memory.store.redaction import MARK, ErasedWords, rewrite_texts
-from mindstream.memory.store.rows import COLUMNS
+from mindstream.memory.store.rows import COLUMNS, sum_of_event, sum_of_record
 from mindstream.memory.store.store import Erasure, erases_no_name
-from mindstream.memory.store.sums import sum_of_event, sum_of_record
 from mindstream.memory.store.word_index.in_sqlite import remove_from_word_index
 
 T = TypeVar("T")
@@ -36,18 +35,18 @@ FIELDS = "text, subject, predicate, object, keywords, data"
 
 @dataclass
 class Carriers:
-    """What was found.
+    """The rows to change.
 
     Attributes:
-        ids: the records that are to be erased.
-        words: what they say.
+        ids: the records to erase.
+        words: their texts.
         own: rows of the log that are about one of them.
         bare: rows of the log that lose all their words.
-        rewritten: records that stay and say something else then, by id.
-        log, work, records: rows that carry their words, and records drawn from them that do.
-        names: which texts lose all their words, besides.
-        drawn: all records that were drawn from them, whatever they say.
-        seq: how far the log was searched.
+        rewritten: records that stay and get another text, by id.
+        log, work, records: rows that contain their words, and derived records that do.
+        names: returns whether a text loses all its words in addition.
+        drawn: all records derived from them, with or without their words.
+        seq: the last row of the log that was searched.
     """
 
     ids: frozenset[str]
@@ -63,7 +62,7 @@ class Carriers:
     seq: int = 0
 
     def may_change(self, kind: str, payload: object, seq: int) -> bool:
-        """Tell, without reading a payload, whether a row may lose words; False is certain."""
+        """Return, without parsing a payload, whether a row may lose words; False is certain."""
         return (
             not isinstance(payload, str)
             or kind not in every_kind()
@@ -75,7 +74,7 @@ class Carriers:
         )
 
     def is_meant(self, text: str) -> bool:
-        """Tell whether a text says what one of them says, or is meant by the erasure."""
+        """Return whether a text contains words of the erased records, or is meant by the erasure."""
         return self.redact(text) != text
 
     def redact(self, text: str) -> str:
@@ -84,7 +83,7 @@ class Carriers:
 
 
 def find(connection: Sql, stream: StreamKey, erasure: Erasure, words: Iterable[str] = ()) -> Carriers:
-    """Find every row of a stream that carries words of these records, or others that are to go."""
+    """Find the rows of a stream that contain words of these records, or other words that are to go."""
     said = [*words]
     own: set[int] = set()
     for id_ in erasure.ids:
@@ -103,9 +102,9 @@ def find(connection: Sql, stream: StreamKey, erasure: Erasure, words: Iterable[s
 
 
 def find_more(connection: Sql, stream: StreamKey, carriers: Carriers) -> None:
-    """Add what was written since they were looked for."""
+    """Add rows that were written since the last search."""
     if not (carriers.own or carriers.bare or carriers.rewritten):
-        return  # none of them is there
+        return  # the records do not exist
     _find_records(connection, stream, carriers)
     for seq, kind, payload in _rows_to_search(connection, stream, carriers):
         if carriers.may_change(kind, payload, seq) and _redacted_event(kind, payload, seq, carriers) != payload:
@@ -117,9 +116,9 @@ def find_more(connection: Sql, stream: StreamKey, carriers: Carriers) -> None:
 
 
 def _rows_to_search(connection: Sql, stream: StreamKey, carriers: Carriers) -> Iterator[tuple[int, str, str]]:
-    """Yield the rows written since the log was last searched that may lose words.
+    """Yield the rows since the last search that may lose words.
 
-    Rows of kinds that hold no words but their own record's are read only where they lose these.
+    Rows of kinds that contain no words but those of their own record are read only if they lose these.
     """
     kinds = (
         "WITH RECURSIVE found(kind) AS (SELECT min(kind) FROM log WHERE mind = ? UNION ALL"
@@ -129,7 +128,7 @@ def _rows_to_search(connection: Sql, stream: StreamKey, carriers: Carriers) -> I
     searched = [kind for (kind,) in connection.execute(kinds, (stream, stream)) if _may_quote(kind)]
     sql = "SELECT seq, kind, payload FROM log WHERE mind = ? AND kind IN ({}) AND seq > ?"
     if searched:
-        yield from connection.execute(sql.format(_marks(searched)), (stream, *searched, carriers.seq))
+        yield from connection.execute(sql.format(marks(searched)), (stream, *searched, carriers.seq))
     own = sorted(carriers.own | carriers.bare)
     for row in among(
         connection, "SELECT seq, kind, payload, mind FROM log WHERE seq IN ({}) AND seq > ?", own, carriers.seq
@@ -141,7 +140,7 @@ def _rows_to_search(connection: Sql, stream: StreamKey, carriers: Carriers) -> I
         "WITH RECURSIVE found(mind) AS (SELECT min(mind) FROM log UNION ALL SELECT (SELECT min(mind) FROM log"
         " WHERE mind > found.mind) FROM found WHERE found.mind IS NOT NULL)"
         " SELECT log.seq, log.kind, log.payload FROM found JOIN log ON log.mind = found.mind"
-        f" WHERE log.kind IN ({_marks(shared)}) AND log.mind <> ? AND log.seq > ?"
+        f" WHERE log.kind IN ({marks(shared)}) AND log.mind <> ? AND log.seq > ?"
     )
     if shared:
         yield from connection.execute(minds, (*shared, stream, carriers.seq))
@@ -149,7 +148,7 @@ def _rows_to_search(connection: Sql, stream: StreamKey, carriers: Carriers) -> I
 
 @cache
 def _may_quote(kind: str) -> bool:
-    """Tell whether rows of a kind may hold words of records that they did not write; of an unknown one they may."""
+    """Return whether rows of a kind may contain words of other records; of an unknown kind they may."""
     shape = every_kind().get(kind)
     return shape is None or _quotes(shape)
 
@@ -161,14 +160,10 @@ def _quotes(shape: type[BaseModel]) -> bool:
     )
 
 
-def _marks(values: Iterable[object]) -> str:
-    return ",".join("?" for _ in values)
-
-
 def erase(connection: Sql, stream: StreamKey, found: Carriers | None, changed: int) -> int:
-    """Delete the records that were looked for, with their words in other rows; None: all of the stream."""
+    """Delete the records, and their words in other rows; None: the whole stream."""
     if isinstance(connection, sqlite3.Connection):
-        connection.execute("PRAGMA secure_delete = ON")  # zeros where it stood
+        connection.execute("PRAGMA secure_delete = ON")  # overwrite deleted bytes with zeros
     if found is None:
         _unindex(connection, stream, None)
         ids = [row[0] for row in connection.execute("SELECT id FROM records WHERE stream = ?", (stream,))]
@@ -184,7 +179,7 @@ def erase(connection: Sql, stream: StreamKey, found: Carriers | None, changed: i
         _unindex(connection, stream, [*found.ids, *found.records, *found.rewritten])
         _rewrite(connection, stream, found, changed)
         redact(connection, stream, found, changed)
-        for seq in found.bare:  # whoever thinks about one of them just now can write nothing of it
+        for seq in found.bare:  # a run about it then loses its lease and cannot commit
             connection.execute("DELETE FROM work WHERE mind = ? AND +cause = ? AND done IS NULL", (stream, seq))
     erased = 0
     for id_ in ids:
@@ -199,27 +194,23 @@ def erase(connection: Sql, stream: StreamKey, found: Carriers | None, changed: i
 
 
 def _unindex(connection: Sql, stream: StreamKey, ids: Sequence[str] | None) -> None:
-    """Take records out of SQLite's index before their words go; None: all. PostgreSQL has a trigger for it."""
+    """Remove records from SQLite's index before their words are deleted; None: all. PostgreSQL has a trigger for it."""
     if isinstance(connection, sqlite3.Connection):
         remove_from_word_index(connection, stream, ids)
 
 
 def mark_erased(connection: Sql, changed: int) -> None:
-    """Until they are written anew, the files hold bytes of what was erased."""
+    """Note that the files contain bytes of erased rows, until these are overwritten."""
     if not connection.execute("UPDATE counters SET value = ? WHERE name = 'erased'", (changed,)).rowcount:
         connection.execute("INSERT INTO counters (name, value) VALUES ('erased', ?)", (changed,))
 
 
 def redact(connection: Sql, stream: StreamKey, carriers: Carriers, changed: int) -> None:
-    """Put a mark in place of the words, in the transaction that erases the records."""
+    """Replace the words by a mark, in the transaction that erases the records."""
     words = carriers.words
     for seq in sorted(carriers.log):
-        mind, at, by, kind, payload, system = connection.execute(
-            "SELECT mind, at, by, kind, payload, system FROM log WHERE seq = ?", (seq,)
-        ).fetchone()
-        new = _redacted_event(kind, payload, seq, carriers)
-        total = sum_of_event(mind, at, by, kind, new, system)
-        connection.execute("UPDATE log SET payload = ?, sum = ? WHERE seq = ?", (new, total, seq))
+        _, by, kind, payload = read_row(connection, seq)
+        rewrite_row(connection, seq, by, _redacted_event(kind, payload, seq, carriers))
     for number in sorted(carriers.work):
         (error,) = connection.execute("SELECT error FROM work WHERE id = ?", (number,)).fetchone()
         connection.execute("UPDATE work SET error = ? WHERE id = ?", (words.redact(error), number))
@@ -228,7 +219,7 @@ def redact(connection: Sql, stream: StreamKey, carriers: Carriers, changed: int)
         if row:
             new_fields = _redacted_record(row[1:], words)
             same = same_words(new_fields[0]) if row[0] in UNIQUE else None
-            connection.execute(  # its vector told what it said
+            connection.execute(  # the vector reveals the erased words
                 "UPDATE records SET text = ?, subject = ?, predicate = ?, object = ?, keywords = ?, data = ?, same = ?,"
                 " vector = NULL, vector_sum = NULL, embedder = '', changed = ? WHERE id = ? AND stream = ?",
                 (*new_fields, same, changed, id_, stream),
@@ -236,8 +227,23 @@ def redact(connection: Sql, stream: StreamKey, carriers: Carriers, changed: int)
             _sum_anew(connection, id_)
 
 
+def read_row(connection: Sql, seq: int) -> tuple[str, str, str, str]:
+    """Return mind, `by`, kind and payload of a row of the log; empty ones if it does not exist."""
+    row = connection.execute("SELECT mind, by, kind, payload FROM log WHERE seq = ?", (seq,)).fetchone()
+    return row or ("", "", "", "")
+
+
+def rewrite_row(connection: Sql, seq: int, by: str, payload: str) -> None:
+    """Change `by` and payload of a row of the log, with its checksum."""
+    mind, at, kind, system = connection.execute(
+        "SELECT mind, at, kind, system FROM log WHERE seq = ?", (seq,)
+    ).fetchone()
+    values = (by, payload, sum_of_event(mind, at, by, kind, payload, system), seq)
+    connection.execute("UPDATE log SET by = ?, payload = ?, sum = ? WHERE seq = ?", values)
+
+
 def _find_records(connection: Sql, stream: StreamKey, carriers: Carriers) -> None:
-    """Add the records that were drawn from the erased ones, and from those, and carry their words."""
+    """Add the records derived from the erased ones, directly or indirectly, that contain their words."""
     sql = (
         "SELECT records.id FROM lineage CROSS JOIN records"
         " WHERE lineage.source IN ({}) AND records.number = lineage.number AND records.stream = ?"
@@ -253,7 +259,7 @@ def _find_records(connection: Sql, stream: StreamKey, carriers: Carriers) -> Non
 
 
 def _rewrite(connection: Sql, stream: StreamKey, carriers: Carriers, changed: int) -> None:
-    """Give versions of beliefs and plans the text and the data that they are to have, and their rows of the log."""
+    """Set the new text and data of versions of beliefs and plans, and of their rows of the log."""
     for id_, record in carriers.rewritten.items():
         connection.execute(
             "UPDATE records SET text = ?, data = ?, vector = NULL, vector_sum = NULL, embedder = '', changed = ?"
@@ -261,17 +267,12 @@ def _rewrite(connection: Sql, stream: StreamKey, carriers: Carriers, changed: in
             (record.text, json.dumps(dict(record.data), ensure_ascii=False), changed, id_, stream),
         )
         _sum_anew(connection, id_)
-        row = connection.execute(
-            "SELECT mind, at, by, kind, payload, system FROM log WHERE seq = ?", (record.seq,)
-        ).fetchone()
-        held: dict[str, Any] = _parsed(row[4], dict) if row else {}
-        if held and row[0] == stream:
-            says = {"patch": record.data.get("patch", {})} if row[3] == "belief_changed" else {"text": record.text}
-            mind, at, by, kind, payload, system = row
+        mind, by, kind, payload = read_row(connection, record.seq)
+        held: dict[str, Any] = _parsed(payload, dict)
+        if held and mind == stream:
+            says = {"patch": record.data.get("patch", {})} if kind == "belief_changed" else {"text": record.text}
             is_own = all(Holds.OWN in _fields(kind, payload).get(name, UNKNOWN).holds for name in says)
-            new = json.dumps(held | says, ensure_ascii=False) if is_own else payload
-            total = sum_of_event(mind, at, by, kind, new, system)
-            connection.execute("UPDATE log SET payload = ?, sum = ? WHERE seq = ?", (new, total, record.seq))
+            rewrite_row(connection, record.seq, by, json.dumps(held | says, ensure_ascii=False) if is_own else payload)
 
 
 def _sum_anew(connection: Sql, id_: str) -> None:
@@ -282,7 +283,7 @@ def _sum_anew(connection: Sql, id_: str) -> None:
 
 def _redacted_event(kind: str, payload: str, seq: int, carriers: Carriers) -> str:
     held: dict[str, Any] = _parsed(payload, dict)
-    if not held:  # damaged: whatever it is, the words go
+    if not held:  # damaged: remove the words from the raw text
         text = printable(payload)
         new_text = MARK if seq in carriers.bare else carriers.words.redact(text)
         return payload if new_text == text else new_text
@@ -294,14 +295,14 @@ def _redacted_event(kind: str, payload: str, seq: int, carriers: Carriers) -> st
 
 
 def has_words(event: Event) -> bool:
-    """Tell whether a row of the log says anything that it could lose (`Erasure.rows`)."""
+    """Return whether a row of the log contains any words that it could lose (`Erasure.rows`)."""
     kind, payload = event.entry()
     nothing = Carriers(frozenset(), ErasedWords(()), frozenset(), frozenset([0]), {}, erases_no_name)
     return _redacted_event(kind, payload, 0, nothing) != payload
 
 
 def _fields(kind: str, payload: str) -> Mapping[str, Declared]:
-    """Return what the fields of a row hold; nothing is known of one that cannot be read."""
+    """Return the declarations of a row's fields; {} for an unreadable one."""
     read = read_event(kind, payload)
     return {} if isinstance(read, Unknown) else declared(type(read))
 
@@ -332,14 +333,14 @@ def _redacted_models(value: Any, model: type[BaseModel], seq: int, whole: bool, 
 
 
 def _bare(value: Any) -> Any:
-    """Return what stands where nothing may stay of a value, of the same shape."""
+    """Return the empty value that replaces a value, of the same type."""
     return (
         {} if isinstance(value, dict) else [] if isinstance(value, list) else MARK if isinstance(value, str) else value
     )
 
 
 def _parsed(text: str, shape: type[T]) -> T:
-    """Return what JSON holds; nothing where it is damaged, or of another shape."""
+    """Return the value of JSON; an empty one if it is damaged, or of another type."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,8 +1,8 @@
-"""The columns of the streams that a process used last, caught up with the store whenever they are asked for.
+"""The columns of the streams that a process used last; each access first reads new changes from the store.
 
-Those of a long stream are kept in a file beside the store (store/kept), written behind and mapped when a process
-begins; until there is one, they are filled behind, and whoever cannot wait for them asks the store for candidates.
-What is done behind ends with the last who has the stream open, and with the store.
+The columns of a long stream are also kept in a file (store/kept_columns): it is written in the background and mapped
+by the next process. Without that file, columns are filled in the background, and a recall that cannot wait asks the
+store for candidates. Background work ends with the last user of a stream, and with the store.
 """
 
 from __future__ import annotations
@@ -21,41 +21,45 @@ from mindstream.errors import MindstreamError
 from mindstream.log.erasures import digest_of
 from mindstream.log.names import StreamKey
 from mindstream.memory.store.columns import Columns
-from mindstream.memory.store.kept.columns_file import delete_kept, keeping, load, path_of, verify
-from mindstream.memory.store.kept.file import ArrayFile, DamagedFileError
+from mindstream.memory.store.kept_columns import (
+    ArrayFile,
+    DamagedFileError,
+    delete_kept,
+    keeping,
+    load,
+    path_of,
+    verify,
+)
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Changes, Store
 
 STREAMS, RECORDS = 1_000, 250_000
-"""So many streams are held, as long as they have so many records together: with 256 numbers a vector, some 300 MB."""
+"""Maximum number of streams held, and of records in them: with 256 numbers a vector, some 300 MB."""
 MAPPED = 16
-"""So many records of a mapped file weigh as much as one that is not."""
+"""Number of mapped records that count as one record in memory."""
 SOON = 4_096
-"""So many records are waited for: a quarter of a second, or a half."""
+"""Maximum number of new records that a caller waits for: a quarter or a half of a second."""
 KEPT_FROM = 8_192
-"""Columns of so many records are kept."""
+"""Columns of at least this number of records are written to a file."""
 GROWN = 16
-"""They are written anew when they have grown by this part."""
+"""The file is written again when the columns have grown by this fraction (a sixteenth)."""
 SAMPLE = 32
-"""So many ids of a kept file are looked for in the store."""
-Behind = Callable[[StreamKey], Coroutine[Any, Any, None]]
+"""Number of ids of a file that are checked in the store."""
 REST_S, RESTS = 0.5, 10
-"""Whoever could not wait for columns is answered before they are filled behind, but they do not wait for ever."""
+"""Seconds between two checks whether a recall is running, and number of these: filling starts after it, or then."""
 
 
 class IndexCache:
-    """Columns by stream; the least recently used leave.
+    """Columns by stream; the least recently used are dropped.
 
     Args:
-        streams, records: how many are held at most; the one that is asked for always is.
+        streams, records: maximum number held; the requested stream is always held.
     """
 
     def __init__(
         self, store: Store, embedder: str = "", width: int = 0, streams: int = STREAMS, records: int = RECORDS
     ) -> None:
-        self._store = store
-        self._embedder = embedder
-        self._width = width
+        self._store, self._embedder, self._width = store, embedder, width
         self._streams, self._records = streams, records
         self._folder: Path | None = getattr(store, "columns_folder", None)
         self._held: dict[str, Columns] = {}
@@ -72,7 +76,7 @@ class IndexCache:
 
     @contextlib.contextmanager
     def answering(self) -> Iterator[None]:
-        """Say that somebody is answered while the block runs: what is filled behind begins after it."""
+        """Delay background filling until the block ends: a recall is running."""
         self._answering += 1
         try:
             yield
@@ -80,11 +84,11 @@ class IndexCache:
             self._answering -= 1
 
     def use(self, stream: StreamKey, user: object) -> None:
-        """Note that somebody has a stream open."""
+        """Register a user of a stream."""
         self._users.setdefault(stream, WeakSet()).add(user)
 
     async def leave(self, stream: StreamKey, user: object) -> None:
-        """Note that somebody has closed it; of the last, end what is done behind for it."""
+        """Remove a user of a stream; with the last one, its background work ends."""
         users = self._users.get(stream, WeakSet())
         users.discard(user)
         if not users:
@@ -92,7 +96,7 @@ class IndexCache:
             await self._end(tasks[stream] for tasks in (self._behind, self._keeping) if stream in tasks)
 
     async def close(self) -> None:
-        """End all that is done behind: what is half written goes, what is half filled is gone on with by who asks."""
+        """End all background work: unfinished files are deleted, unfinished columns are continued later."""
         await self._end([*self._behind.values(), *self._keeping.values()])
 
     async def _end(self, tasks: Iterable[asyncio.Task[None]]) -> None:
@@ -102,22 +106,22 @@ class IndexCache:
         await asyncio.gather(*ending, return_exceptions=True)
 
     async def columns(self, stream: StreamKey) -> Columns:
-        """Return a stream's columns, caught up with the store: where much is new, in portions, others running between.
+        """Return a stream's complete columns; many changes are read in portions, while other tasks run.
 
-        Whoever asks meanwhile shares the work; where it is broken off, the next one goes on from there.
+        Concurrent callers share the work, and a later call continues a cancelled one.
         """
         async with self._lock(stream):
             columns = await self._begun(stream)
             await self._fill(columns)
-            if columns.traces:  # of what was erased, in its neighbours
+            if columns.traces:
                 columns = self._anew(stream)
                 await self._fill(columns)
         return self._used(columns)
 
     async def at_hand(self, stream: StreamKey) -> Columns | None:
-        """Return a stream's columns as far as they are there at once; the rest is filled behind.
+        """Return a stream's columns as far as they are available at once; the rest is filled in the background.
 
-        They may be `behind` the store; None: there is little or nothing yet.
+        They may be `behind` the store. None: there is little or nothing yet.
         """
         if stream in self._behind:
             return self._readable(stream)
@@ -139,7 +143,7 @@ class IndexCache:
         return columns if columns is not None and columns.complete and not columns.traces else None
 
     async def of(self, stream: StreamKey, ids: list[str]) -> Columns:
-        """Return columns in which at least these records stand as they are now, without waiting for the whole."""
+        """Return columns that contain at least these records as they are now, without waiting for the whole stream."""
         columns = await self.at_hand(stream)
         if columns is not None and not columns.behind:
             return columns
@@ -148,12 +152,12 @@ class IndexCache:
         return some
 
     def whole(self, stream: StreamKey) -> Columns | None:
-        """Return a stream's columns if they are held as a whole."""
+        """Return a stream's columns if they are held completely, possibly without the newest changes."""
         columns = self._held.get(stream)
         return columns if columns is not None and columns.complete and not columns.behind else None
 
     async def settled(self) -> None:
-        """Wait until nothing is filled, checked or written behind."""
+        """Wait until all background work is done."""
         while tasks := [*self._behind.values(), *self._keeping.values()]:
             await asyncio.gather(*tasks)
 
@@ -161,7 +165,7 @@ class IndexCache:
         return self._filling.setdefault(stream, asyncio.Lock())
 
     async def _begun(self, stream: StreamKey) -> Columns:
-        """Return the columns that are held, else those that are kept, else empty ones."""
+        """Return the columns that are held, else those of the file, else empty ones."""
         if stream not in self._held:
             self._held[stream] = await self._kept(stream) or self._empty(stream)
         return self._held[stream]
@@ -170,13 +174,13 @@ class IndexCache:
         return Columns(stream, self._embedder, self._width, self._whole)
 
     def _anew(self, stream: StreamKey) -> Columns:
-        """Begin with nothing: what was held, here and by others of this process, shows what was erased."""
+        """Begin with empty columns: the old ones, and other caches here, contain traces of erased records."""
         caches.empty(stream)
         columns = self._held[stream] = self._empty(stream)
         return columns
 
     async def _kept(self, stream: StreamKey) -> Columns | None:
-        """Return columns from their file; None where there is none, or it is not of this store as it stands."""
+        """Return columns from their file; None: there is none, or it does not fit this store."""
         if self._folder is None or not (path := path_of(self._folder, stream, self._embedder)).is_file():
             return None
         columns = self._empty(stream)
@@ -187,8 +191,8 @@ class IndexCache:
             there = await self._store.records(stream, sample)
             if [record.id for record in there] != sample or await self._store.version() < columns.upto:
                 raise DamagedFileError(f"{path} is of another store")
-            if await self._is_erased(stream, file.meta["erased"]):  # last: from here on `forget` finds it
-                raise DamagedFileError(f"{path} is of somebody who was erased")
+            if await self._is_erased(stream, file.meta["erased"]):  # last: from here on `forget` finds the columns
+                raise DamagedFileError(f"{path} is of an erased stream")
         except (DamagedFileError, OSError, ValueError, KeyError, TypeError, IndexError):
             path.unlink(missing_ok=True)
             return None
@@ -198,12 +202,12 @@ class IndexCache:
         return columns
 
     async def _is_erased(self, stream: StreamKey, since: int) -> bool:
-        """Tell whether all of a stream was erased since; then no row is left that tells it of each record."""
+        """Return whether all of a stream was erased since an erasure: then no row is left that lists its records."""
         salt, erased = await self._store.erased_since(since)
         return any(each.whole and each.digest == digest_of(salt, stream) for each in erased)
 
     async def _check(self, file: ArrayFile, stream: StreamKey) -> None:
-        """Sum behind what nobody waited for; columns that turn out to be damaged are filled anew."""
+        """Verify the rest of a file; damaged columns are rebuilt."""
         try:
             await asyncio.to_thread(verify, file)
         except DamagedFileError:
@@ -219,8 +223,7 @@ class IndexCache:
         if columns.vectors.is_far_behind:
             for _ in columns.vectors.settling():
                 await asyncio.sleep(0)
-        columns.complete, columns.behind = True, False
-        columns.vectors.behind = False
+        columns.complete, columns.behind, columns.vectors.behind = True, False, False
 
     async def _fill_behind(self, stream: StreamKey) -> None:
         for _ in range(RESTS):
@@ -229,8 +232,13 @@ class IndexCache:
                 break
         await self.columns(stream)
 
-    def _begin(self, tasks: dict[str, asyncio.Task[None]], stream: StreamKey, work: Behind) -> None:
-        """Do something behind; where the store fails meanwhile, the next one who asks sees to it."""
+    def _begin(
+        self,
+        tasks: dict[str, asyncio.Task[None]],
+        stream: StreamKey,
+        work: Callable[[StreamKey], Coroutine[Any, Any, None]],
+    ) -> None:
+        """Start background work; if the store fails, the next access does it."""
 
         async def run() -> None:
             with contextlib.suppress(MindstreamError, OSError):
@@ -240,22 +248,22 @@ class IndexCache:
         task.add_done_callback(lambda done: tasks.pop(stream, None) if tasks.get(stream) is done else None)
 
     def _used(self, columns: Columns) -> Columns:
-        """Put columns where the most recently used are, and keep them in a file where that is due."""
+        """Mark columns as the most recently used; write them to a file if that is due."""
         stream, count = columns.stream, len(columns)
         self._drop(stream)
-        if columns.traces:  # something was erased while they were filled: whoever comes next begins anew
+        if columns.traces:  # something was erased while they were filled: the next access rebuilds them
             return columns
         self._held[stream] = columns
         self._weights[stream] = count - columns.kept + columns.kept // MAPPED
         while len(self._held) > 1 and (len(self._held) > self._streams or sum(self._weights.values()) > self._records):
-            self._leave(next(iter(self._held)))
+            self._evict(next(iter(self._held)))
         is_due = count >= KEPT_FROM and count > columns.kept + columns.kept // GROWN
         if is_due and self._folder is not None and stream not in self._keeping:
             self._begin(self._keeping, stream, self._write)
         return columns
 
     async def _write(self, stream: StreamKey) -> None:
-        """Keep columns in a file, and go on with those from the file, which weigh less."""
+        """Write columns to a file, then use those of the file, which need less memory."""
         known = await self._store.last_erasure()
         columns = await self.columns(stream)
         assert self._folder is not None
@@ -263,7 +271,7 @@ class IndexCache:
         with contextlib.closing(steps):
             for step in steps:
                 await asyncio.to_thread(step)
-                if self._held.get(stream) is not columns:  # something was erased, or nobody uses them any more
+                if self._held.get(stream) is not columns:  # something was erased, or the columns were dropped
                     if columns.traces:
                         delete_kept(self._folder, stream)
                     return
@@ -278,7 +286,7 @@ class IndexCache:
                     self._used(fresh)
 
     async def lose(self, stream: StreamKey, gone: Sequence[Record], changed: Sequence[tuple[Record, Record]]) -> bool:
-        """Take records out of a stream's columns, and other words into them; False: they have to be made anew.
+        """Remove erased records from a stream's columns, and update reworded ones; False: they must be rebuilt.
 
         Args:
             gone: records as they were before they were erased; `changed`: others, as they were and as they are.
@@ -295,23 +303,21 @@ class IndexCache:
             if fresh is None:
                 return False
             self._held[stream], self._weights[stream] = fresh, len(fresh)
-            columns.traces = True  # who writes them to a file deletes it
-        for record in gone:
-            self._whole.pop(record.id, None)
-        for _, record in changed:
+            columns.traces = True  # a task that writes them to a file deletes it
+        for record in (*gone, *(new for _, new in changed)):
             self._whole.pop(record.id, None)
         return True
 
     def forget(self, stream: str) -> None:
-        """Let a stream's columns go, the kept ones too; they are filled anew when they are asked for."""
+        """Drop a stream's columns and delete their file, after an erasure."""
         delete_kept(self._folder, StreamKey(stream))
         if (columns := self._held.get(stream)) is not None:
-            columns.traces = True  # who is filling them holds them no more
-        self._leave(stream)
+            columns.traces = True  # a task may still be filling them
+        self._evict(stream)
 
-    def _leave(self, stream: str) -> None:
+    def _evict(self, stream: str) -> None:
         self._drop(stream)
-        for id_, record in list(self._whole.items()):  # at once: another thread may have erased something
+        for id_, record in list(self._whole.items()):  # a copy: another thread may change it
             if record.stream == stream:
                 self._whole.pop(id_, None)
 

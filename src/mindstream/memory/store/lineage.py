@@ -1,8 +1,8 @@
-"""What goes with records that are forgotten: what was derived from them alone, and the rows of the log that say it.
+"""Finds what is forgotten together with records: records derived from them alone, and rows of the log.
 
-An answer is derived from the utterance that it answers; a thought of the log from the utterances that it was about, and
-so is what its run asked of tools. A correction rests on what it was derived from besides the record that it corrects.
-All of it is found by indexes (tables `lineage` and `log_lineage`); the rest of a stream is not read.
+An answer is derived from the utterance that it answers; a thought of the log from the utterances that it is about, and
+so are the tool calls of its run. A correction is derived from the evidence of the record that it corrects.
+The search uses indexes (tables `lineage` and `log_lineage`), without reading the rest of the stream.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from mindstream.memory.store.store import Closure
 
 ANSWERS = ("said", "follow_up")
 RUNS = ("tool_called", "observed", "believed")
-"""What a run of a reasoner leaves in the log before its thought."""
+"""Rows of the log that a reasoner's run writes before its thought."""
 THOUGHTS = ("thought", "set_aside")
 AT_ONCE = 256
-"""Rows of the log read at once on the way back to where a run began."""
+"""Rows of the log read at once on the way back to the beginning of a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class _Node:
 
 
 class _Lineage:
-    """Reads the neighbourhood of some records, each row once."""
+    """Reads what some records are related to, each row once."""
 
     def __init__(self, connection: Sql, stream: StreamKey, owned: str) -> None:
         self._connection, self._stream, self._owned = connection, stream, owned
@@ -50,7 +50,7 @@ class _Lineage:
         self.kinds: dict[int, tuple[str, str]] = {}
 
     def load(self, ids: Iterable[str]) -> None:
-        """Read records of the stream, with the kinds of the rows of the log that wrote them."""
+        """Read records of the stream, with the kinds of their rows of the log."""
         missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in self.nodes]
         self.nodes.update(dict.fromkeys(missing))
         sql = "SELECT number, id, evidence, slot, seq, stream FROM records WHERE id IN ({})"
@@ -65,13 +65,13 @@ class _Lineage:
                 self.kinds[seq] = kind, payload
 
     def said_in(self, id_: str, kinds: Sequence[str]) -> int | None:
-        """Return the row of the log that said a record, where it is of one of these kinds."""
+        """Return the row of the log of a record if it is of one of these kinds."""
         node = self.nodes.get(id_)
         kind, payload = self.kinds.get(node.seq, ("", "")) if node else ("", "")
         return node.seq if node and kind in kinds and _parsed(payload).get("record") == id_ else None
 
     def evidence(self, id_: str) -> tuple[str, ...]:
-        """Return what a record was derived from; an answer without evidence of its own: what it answers."""
+        """Return what a record was derived from; of an answer without evidence, the utterance that it answers."""
         node = self.nodes.get(id_)
         if node is None or node.evidence or (row := self.said_in(id_, ANSWERS)) is None:
             return node.evidence if node else ()
@@ -83,7 +83,7 @@ class _Lineage:
         return (str(asked),) if asked else ()
 
     def below(self, ids: Iterable[str]) -> dict[str, list[str]]:
-        """Return what was derived from each of some records, one step down."""
+        """Return the records that were directly derived from each of some records."""
         missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in self._below]
         self._below.update({id_: [] for id_ in missing})
         sql = (
@@ -111,7 +111,7 @@ class _Lineage:
         return {id_: self._below[id_] for id_ in ids}
 
     def earlier(self, ids: Iterable[str]) -> dict[str, list[str]]:
-        """Return which records each of some corrections took the place of."""
+        """Return the records that each of some corrections replaced."""
         missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in self._earlier]
         self._earlier.update({id_: [] for id_ in missing})
         sql = (
@@ -124,7 +124,7 @@ class _Lineage:
         return {id_: self._earlier[id_] for id_ in ids}
 
     def are_there(self, ids: Iterable[str]) -> set[str]:
-        """Return which of some ids are records, of this stream or of another one of the tenant's."""
+        """Return which of some ids are records of this stream or of another one of the tenant."""
         ids = list(dict.fromkeys(ids))
         self.load(ids)
         missing = [id_ for id_ in ids if self.nodes[id_] is None and id_ not in self._elsewhere]
@@ -134,7 +134,7 @@ class _Lineage:
         return {id_ for id_ in ids if self.nodes[id_] is not None or self._elsewhere.get(id_)}
 
     def reach(self, start: Iterable[str], step: Any) -> set[str]:
-        """Return what is reached from some records, these included."""
+        """Return the records reached from some, including these."""
         seen, ready = set(start), list(start)
         while ready:
             ready = [id_ for found in step(ready).values() for id_ in found if id_ not in seen]
@@ -142,7 +142,7 @@ class _Lineage:
         return seen
 
     def rests_only_on(self, gone: set[str], id_: str) -> bool:
-        """Tell whether nothing that a record was derived from is left."""
+        """Return whether everything that a record was derived from is gone."""
         evidence, corrects = self.evidence(id_), self.earlier([id_])[id_]
         evidence = tuple(each for each in evidence if each not in corrects) or evidence
         return not self.are_there(each for each in evidence if each not in gone)
@@ -157,12 +157,12 @@ def find_closure(
     all_slots: bool = False,
     slots_below: Sequence[str] = (),
 ) -> Closure:
-    """Return all that goes with the records that are asked for.
+    """Return everything that is forgotten together with some records.
 
     Args:
-        owned: the condition (SQL) that a row of `records` is of a stream of the tenant's.
+        owned: SQL condition that a row of `records` belongs to a stream of the tenant.
         all_slots: return the versions of all slots.
-        slots_below: return the versions of slots, too, of which one was derived from these records.
+        slots_below: also return the versions of slots of which one was derived from these records.
     """
     lineage = _Lineage(connection, stream, owned)
     roots = lineage.reach(list(asked), lineage.earlier)
@@ -209,7 +209,7 @@ def _versions(connection: Sql, stream: StreamKey, slots: Sequence[str] | None) -
 
 
 def _bare_rows(connection: Sql, stream: StreamKey, lineage: _Lineage, gone: set[str]) -> Iterator[int]:
-    """Yield the rows that say only what goes: utterances, thoughts about them, the run before such a thought."""
+    """Yield the rows that contain only what goes: utterances, thoughts about them, the runs before these thoughts."""
     heard = {row for id_ in gone if (row := lineage.said_in(id_, ("heard",))) is not None}
     said = {row for id_ in gone if (row := lineage.said_in(id_, ANSWERS)) is not None}
     yield from heard | said
@@ -233,7 +233,7 @@ def _bare_rows(connection: Sql, stream: StreamKey, lineage: _Lineage, gone: set[
 
 
 def _decided_after(connection: Sql, stream: StreamKey, row: int) -> Iterator[int]:
-    """Yield the decisions between an answer and the next one: they hold the end of what was said before."""
+    """Yield the decisions between an answer and the next one: they quote the end of the answer."""
     ends = [
         connection.execute(
             "SELECT min(seq) FROM log WHERE mind = ? AND kind = ? AND seq > ?", (stream, kind, row)
@@ -246,7 +246,7 @@ def _decided_after(connection: Sql, stream: StreamKey, row: int) -> Iterator[int
 
 
 def _run_before(connection: Sql, stream: StreamKey, thought: int, slot: str) -> Iterator[int]:
-    """Yield what the run of a thought left in the log: the rows of its slot since the thought before it."""
+    """Yield the rows of a thought's run: those of its slot since the thought before it."""
     sql = (
         f"SELECT seq, kind, payload FROM log WHERE mind = ? AND seq < ? AND kind IN ({_quoted((*RUNS, *THOUGHTS))})"
         " ORDER BY seq DESC LIMIT ?"
@@ -261,7 +261,7 @@ def _run_before(connection: Sql, stream: StreamKey, thought: int, slot: str) -> 
 
 
 def find_answers(connection: Sql, stream: StreamKey, after: int, ids: Sequence[str] | None) -> list[str]:
-    """Return what the mind itself said after a row of the log, in the order of writing; of these records, if given."""
+    """Return the mind's own messages after a row of the log, in the order of writing; of these records, if given."""
     sql = (
         "SELECT records.number, records.id FROM records JOIN log ON log.seq = records.seq"
         f" AND log.kind IN ({_quoted(ANSWERS)}) WHERE"

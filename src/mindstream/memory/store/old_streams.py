@@ -1,4 +1,4 @@
-"""Streams from before names had kinds: what was done in one tells its kind, never its name alone."""
+"""Migrates streams from before names had kinds: a stream's content shows its kind, never its name alone."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ from collections.abc import Callable
 from mindstream.errors import InputError
 from mindstream.log.names import MARK, StreamKind, StreamName, name_of
 from mindstream.memory.store.registry import first_of, register_old, unknown_keys
-from mindstream.memory.store.rows import COLUMNS
-from mindstream.memory.store.sums import sum_of_event, sum_of_record
+from mindstream.memory.store.rows import COLUMNS, sum_of_event, sum_of_record
 
 KEYED = {"work": "mind", "checkpoints": "stream", "erased": "stream"}
-"""Where the key of a stream stands without a sum, by table."""
+"""The columns with the key of a stream that are in no checksum, by table."""
 SYSTEM = {
     "life": ("heard", "answered", "leave_given", "noticed", "commanded", "task_changed", "life_began"),
     "whisper": ("remembered",),
 }
-"""By which names the system wrote rows of kinds that others write too."""
+"""The names under which the system wrote rows of kinds that others write, too."""
 
 
 def adopt(connection: sqlite3.Connection) -> None:
-    """Give old streams keys of their kinds, and know them all.
+    """Give old streams keys of their kinds, and register them all.
 
-    Names that look the same, or are one in the normal form, stay: each opens as it was typed.
+    Names that look the same, or have the same normal form, stay: each opens as it was typed.
     """
     connection.create_function("event_sum", -1, _event_sum)
     connection.create_function("record_sum", -1, _record_sum)
@@ -55,7 +54,7 @@ def _kind_of(connection: sqlite3.Connection, key: str) -> tuple[StreamKind, str]
 
 
 def _rename(connection: sqlite3.Connection, old: str, new: str) -> None:
-    """Write a stream's rows under another key; sums that agreed agree again, and the others still do not."""
+    """Change the key of a stream's rows; checksums that agreed agree again, and the others still do not."""
     connection.execute(
         "UPDATE log SET mind = ?, sum = event_sum(sum, ?, 0, mind, at, by, kind, payload) WHERE mind = ?",
         (new, new, old),
@@ -69,7 +68,7 @@ def _rename(connection: sqlite3.Connection, old: str, new: str) -> None:
 
 
 def _mark_system(connection: sqlite3.Connection, name: StreamName) -> None:
-    """Mark what the system wrote, where its name alone said so; of a user of that name only what no person writes."""
+    """Mark the system's rows if its name alone showed it; of a user of that name only rows that no person writes."""
     key = name.typed_key
     for by, kinds in SYSTEM.items():
         for kind in kinds if name.id != by else ("task_changed",):
@@ -93,7 +92,7 @@ def _record_sum(total: int | None, new: str, id_: str, stream: str, *row: object
 def _anew(
     total: int | None, sum_of: Callable[[str, int], int], old: tuple[str, int], new: tuple[str, int]
 ) -> int | None:
-    """Return the new sum; a wrong one where the old was wrong, so that the doctor finds the damage as before."""
+    """Return the new checksum; a wrong one if the old one was wrong, so that the doctor still finds the damage."""
     if total is None:
         return None
     try:

@@ -1,62 +1,79 @@
-"""Queries of SQL tables that several methods of the store make, on a reader's connection."""
+"""SQL queries that several methods of a store share; SQLite and PostgreSQL both read them."""
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from mindstream.log.events import Logged, Unknown, printable, read_event
 from mindstream.log.names import StreamKey
-from mindstream.log.reader_threads import Snapshot
 from mindstream.log.sql import Sql
-from mindstream.memory.store.record import Kind, Record
-from mindstream.memory.store.rows import COLUMNS, record_of
-from mindstream.memory.store.salvage import moment
+from mindstream.memory.store.record import Kind
+from mindstream.memory.store.rows import FIELDS, moment
 
-A_PORTION = 256
-"""So many records of a walk are read at once."""
-MOST_AMONG = 500
-
-
-def among(connection: Sql, sql: str, values: Sequence[Any], *more: Any) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a query in which something is one of these values, so many of them at once."""
-    for start in range(0, len(values), MOST_AMONG):
-        some = values[start : start + MOST_AMONG]
-        yield from connection.execute(sql.format(",".join("?" * len(some))), [*some, *more])
-
-
+MAX_VALUES = 500
+"""Maximum number of values in one `IN` condition."""
+PORTION_SIZE = 50_000
+"""A portion of records ends when its texts have this number of characters."""
+TEXT, DATA = FIELDS.index("text"), FIELDS.index("data")
+NEWEST_CHANGES = (
+    "SELECT (SELECT coalesce(max(changed), 0) FROM records WHERE stream = ?),"
+    " (SELECT coalesce(max(changed), 0) FROM erased WHERE stream = ?)"
+)
 NEWEST_OF_KIND = (
     "SELECT * FROM (SELECT number FROM records WHERE stream = ? AND kind = ? ORDER BY number DESC LIMIT ?) AS found"
 )
-BEST_HELD = "SELECT number FROM records WHERE stream = ? AND level > 0 ORDER BY level DESC LIMIT ?"
+STRONGEST = "SELECT number FROM records WHERE stream = ? AND level > 0 ORDER BY level DESC LIMIT ?"
 
 
-def of_numbers(connection: Sql, numbers: Collection[int], kinds: Sequence[Kind]) -> list[Record]:
-    """Return the records of these kinds that have these numbers, in the order of writing."""
-    rows = sorted(among(connection, f"SELECT number, {COLUMNS} FROM records WHERE number IN ({{}})", list(numbers)))
-    return [record for row in rows if (record := record_of(row[1:])).kind in kinds]
+def marks(values: Iterable[object]) -> str:
+    """Return the placeholders for values."""
+    return ",".join("?" for _ in values)
 
 
-def number_newest_and_best_held(connection: Sql, stream: StreamKey, n: int, kinds: Sequence[Kind]) -> set[int]:
-    """Return the numbers of the n newest records of a stream, and of the n that are held best, of any kind."""
+def among(connection: Sql, sql: str, values: Sequence[Any], *more: Any) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a query with a condition `IN ({})`, executed for at most MAX_VALUES values at a time."""
+    for start in range(0, len(values), MAX_VALUES):
+        some = values[start : start + MAX_VALUES]
+        yield from connection.execute(sql.format(marks(some)), [*some, *more])
+
+
+def newest_changes(connection: Sql, stream: StreamKey) -> tuple[int, int]:
+    """Return the number of the last change to a stream's records, and that of its last erasure."""
+    found = connection.execute(NEWEST_CHANGES, (stream, stream)).fetchone()
+    if not all(isinstance(each, int) for each in found):  # a damaged value, which SQLite takes for the highest
+        sql = NEWEST_CHANGES.replace("stream = ?", "stream = ? AND typeof(changed) = 'integer'")
+        found = connection.execute(sql, (stream, stream)).fetchone()
+    return int(found[0]), int(found[1])
+
+
+def cut_portion(rows: Iterable[tuple[Any, ...]], left: int) -> tuple[list[tuple[Any, ...]], int]:
+    """Return the rows of a portion, cut when their texts are too long, and the number after which to continue.
+
+    Args:
+        rows: of records: FIELDS and the number.
+        left: the number after which to continue if nothing is cut; 0: the portion is the last one.
+    """
+    kept, size = list[tuple[Any, ...]](), 0
+    for row in rows:
+        if size >= PORTION_SIZE:
+            return kept, kept[-1][-1]
+        kept.append(row)
+        size += len(row[TEXT]) + len(row[DATA] or "")
+    return kept, left
+
+
+def newest_and_strongest(connection: Sql, stream: StreamKey, n: int, kinds: Iterable[Kind]) -> set[int]:
+    """Return the numbers of a stream's n newest records of these kinds, and of its n strongest ones of any kind."""
     kinds = list(dict.fromkeys(kinds))
     newest = " UNION ALL ".join([NEWEST_OF_KIND] * len(kinds))
     values = [value for kind in kinds for value in (stream, kind, n)]
     numbers = sorted(row[0] for row in connection.execute(newest, values)) if kinds else []
-    held = [row[0] for row in connection.execute(BEST_HELD, (stream, n))]
-    return {*numbers[-n:], *held}
-
-
-async def walk_on(snapshot: Snapshot, rows: sqlite3.Cursor) -> AsyncIterator[Record]:
-    """Yield the records that a query of a snapshot finds, read in portions."""
-    while records := await snapshot.read(lambda _: [record_of(row) for row in rows.fetchmany(A_PORTION)]):
-        for record in records:
-            yield record
+    return {*numbers[-n:], *(row[0] for row in connection.execute(STRONGEST, (stream, n)))}
 
 
 def read_log(connection: Sql, where: str, values: Sequence[Any], kinds: Sequence[str] | None) -> list[Logged]:
-    """Read rows of the log; who asks for kinds gets none that cannot be read."""
+    """Read rows of the log; with `kinds`, unreadable rows are left out."""
     read = [
         Logged(seq, mind, moment(at) or 0.0, printable(by), read_event(kind, payload), system == 1)
         for seq, mind, at, by, kind, payload, system in connection.execute(
@@ -67,7 +84,6 @@ def read_log(connection: Sql, where: str, values: Sequence[Any], kinds: Sequence
 
 
 def last_change(connection: Sql) -> int:
-    """Return the number of the last commit, whoever wrote it."""
-    sql = "SELECT CAST(value AS INTEGER) FROM counters WHERE name = 'changed'"
-    row = connection.execute(sql).fetchone()
-    return int(row[0]) if row else -1  # lost: until the next commit there is none
+    """Return the number of the last commit of any process; -1 if the counter is lost, until the next commit."""
+    row = connection.execute("SELECT CAST(value AS INTEGER) FROM counters WHERE name = 'changed'").fetchone()
+    return int(row[0]) if row else -1

@@ -1,4 +1,4 @@
-"""A record: one line of a stream."""
+"""A record: one line of a stream; its ids, and when two texts count as the same."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ Kind: TypeAlias = Literal[
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 FADING: frozenset[Kind] = frozenset({"note", "observation", "thought", "dream"})
-"""Kinds that strengthen and fade; the others never do."""
+"""Kinds that strengthen and decay; the others never change."""
 UNIQUE: frozenset[Kind] = frozenset({"note", "thought", "exemplar"})
-"""Kinds in which the same words are not kept twice."""
+"""Kinds that do not store the same words twice."""
 TAINTED = "tainted"
-"""The field of data that is true where strangers wrote a record, or what it was drawn from (see memory/stream)."""
+"""The field of data that marks records of untrusted origin, and those derived from them (see memory/stream)."""
 SLOTTED: frozenset[Kind] = frozenset({"belief", "plan"})
 
 Vector: TypeAlias = NDArray[np.float16]
 
 
 class Triple(NamedTuple):
-    """What a record is about: subject, predicate, object."""
+    """The triple of a record: subject, predicate, object."""
 
     subject: str
     predicate: str
@@ -46,17 +46,17 @@ class Record:
     """One line of a stream. Times are seconds since 1970 UTC.
 
     Attributes:
-        id: sortable by time of writing, the same after export and import.
-        by: who said, saw or thought it.
-        episode: the session or scene it belongs to; its neighbours there are its context.
-        accessed: when it last was returned by a recall.
+        id: sortable by time of writing; it stays the same after export and import.
+        by: the speaker, observer or thinker.
+        episode: the session or scene; its neighbours there are its context.
+        accessed: when a recall last returned it.
         importance: 1 to 10; None: not rated yet.
-        level, lasting: how well it is held (see memory/fading); `lasting` never fades.
-        valid_from, valid_until: when what it says holds; `valid_until` is set when it is superseded.
+        level, lasting: its strength (see memory/fading); `lasting` never decays.
+        valid_from, valid_until: the period in which it is true; `valid_until` is set when it is superseded.
         superseded_by: the record that corrects this one.
-        forgotten: when it faded into the archive.
-        depth: 0, or 1 + the deepest record it was drawn from.
-        slot, version: for beliefs and plans; each version of a slot is a record.
+        forgotten: when it was archived by decay.
+        depth: 0, or 1 + the depth of the deepest record it is derived from.
+        slot, version: of beliefs and plans; each version of a slot is a record.
         seq: the row of the log that it came from.
     """
 
@@ -89,11 +89,11 @@ class Record:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordDraft:
-    """What is to be remembered; the rest of a record is filled in when it is written.
+    """A record to be written; the other fields are filled in then.
 
     Attributes:
-        created: None: now. valid_from, valid_until: from when until when it holds; a date alone is its first moment.
-        depth: None: 1 + the deepest of the evidence.
+        created: None: now. valid_from, valid_until: the period in which it is true; a date alone is its first moment.
+        depth: None: 1 + that of the deepest evidence.
     """
 
     text: str
@@ -114,14 +114,14 @@ class RecordDraft:
 
 
 CHANCE = 9
-"""So many characters of an id are chance."""
+"""Number of random characters in an id."""
 
 
 @dataclass
 class Ids:
-    """Makes records' ids; with a seed the same ones for the same records, whoever makes which first.
+    """Makes records' ids; with a seed, the same ids for the same records, in whatever order.
 
-    Two records of one millisecond that say the same are told apart by their order.
+    Two records of the same millisecond and text differ by their order.
     """
 
     stream: str
@@ -150,14 +150,14 @@ def new_id(now: Moment, drawn: str = "") -> str:
 
 
 def is_tainted(record: Record) -> bool:
-    """Tell whether strangers wrote a record, or anything that it was drawn from."""
+    """Return whether a record is untrusted text, or derived from it."""
     return bool(record.data.get(TAINTED))
 
 
 def common_data(records: Sequence[Record]) -> dict[str, JsonValue]:
-    """Return the entries of data that all of them have alike; tainted where any is: what sleep makes of them has these.
+    """Return the fields of data that all records have in common, for a record that sleep derives from them.
 
-    So `where` finds what was written with an entry and what sleep made of it alone, and nothing that was mixed.
+    It is tainted if any of them is. So `where` finds derived records only by fields that all their sources have.
     """
     first, *others = records
     common = {
@@ -173,22 +173,22 @@ def _is_same(one: JsonValue, other: JsonValue) -> bool:
 
 
 def nfc(text: str) -> str:
-    """Return a text in Unicode's composed form: "é" as one character, as keyboards and most files write it."""
+    """Return a text in Unicode's composed form (NFC), as keyboards and most files write it."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def normalised(text: str) -> str:
-    """Return the form in which texts are compared for equality: NFC, without case, extra space and final marks."""
+    """Return the form in which texts are compared: NFC, without case, extra space and final marks."""
     return " ".join(nfc(text).casefold().split()).rstrip(".!。！ ")
 
 
 def same_words(text: str) -> int:
-    """Return a number that is the same for texts that count as the same: 64 bits, signed."""
+    """Return a number that is equal for texts that count as the same: 64 bits, signed."""
     return _number(normalised(text))
 
 
 def same_words_once(text: str) -> tuple[int, ...]:
-    """Return the numbers under which such a text may be stored: earlier versions kept texts in NFD as they came."""
+    """Return the numbers that such a text may be stored with: earlier versions also stored texts in NFD."""
     words = normalised(text)
     parted = words if words.isascii() else unicodedata.normalize("NFD", words)
     return (_number(words),) if parted == words else (_number(words), _number(parted))

@@ -1,4 +1,4 @@
-"""The words of records that are erased, found in other texts and taken out of them."""
+"""Finds the words of erased records in other texts and removes them."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from pydantic import JsonValue
 from mindstream.memory.store.record import nfc, normalised
 
 MARK = "[erased]"
-"""What stands where words were."""
+"""Replaces erased words."""
 SHORTEST = 8
-"""Fewer characters say nothing of whose they are: they count only where a text is nothing but them."""
+"""Minimum length of a text that is found inside others; a shorter one must be the whole text."""
 HEADS, TAIL = (200, 1000), 80
-"""Of a long text, what it is about, dreams and decisions hold so many of the first, or of the last characters."""
+"""Of a long text, its records, dreams and decisions quote this number of first characters, or of last ones."""
 
 
 RUN = re.compile(r"[a-z0-9]+")
 
 
 class ErasedWords:
-    """The texts of records, to be taken out of other texts; case, Unicode form, space and quotes are ignored."""
+    """The texts of erased records, to be removed from others; case, Unicode form, space and quotes are ignored."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         whole = {_plain(nfc(text)) for text in texts} - {""}
@@ -44,14 +44,15 @@ class ErasedWords:
         return bool(self._whole)
 
     def pieces(self) -> list[str]:
-        """Return what is looked for inside other texts, folded: texts, and heads and tails of long ones."""
+        """Return the folded texts to search for: whole ones, and beginnings and ends of long ones."""
         return [words for some in self._by_start.values() for words in some]
 
     def may_be_in(self, payload: str) -> bool:
-        """Tell quickly whether a text, or JSON, may hold one of them; False is certain.
+        """Return quickly whether a text or JSON may contain one of them; False is certain.
 
-        Of each the longest run of ASCII letters and digits is looked for. Other letters, or escapes, may fold into
-        these: then the answer is always True.
+        This searches for the longest run of ASCII letters and digits of each. In a payload with other letters or
+        escapes, which
+        may fold into these, the answer is always True.
         """
         if not payload.isascii() or "\\u" in payload:
             return True
@@ -69,7 +70,7 @@ class ErasedWords:
         return text
 
     def _found(self, text: str) -> list[str]:
-        """Return which words are there, the longest first: one look at each place of the text, however many words."""
+        """Return the contained texts, longest first, in one pass over the text however many there are."""
         folded = _folded(text)
         starts = {folded[at : at + SHORTEST] for at in range(len(folded) - SHORTEST + 1)} & self._by_start.keys()
         found = [words for start in starts for words in self._by_start[start] if words in folded]
@@ -79,10 +80,10 @@ class ErasedWords:
 def rewrite_texts(
     value: JsonValue, rewrite: Callable[[str], str], is_gone: Callable[[str], bool] = lambda _: False
 ) -> JsonValue:
-    """Return a value with every text in it rewritten; of a text that is JSON, what it holds: there words are escaped.
+    """Return a value with every text in it rewritten; a text that is JSON is parsed, as its words are escaped.
 
     Args:
-        is_gone: which names of fields go, with what they hold; others stay as they are.
+        is_gone: returns whether a field is removed by its name; the names of others are unchanged.
     """
     if isinstance(value, dict):
         return {name: rewrite_texts(each, rewrite, is_gone) for name, each in value.items() if not is_gone(name)}
@@ -99,7 +100,7 @@ def rewrite_texts(
 
 
 def _plain(text: str) -> str:
-    """Return a text without the quotation marks and final marks that a note of it may have or not have."""
+    """Return a text without quotation marks and final marks, which a note of it may lack."""
     return text.strip().strip("“”\"'„«»").rstrip(".!?。！？;； ").strip()
 
 

@@ -1,4 +1,4 @@
-"""Which streams a store holds, by name, and what there can be one of in each: the database sees to both."""
+"""Names of streams, and names of which a stream can have one: the database enforces both."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from mindstream.log.sql import Sql
 
 TypedKeys: TypeAlias = dict[tuple[str, StreamKind, str], list[StreamKey]]
 UNIQUES = {"pool_created": "created", "town_began": "began"}
-"""Of which events there is one in a stream, and what it takes."""
+"""Events that a stream can contain once, and the unique name that each takes."""
 
 
 def create(connection: sqlite3.Connection) -> None:
-    """Make the tables."""
     connection.execute(
         "CREATE TABLE streams (key TEXT NOT NULL PRIMARY KEY, tenant TEXT NOT NULL, kind TEXT NOT NULL,"
         " normal TEXT NOT NULL, looks TEXT) WITHOUT ROWID"
@@ -35,10 +34,10 @@ def create(connection: sqlite3.Connection) -> None:
 
 
 def register(connection: Sql, key: StreamKey) -> None:
-    """Know a stream from its first commit on.
+    """Register a stream at its first commit.
 
     Raises:
-        InputError: it looks like another of its kind and tenant, or is the key of nothing.
+        InputError: it looks like another one of its kind and tenant, or the key is invalid.
     """
     if connection.execute("SELECT 1 FROM streams WHERE key = ?", (key,)).fetchone():
         return
@@ -51,7 +50,7 @@ def register(connection: Sql, key: StreamKey) -> None:
 
 
 SAID_ONCE = "said once "
-"""How what an utterance takes begins that is heard once; its key follows. The newest of them are known."""
+"""Prefix of the unique name of an utterance that must be heard once; its key follows. The newest ones are stored."""
 KNOWN = 200
 OLD_ONES = (
     "DELETE FROM uniques WHERE stream = ? AND name >= ? AND name < ? AND seq < (SELECT seq FROM uniques"
@@ -60,7 +59,7 @@ OLD_ONES = (
 
 
 def take(connection: Sql, key: StreamKey, unique: str, seq: int) -> None:
-    """Take what there can be one of in a stream.
+    """Take a unique name of a stream.
 
     Raises:
         Conflict: it is taken.
@@ -73,14 +72,12 @@ def take(connection: Sql, key: StreamKey, unique: str, seq: int) -> None:
         raise Conflict(f"{unique!r} is taken already in {name_of(key).kind} {name_of(key).id!r}")
 
 
-def find_taken(connection: Sql, key: StreamKey, unique: str) -> int | None:
-    """Return by which row that is taken in a stream; None: it is free."""
-    row = connection.execute("SELECT seq FROM uniques WHERE stream = ? AND name = ?", (key, unique)).fetchone()
-    return None if row is None else int(row[0])
+TAKEN = "SELECT seq FROM uniques WHERE stream = ? AND name = ?"
+"""Finds the row of the log that took a unique name."""
 
 
 def forget(connection: Sql, key: StreamKey) -> None:
-    """Know a stream no more."""
+    """Remove a stream."""
     connection.execute("DELETE FROM streams WHERE key = ?", (key,))
     connection.execute("DELETE FROM uniques WHERE stream = ?", (key,))
 
@@ -102,7 +99,7 @@ MARK_DECAYING = (
 
 
 def register_all(connection: sqlite3.Connection) -> None:
-    """Know all streams of which there are rows; of names that look the same the others stay, and open as they are."""
+    """Register all streams that have rows; of names that look the same all but one keep their key unchecked."""
     for key in list(unknown_keys(connection)):
         try:
             register_old(connection, name_of(key))
@@ -111,7 +108,7 @@ def register_all(connection: sqlite3.Connection) -> None:
 
 
 def register_old(connection: sqlite3.Connection, name: StreamName) -> None:
-    """Know a stream that was there before, whatever it looks like."""
+    """Register an existing stream, whatever it looks like."""
     same = (name.tenant, name.kind, name.looks)
     alike = connection.execute("SELECT 1 FROM streams WHERE tenant = ? AND kind = ? AND looks = ?", same).fetchone()
     _insert(connection, name.typed_key, name, None if alike else name.looks)
@@ -121,16 +118,16 @@ def register_old(connection: sqlite3.Connection, name: StreamName) -> None:
 
 
 def read_typed(path: Path) -> TypedKeys:
-    """Return the keys of names of which some are from before there was a normal form, by tenant, kind and normal form.
+    """Return the keys of streams from before names had a normal form, by tenant, kind and normal form.
 
-    No such stream is made any more: what a file held when it was opened is all.
+    No new ones are created: those at the time of opening are all.
     """
     with explain_errors(path), contextlib.closing(connect(path)) as connection:
         return typed_keys(connection)
 
 
 def typed_keys(connection: Sql) -> TypedKeys:
-    """Return what `read_typed` does."""
+    """As `read_typed`."""
     found: TypedKeys = {}
     rows = connection.execute("SELECT tenant, kind, normal, key FROM streams ORDER BY key").fetchall()
     for tenant, kind, stored, key in rows:
@@ -144,7 +141,7 @@ def typed_keys(connection: Sql) -> TypedKeys:
 
 
 def unknown_keys(connection: sqlite3.Connection) -> Iterator[str]:
-    """Yield whose rows there are that is not known, each once, without reading them all."""
+    """Yield the unregistered keys in the tables, each once, without reading all rows."""
     known = {row[0] for row in connection.execute("SELECT key FROM streams")}
     for table, column in (("log", "mind"), ("records", "stream")):
         (key,) = connection.execute(f"SELECT min({column}) FROM {table}").fetchone()

@@ -1,17 +1,193 @@
-"""A record as it stands in the table."""
+"""Rows of the table of records: how a record is written, read, protected by checksums, and recovered.
+
+A damaged or invalid field gets a safe value, so that the words of its record are not lost: an unknown kind becomes a
+document, an impossible time that of the record's writing, an invalid vector none. By the checksums of the values that
+never change the doctor finds damage.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from mindstream.memory.store.record import UNIQUE, Record, Triple, same_words
-from mindstream.memory.store.salvage import is_sound, salvage
-from mindstream.memory.store.sums import sum_of_record, sum_of_vector
+from mindstream.clock import EARLIEST, LATEST, Moment
+from mindstream.log.events import printable
+from mindstream.log.names import StreamKey
+from mindstream.memory.store.record import KINDS, SLOTTED, UNIQUE, Kind, Record, Triple, Vector, same_words
+from mindstream.memory.store.validation import (
+    CONTROL,
+    MAX_DEPTH,
+    MAX_EVIDENCE,
+    MAX_KEYWORDS,
+    MAX_LEVEL,
+    MAX_NAME,
+    MAX_VERSION,
+)
+
+
+def sum_of_event(mind: str, at: float, by: str, kind: str, payload: str, system: int = 0) -> int:
+    """Return the checksum of a row of the log."""
+    row = (mind, float(at), by, kind, payload)
+    return _sum((*row, system) if system else row)
+
+
+def sum_of_record(row: tuple[Any, ...]) -> int:
+    """Return the checksum of a record's row (rows.COLUMNS) without its strength and its vector, which may change."""
+    id_, stream, kind, text, created, _accessed, by, episode = row[:8]
+    valid_from, (depth, slot, version, data, seq) = row[11], row[20:25]
+    words = (
+        id_,
+        stream,
+        kind,
+        text,
+        float(created),
+        by,
+        episode,
+        valid_from if valid_from is None else float(valid_from),
+    )
+    return _sum((*words, *row[15:20], depth, slot, version, data, seq))
+
+
+def sum_of_vector(vector: bytes | None) -> int | None:
+    """Return the checksum of a vector."""
+    return None if vector is None else zlib.crc32(vector)
+
+
+def _sum(values: tuple[Any, ...]) -> int:
+    return zlib.crc32(repr(values).encode("utf-8", "surrogatepass"))
+
+
+UNREADABLE = "(what stood here cannot be read any more)"
+
+
+def salvage(row: tuple[Any, ...]) -> Record:
+    """Return what can be read of a row; its columns are rows.COLUMNS."""
+    (
+        id_, stream, kind, text, created, accessed, by, episode, importance, level, lasting, valid_from, valid_until,
+        superseded_by, forgotten, subject, predicate, object_, keywords, evidence, depth, slot, version, data, seq,
+        embedder, vector,
+    ) = row  # fmt: skip
+    known: Kind = kind if kind in KINDS else "document"
+    written = moment(created) if moment(created) is not None else moment(accessed)
+    written = 0.0 if written is None else written
+    slotted = known in SLOTTED and isinstance(slot, str) and slot and _whole(version, 1, MAX_VERSION, 0)
+    about = (subject, predicate, object_)
+    other = _ids([superseded_by], id_)
+    return Record(
+        id=printable(id_),
+        stream=StreamKey(printable(stream)),
+        kind=known,
+        text=printable(text) or UNREADABLE,
+        created=written,
+        accessed=_or(moment(accessed), written),
+        by=name(by),
+        episode=name(episode),
+        importance=float(importance) if _is_number(importance) and 1 <= importance <= 10 else None,
+        level=_whole(level, -1, MAX_LEVEL + 1, 0),
+        lasting=lasting == 1,
+        valid_from=moment(valid_from, EARLIEST),
+        valid_until=None if valid_until is None else _or(moment(valid_until, EARLIEST), written),
+        superseded_by=other[0] if other else None,
+        forgotten=None if forgotten is None else _or(moment(forgotten), written),
+        about=Triple(*map(name, about)) if all(isinstance(each, str) for each in about) else None,
+        keywords=tuple(map(name, _texts(keywords, MAX_KEYWORDS))),
+        evidence=_ids(_texts(evidence, MAX_EVIDENCE), id_),
+        depth=_whole(depth, 0, MAX_DEPTH, 0),
+        slot=name(slot) if slotted else None,
+        version=version if slotted else None,
+        data=fields(data),
+        seq=_whole(seq, 0, 2**62, 0),
+        embedder=name(embedder),
+        vector=finite(vector),
+    )
+
+
+def is_sound(record: Record) -> bool:
+    """Return whether a record is valid (see validation.checked_record).
+
+    Raises:
+        TypeError: it is not.
+    """
+    return (
+        record.kind in KINDS
+        and type(record.text) is type(record.by) is type(record.episode) is type(record.id) is str
+        and type(record.data) is dict
+        and 0 <= record.created <= LATEST
+        and 0 <= record.accessed <= LATEST
+        and -1 <= record.level <= MAX_LEVEL + 1
+        and record.depth >= 0
+        and record.seq >= 0
+        and (record.importance is None or 1 <= record.importance <= 10)
+        and (record.forgotten is None or 0 <= record.forgotten <= LATEST)
+        and (record.valid_from is None or EARLIEST <= record.valid_from <= LATEST)
+        and (record.valid_until is None or EARLIEST <= record.valid_until <= LATEST)
+        and (record.slot is None or (record.kind in SLOTTED and 1 <= (record.version or 0) <= MAX_VERSION))
+        and all(type(each) is str for each in (*record.keywords, *record.evidence, *(record.about or ())))
+        and bool(record.text)
+    )
+
+
+def moment(value: Any, earliest: Moment = 0.0) -> Moment | None:
+    """Return a time that a calendar can write; None: it is invalid."""
+    return float(value) if _is_number(value) and earliest <= value <= LATEST else None
+
+
+def name(value: object) -> str:
+    """Return a printable name."""
+    text = printable(value)
+    return (" ".join(CONTROL.sub(" ", text).split()) if CONTROL.search(text) else text)[:MAX_NAME]
+
+
+def fields(text: object) -> dict[str, Any]:
+    """Return a record's data; invalid JSON is kept as a text under `unreadable`."""
+    if text is None:
+        return {}
+    found = _json(text)
+    return found if isinstance(found, dict) else {"unreadable": printable(text)}
+
+
+def finite(content: object) -> Vector | None:
+    """Return a valid vector; None: it is invalid."""
+    if not isinstance(content, bytes) or not content or len(content) % 2:
+        return None
+    vector = np.frombuffer(content, np.float16)
+    return vector if np.isfinite(vector).all() else None
+
+
+def _ids(found: Sequence[object], own: object) -> tuple[str, ...]:
+    """Return the valid ids of other records."""
+    texts = (each for each in found if isinstance(each, str) and 0 < len(each) <= 64 and each.isprintable())
+    return tuple(each for each in texts if each != own)
+
+
+def _texts(text: object, most: int) -> list[str]:
+    found = _json(text)
+    return [each for each in found if isinstance(each, str)][:most] if isinstance(found, list) else []
+
+
+def _json(text: object) -> object:
+    try:
+        return json.loads(text) if isinstance(text, str | bytes) else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _whole(value: object, least: int, most: int, otherwise: int) -> int:
+    return value if isinstance(value, int) and least <= value <= most else otherwise
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, float | int)
+
+
+def _or(value: Moment | None, otherwise: Moment) -> Moment:
+    return otherwise if value is None else value
+
 
 COLUMNS = (
     "id, stream, kind, text, created, accessed, by, episode, importance, level, lasting, valid_from, valid_until,"
@@ -26,18 +202,18 @@ INSERT = (
     f"INSERT INTO records ({COLUMNS}, changed, same, words_sum, vector_sum) VALUES ({','.join('?' * 31)})"
     " ON CONFLICT DO NOTHING"
 )
-"""It writes no record whose id, or whose version of a slot, is there already."""
+"""It writes no record whose id, or whose version of a slot, exists."""
 
 
 def row_of(record: Record, seq: int) -> tuple[Any, ...]:
-    """Return a record as it stands in the table: the values of COLUMNS."""
+    """Return a record's row: the values of COLUMNS."""
     about = record.about
     return (
         record.id, record.stream, record.kind, record.text, record.created, record.accessed, record.by, record.episode,
         record.importance, record.level, record.lasting, record.valid_from, record.valid_until, record.superseded_by,
         record.forgotten, about and about.subject, about and about.predicate, about and about.object,
-        _json(record.keywords), _json(record.evidence), record.depth, record.slot, record.version,
-        _json(dict(record.data)), seq, record.embedder, None if record.vector is None else record.vector.tobytes(),
+        _encoded(record.keywords), _encoded(record.evidence), record.depth, record.slot, record.version,
+        _encoded(dict(record.data)), seq, record.embedder, None if record.vector is None else record.vector.tobytes(),
     )  # fmt: skip
 
 
@@ -48,12 +224,12 @@ def insertion(record: Record, seq: int, changed: int) -> tuple[Any, ...]:
     return (*row, changed, same, sum_of_record(row), sum_of_vector(row[-1]))
 
 
-def _json(value: Any) -> str | None:
+def _encoded(value: Any) -> str | None:
     return _encode(value) if value else None
 
 
 def record_of(row: tuple[Any, ...]) -> Record:
-    """Return the record that stands in the table; what is odd in it is mended as it is read."""
+    """Return the record of a row; damaged values are replaced."""
     try:
         record = _read(row)
         return record if is_sound(record) else salvage(row)

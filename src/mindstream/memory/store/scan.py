@@ -1,4 +1,4 @@
-"""Records in whose texts the words of a question stand, found by reading the texts that are not indexed yet."""
+"""Finds records by reading the texts that are not indexed yet."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from mindstream.log.names import StreamKey
 from mindstream.memory.store.record import KINDS
 
 PORTION = 2_000
-"""So many records are looked through at a time."""
+"""Number of records searched at a time."""
 LOOK_S = 0.4
-"""For so many seconds texts are read, from the newest on: some hundreds of thousands."""
+"""Maximum time, in seconds, for which texts are read, newest first: some hundreds of thousands."""
 MOST_WORDS = 16
 ENDS = " UNION ALL ".join(
     f"SELECT {end}(number) FROM records INDEXED BY records_latest WHERE stream = :stream AND kind = '{kind}'"
@@ -28,9 +28,9 @@ HOLDS = "(text LIKE ? OR ifnull(keywords LIKE ?, 0))"
 def find_by_words(
     connection: sqlite3.Connection, stream: StreamKey, words: Sequence[str], n: int, after: int = 0
 ) -> list[int]:
-    """Return the numbers of the n records that hold most of the words (text/words.terms), rarer ones counting for more.
+    """Return the numbers of the n records that contain most of the words (text/words.terms), weighted by their rarity.
 
-    Records up to the number `after` are left out. What is not read within LOOK_S is not found.
+    Records up to the number `after` are left out. Records that are not read within LOOK_S are not found.
     """
     words, clock = list(dict.fromkeys(words))[:MOST_WORDS], SystemClock()
     began = clock.elapsed()
@@ -56,5 +56,5 @@ def _best(rows: NDArray[np.int64], words: int, read: int, n: int) -> list[int]:
 
 
 def _beginning(word: str) -> str:
-    """Return how a word's forms begin: a stem may end as none of them does."""
+    """Return the common beginning of a word's forms: a stem may end as none of them does."""
     return word[:-1] if word.endswith("i") and len(word) > 3 else word

@@ -1,13 +1,15 @@
-"""What a store asks of SQL tables and writes to them, in words that SQLite and PostgreSQL both read."""
+"""The store's methods that are the same in SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 from weakref import WeakSet
@@ -20,102 +22,126 @@ from mindstream.log.erasures import Erased
 from mindstream.log.events import Logged
 from mindstream.log.names import StreamKey, StreamName, tenant_of
 from mindstream.log.sql import Sql
+from mindstream.log.threads import Snapshot
 from mindstream.memory.store import checkpoints, lineage, queries, registry, writing
 from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.erasure import Carriers
-from mindstream.memory.store.kept.columns_file import delete_kept
-from mindstream.memory.store.record import KINDS, Kind, Record, normalised, same_words_once
+from mindstream.memory.store.kept_columns import delete_kept
+from mindstream.memory.store.record import KINDS, Kind, Record, Vector, normalised, same_words_once
 from mindstream.memory.store.registry import TypedKeys
 from mindstream.memory.store.rows import COLUMNS, record_of
-from mindstream.memory.store.store import Closure, Commit, Erasure, Kept, Store
+from mindstream.memory.store.store import Candidates, Changes, Closure, Commit, Erasure, Kept, Store
 from mindstream.memory.store.tenant import Tenant
 from mindstream.memory.store.validation import MAX_VERSION, checked_commit
 from mindstream.memory.store.word_index.candidates import Finder
+from mindstream.memory.store.word_index.places import IndexReader
 from mindstream.memory.store.word_index.segments import SMALLEST
 from mindstream.memory.store.writing import HOLDS, next_change
+from mindstream.text.dates import DateSpan
 
 T = TypeVar("T")
 MOST = 2**62
 ANY = ("",)
-"""Nobody knows which streams it concerns: whoever heeds the tenant is told."""
+"""The streams of a commit are unknown: subscribers of the whole tenant are notified."""
 FEW = 20
 """Maximum number of rows, found by an index, that are read on the event loop's thread."""
 MAX_IN_PLACE = 256
-"""Maximum number of records that are removed in place from what is held in memory; for more it is built again."""
+"""Maximum number of records that an erasure removes in place from columns in memory; for more they are rebuilt."""
 NEWEST = 20
-"""Records of each kind whose embedder is looked at."""
+"""Number of records of each kind whose embedder is read."""
+WALKED = 256
+"""Number of records that a walk reads at a time."""
 OPEN = "\n"
-"""No stream is called so: there may be work for whoever takes it up."""
+"""Stands for a stream in notifications (no stream has this name): there may be work for any process."""
 
 
 class SqlDatabase(Protocol):
-    """Runs functions of a connection: each a transaction of its own, or what is read as of one moment."""
+    """Runs functions of a connection."""
 
     async def write(self, change: Callable[[Any], T], about: Sequence[str] = ()) -> T:
         """Run `change` in a transaction and return its result once it is durable; `about`: the streams it concerns."""
 
     async def read(self, look: Callable[[Any], T], *, once: bool = False) -> T:
-        """Run `look` on what is committed; `once`: it is one statement."""
+        """Run `look` on the committed data as of one moment; `once`: it executes a single statement."""
 
     async def glance(self, look: Callable[[Any], T]) -> T:
-        """Read a few rows that an index finds; each statement of `look` reads what is committed then."""
+        """Read a few rows by an index; each statement of `look` reads the data committed then."""
+
+    def snapshot(self) -> AbstractAsyncContextManager[Snapshot]:
+        """Open a connection on which the database does not change until the block ends."""
 
     async def close(self) -> None:
-        """Finish what is waiting and let go."""
+        """Finish waiting work and close the connections."""
 
 
-class AtWork(Protocol):
-    """Something that is done behind."""
+class BackgroundWork(Protocol):
+    """An object that works in the background for a store."""
 
     async def lose(self, stream: StreamKey, gone: Sequence[Record], changed: Sequence[tuple[Record, Record]]) -> bool:
-        """Let go of what was erased; False: it has not, and lets go of all of the stream."""
+        """Remove erased records from memory; False: not possible, `caches.empty` must drop the whole stream."""
 
     async def close(self) -> None:
-        """Break it off; nothing half done stays."""
+        """Cancel the work and discard unfinished results."""
 
 
 class SqlStore(Store):
-    """The methods of a store that are the same in every database of SQL."""
+    """The methods of a store that are the same in every SQL database.
+
+    Attributes:
+        on_commit: called with the log rows of each commit through this store, once they are durable.
+        columns_folder: where this machine keeps columns of long streams; None: nowhere.
+        at_work: background work that must end before the store is closed.
+    """
 
     open_work_table: ClassVar[str] = "work"
-    tenant: Tenant
+    of_stream: ClassVar[str] = "stream = ?"
+    """Condition of a walk over a whole stream."""
     on_commit: Callable[[Sequence[Logged]], None] = staticmethod(lambda _: None)
-    """Called with the rows of each commit made through this store, once they are durable."""
-    columns_folder: Path | None = None
-    """Where this machine keeps columns of long streams."""
-    _database: SqlDatabase
-    _typed: TypedKeys
-    _salt = ""
-    _known = (0, 0)
-    """The seq that was committed here last, and the number of the last erasure then."""
 
-    @cached_property
-    def at_work(self) -> WeakSet[AtWork]:
-        """Who does something behind with this store: it ends first where the store is closed."""
-        return WeakSet()
-
-    @cached_property
-    def _filler(self) -> ThreadPoolExecutor:
-        """Fills indexes, one stream after the other: it takes minutes, and everybody shares the loop's own threads."""
-        return ThreadPoolExecutor(1, "index")
-
-    @cached_property
-    def _indexing(self) -> dict[StreamKey, asyncio.Task[None]]:
-        return {}
-
-    @cached_property
-    def _unindexed(self) -> Counter[StreamKey]:
-        """How many records were written since the index of a stream was last filled."""
-        return Counter()
-
-    @cached_property
-    def _finder(self) -> Finder:
-        return Finder()
+    def __init__(self, tenant: Tenant, database: SqlDatabase, typed: TypedKeys, columns_folder: Path | None) -> None:
+        self.tenant, self.columns_folder = tenant, columns_folder
+        self._database = database
+        self._typed = typed
+        self.at_work: WeakSet[BackgroundWork] = WeakSet()
+        self._filler = ThreadPoolExecutor(1, "index")  # filling an index takes minutes: keep it off the shared threads
+        self._indexing: dict[StreamKey, asyncio.Task[None]] = {}
+        self._unindexed: Counter[StreamKey] = Counter()  # records written since a stream's index was last filled
+        self._finder = Finder()
+        self._salt = ""
+        self._known = (0, 0)  # the seq of the last commit here, and the number of the last erasure then
 
     async def _fill(self, stream: StreamKey) -> None:
-        """Fill the index of a stream; what cannot be filled now is filled the next time."""
+        """Fill the index of a stream; after an error the next call continues."""
         raise NotImplementedError
+
+    def _reader(self, connection: Any, words: Sequence[str], n: int) -> IndexReader:
+        """Return a reader of the index."""
+        raise NotImplementedError
+
+    def _changed(
+        self, connection: Any, stream: StreamKey, since: int, after: int, most: int | None
+    ) -> tuple[Sequence[tuple[Any, ...]], int]:
+        """Return changed rows (COLUMNS and the number), and the number after which to continue (see `cut_portion`)."""
+        raise NotImplementedError
+
+    def _count_changed(self, connection: Any, stream: StreamKey, since: int) -> int:
+        raise NotImplementedError
+
+    def _erase_beside(self, stream: StreamKey, found: Carriers) -> None:
+        """Remove the words of erased records from files next to the database."""
+        raise NotImplementedError
+
+    async def _rows(self, sql: str, values: Sequence[Any] = (), *, few: bool = False) -> list[Any]:
+        """Return the rows of one statement; `few`: an index finds a few rows."""
+
+        def look(connection: Any) -> list[Any]:
+            return list(connection.execute(sql, values).fetchall())
+
+        return await (self._database.glance(look) if few else self._database.read(look, once=True))
+
+    async def _first_column(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        return [row[0] for row in await self._rows(sql, values)]
 
     def _index(self, stream: StreamKey) -> asyncio.Task[None]:
         """Fill the index of a stream in the background."""
@@ -126,17 +152,17 @@ class SqlStore(Store):
         return self._indexing[stream]
 
     async def index(self, stream: StreamKey) -> None:
-        """Fill the index of a stream with all that is written by now; a short stream has none."""
+        """Fill the index of a stream with all committed records; a short stream has none."""
         if running := self._indexing.get(stream):
             await asyncio.wait([running])
         await asyncio.wait([self._index(stream)])
 
     async def read(self, look: Callable[[Any], T]) -> T:
-        """Run a function of a connection (see log/sql) on what is committed, as of one moment."""
+        """Run a function of a connection (see log/sql) on the committed data as of one moment."""
         return await self._database.read(look)
 
     async def write(self, change: Callable[[Any], T], about: Sequence[str] = ()) -> T:
-        """Run a function of a connection in a transaction of its own; `about`: the streams that it concerns."""
+        """Run a function of a connection in a transaction; `about`: the streams that it concerns."""
         return await self._database.write(change, about)
 
     def key(self, name: StreamName) -> StreamKey:
@@ -149,9 +175,11 @@ class SqlStore(Store):
         checked = [checked_commit(commit) for commit in commits if self.tenant.own(commit.mind)]
         about = [one.mind for one in checked] + [OPEN for one in checked if _opens_work(one)]
         upto = list[int]()
-        logged = await self._database.write(
-            lambda each: [row for one in checked for row in writing.write(each, one, upto.append)], about
-        )
+
+        def write(connection: Sql) -> list[Logged]:
+            return [row for one in checked for row in writing.write(connection, one, upto.append)]
+
+        logged = await self.write(write, about)
         if logged and upto:
             self._known = (logged[-1].seq, upto[-1])
         self.on_commit(logged)
@@ -166,24 +194,21 @@ class SqlStore(Store):
         self, stream: StreamKey, ids: Sequence[str], *, all_slots: bool = False, slots_below: Sequence[str] = ()
     ) -> Closure:
         owned, key = self.tenant.owned("stream"), self.tenant.own(stream)
-        return await self._database.read(
+        return await self.read(
             lambda each: lineage.find_closure(each, key, ids, owned, all_slots=all_slots, slots_below=slots_below)
         )
 
     async def answers(self, stream: StreamKey, after: int, ids: Sequence[str] | None = None) -> list[str]:
         key = self.tenant.own(stream)
-        return await self._database.read(lambda each: lineage.find_answers(each, key, after, ids))
+        return await self.read(lambda each: lineage.find_answers(each, key, after, ids))
 
     async def unembedded(self, stream: StreamKey) -> list[str]:
         sql = "SELECT id FROM records WHERE stream = ? AND embedder = '' ORDER BY number"
-        values = (self.tenant.own(stream),)
-        return await self._database.read(lambda each: [row[0] for row in each.execute(sql, values)], once=True)
+        return await self._first_column(sql, (self.tenant.own(stream),))
 
     async def owners(self, ids: Sequence[str]) -> dict[str, StreamKey]:
-        if not ids:
-            return {}
         sql = f"SELECT id, stream FROM records WHERE id IN ({{}}) AND {self.tenant.owned('stream')}"
-        return await self._database.read(lambda connection: dict(queries.among(connection, sql, ids)))
+        return await self.read(lambda connection: dict(queries.among(connection, sql, ids))) if ids else {}
 
     async def recorded_embedder(self, stream: StreamKey) -> str:
         self.tenant.own(stream)
@@ -193,15 +218,14 @@ class SqlStore(Store):
             f"SELECT embedder FROM ({some}) AS newest WHERE embedder <> ''"
             " GROUP BY embedder ORDER BY count(*) DESC, embedder LIMIT 1"
         )
-        values = [value for kind in KINDS for value in (stream, kind, NEWEST)]
-        row = await self._database.glance(lambda connection: connection.execute(sql, values).fetchone())
-        return row[0] if row else ""
+        rows = await self._rows(sql, [value for kind in KINDS for value in (stream, kind, NEWEST)], few=True)
+        return rows[0][0] if rows else ""
 
     async def records(self, stream: StreamKey, ids: Sequence[str]) -> list[Record]:
         self.tenant.own(stream)
         if not ids:
             return []
-        sql = f"SELECT {COLUMNS} FROM records WHERE id IN ({{}})"  # found by id, not among all of the stream
+        sql = f"SELECT {COLUMNS} FROM records WHERE id IN ({{}})"  # by id alone: the planner must not scan the stream
 
         def look(connection: Sql) -> list[tuple[Any, ...]]:
             return list(queries.among(connection, sql, ids))
@@ -209,7 +233,7 @@ class SqlStore(Store):
         if len(ids) <= FEW:
             rows = await self._database.glance(look)
         else:
-            rows = await self._database.read(look, once=len(ids) <= queries.MOST_AMONG)
+            rows = await self._database.read(look, once=len(ids) <= queries.MAX_VALUES)
         found = {row[0]: record_of(row) for row in rows if row[1] == stream}
         return [found[id_] for id_ in ids if id_ in found]
 
@@ -223,41 +247,84 @@ class SqlStore(Store):
         episode: str | None = None,
         slot: str | None = None,
     ) -> list[Record]:
-        # What is newest in a slot holds, whatever became of its mark: a version is written after it or never.
-        where: list[str] = ["stream = ?", HOLDS if slot is None else f"version BETWEEN 1 AND {MAX_VERSION}"]
-        values: list[Any] = [self.tenant.own(stream), now] if slot is None else [self.tenant.own(stream)]
-        n = n if slot is None else min(n, 1)
-        for column, value in (("episode", episode), ("slot", slot)):
-            if value is not None:
-                where.append(f"{column} = ?")
-                values.append(value)
+        conditions: dict[str, Sequence[Any]] = {"stream = ?": (self.tenant.own(stream),)}
+        if slot is None:
+            conditions[HOLDS] = (now,)
+        else:  # the newest version of a slot is current, whatever its fields say: versions are written in order
+            conditions |= {f"version BETWEEN 1 AND {MAX_VERSION}": (), "slot = ?": (slot,)}
+        if episode is not None:
+            conditions["episode = ?"] = (episode,)
         if kinds is not None:
-            where.append(f"kind IN ({','.join('?' * len(kinds))})")
-            values.extend(kinds)
-        order = "number" if slot is None else "version"  # each has its index
-        sql = f"SELECT {COLUMNS} FROM records WHERE {' AND '.join(where)} ORDER BY {order} DESC LIMIT ?"
-
-        def look(connection: Sql) -> list[Record]:
-            return [record_of(row) for row in reversed(connection.execute(sql, [*values, n]).fetchall())]
-
-        if slot is not None:
-            return await self._database.glance(look)
-        return await self._database.read(look, once=True)
+            conditions[f"kind IN ({queries.marks(kinds)})"] = kinds
+        order = "number" if slot is None else "version"  # both have an index
+        sql = f"SELECT {COLUMNS} FROM records WHERE {' AND '.join(conditions)} ORDER BY {order} DESC LIMIT ?"
+        values = [value for some in conditions.values() for value in some]
+        rows = await self._rows(sql, [*values, n if slot is None else min(n, 1)], few=slot is not None)
+        return [record_of(row) for row in reversed(rows)]
 
     async def find_same(self, stream: StreamKey, kind: Kind, texts: Sequence[str], *, now: Moment) -> dict[str, Record]:
         wanted = {number: normalised(text) for text in texts for number in same_words_once(text)}
-        if not wanted:
-            return {}
         sql = f"SELECT {COLUMNS} FROM records WHERE same IN ({{}}) AND stream = ? AND kind = ? AND {HOLDS}"
+        values = (self.tenant.own(stream), kind, now)
 
         def look(connection: Sql) -> dict[str, Record]:
-            rows = queries.among(
-                connection, f"{sql} ORDER BY number DESC", list(wanted), self.tenant.own(stream), kind, now
-            )
+            rows = queries.among(connection, f"{sql} ORDER BY number DESC", list(wanted), *values)
             found = {normalised(record.text): record for record in map(record_of, rows)}
             return {text: found[text] for text in wanted.values() if text in found}
 
-        return await self._database.read(look)
+        return await self.read(look) if wanted else {}
+
+    def _read_changes(self, connection: Any, stream: StreamKey, since: int, after: int, most: int | None) -> Changes:
+        written, erased = queries.newest_changes(connection, stream)
+        if since and not after and max(written, erased) <= since:
+            return Changes(upto=since)
+        gone: list[str] = []
+        if erased > since and not after:
+            sql = "SELECT id FROM erased WHERE stream = ? AND changed > ?"
+            gone = [row[0] for row in connection.execute(sql, (stream, since))]
+        rows, left = self._changed(connection, stream, since, after, most)
+        ahead = self._count_changed(connection, stream, since) - len(rows) if left and not after else 0
+        return Changes([record_of(row[:-1]) for row in rows], gone, max(since, written, erased), left, ahead)
+
+    @contextlib.asynccontextmanager
+    async def walk(self, stream: StreamKey) -> AsyncIterator[tuple[int, AsyncIterator[Record]]]:
+        self.tenant.own(stream)
+        async with self._database.snapshot() as snapshot:
+            sql = "SELECT count(*) FROM records WHERE stream = ?"
+            count = await snapshot.read(lambda connection: int(connection.execute(sql, (stream,)).fetchone()[0]))
+            yield count, self._walk(snapshot, stream)
+
+    async def _walk(self, snapshot: Snapshot, stream: StreamKey) -> AsyncIterator[Record]:
+        sql = f"SELECT {COLUMNS}, number FROM records WHERE {self.of_stream} AND number > ? ORDER BY number LIMIT ?"
+
+        def portion(after: int, connection: Any) -> list[Any]:
+            return list(connection.execute(sql, (stream, after, WALKED)))
+
+        after = 0
+        while rows := await snapshot.read(partial(portion, after)):
+            for row in rows:
+                yield record_of(row[:-1])
+            after = rows[-1][-1]
+
+    async def candidates(
+        self,
+        stream: StreamKey,
+        vector: Vector | None,
+        words: Sequence[str],
+        n: int,
+        *,
+        kinds: Sequence[Kind] | None = None,
+        spans: Sequence[DateSpan] = (),
+    ) -> Candidates:
+        self.tenant.own(stream)
+        wanted = KINDS if kinds is None else kinds
+
+        def look(connection: Any) -> Candidates:
+            return self._finder.find(self._reader(connection, words, n), stream, vector, words, n, wanted, spans)
+
+        found = await self.read(look)
+        self._index(stream)  # only now: it would slow down the search
+        return found
 
     async def events(
         self, mind: StreamKey | None = None, after: int = 0, kinds: Sequence[str] | None = None, limit: int = 1000
@@ -265,7 +332,7 @@ class SqlStore(Store):
         where: list[str] = ["seq > ?", self.tenant.owned("mind") if mind is None else "mind = ?"]
         values: list[Any] = [after] if mind is None else [after, self.tenant.own(mind)]
         if kinds is not None:
-            where.append(f"kind IN ({','.join('?' * len(kinds))})")
+            where.append(f"kind IN ({queries.marks(kinds)})")
             values.extend(kinds)
         select = f"WHERE {' AND '.join(where)} ORDER BY seq LIMIT ?"
         read = self._database.glance if limit <= FEW else partial(self._database.read, once=True)
@@ -275,7 +342,7 @@ class SqlStore(Store):
         self.tenant.own(mind)
 
         def look(connection: Sql) -> Logged | None:
-            for limit in (1, MOST):  # nearly always the newest can be read
+            for limit in (1, MOST):  # the newest row is nearly always readable
                 newest = "WHERE mind = ? AND kind = ? ORDER BY seq DESC LIMIT ?"
                 if found := queries.read_log(connection, newest, [mind, kind, limit], [kind]):
                     return found[0]
@@ -284,144 +351,128 @@ class SqlStore(Store):
         return await self._database.glance(look)
 
     async def count(self, mind: StreamKey, kind: str) -> int:
-        self.tenant.own(mind)
         sql = "SELECT count(*) FROM log WHERE mind = ? AND kind = ?"
-        return await self._database.read(
-            lambda connection: int(connection.execute(sql, (mind, kind)).fetchone()[0]), once=True
-        )
+        return int((await self._first_column(sql, (self.tenant.own(mind), kind)))[0])
 
     async def checkpoint(self, mind: StreamKey, name: str) -> Checkpoint | None:
-        self.tenant.own(mind)
-
-        def look(connection: Sql) -> Checkpoint | None:
-            return checkpoints.read(connection.execute(checkpoints.QUERY, (mind, name)).fetchall(), name)
-
-        return await self._database.read(look, once=True)
+        return checkpoints.read(await self._rows(checkpoints.QUERY, (self.tenant.own(mind), name)), name)
 
     async def taken_by(self, mind: StreamKey, unique: str) -> int | None:
-        self.tenant.own(mind)
-        return await self._database.glance(lambda connection: registry.find_taken(connection, mind, unique))
+        rows = await self._rows(registry.TAKEN, (self.tenant.own(mind), unique), few=True)
+        return int(rows[0][0]) if rows else None
 
     async def erase(self, stream: StreamKey, what: Sequence[str] | Erasure | None = None) -> int:
         erasure = Erasure(ids=tuple(what)) if isinstance(what, Sequence) else what
         self.tenant.own(stream)
         found = None if erasure is None else await self._carriers(stream, erasure)
-        before = await self._lost(stream, found)
+        before = await self._as_they_are(stream, found)
         if found is not None and isinstance(what, Erasure):
             await asyncio.to_thread(self._erase_beside, stream, found)
-        about = [stream, erasures.ERASURES]
         deed, reading = erasure and erasure.deed, erasures.READING.get()
 
         def write(rows: Sql) -> tuple[int, int, bool, str]:
             is_ours = reading is not None and erasures.lost_since(rows, stream, reading.upto) is None
-            before = erasures.last(rows)
+            last = erasures.last(rows)
             count = carriers.erase(rows, stream, found, next_change(rows))
             if erasure and deed:
                 audit.write(rows, erasure.at, replace(deed, counts={"records": count, **deed.counts}))
             upto = erasures.last(rows)
-            return count, upto, is_ours, erasures.digest_for(rows, stream) if upto > before else ""
+            return count, upto, is_ours, erasures.digest_for(rows, stream) if upto > last else ""
 
-        erased, upto, is_ours, digest = await self._database.write(write, about)
-        if reading is not None and is_ours:  # a task knows what it erases itself
+        erased, upto, is_ours, digest = await self.write(write, [stream, erasures.ERASURES])
+        if reading is not None and is_ours:  # a task knows of its own erasure
             reading.upto = upto
         if digest and erasure is not None:
             caches.note_erasure(digest, upto)
         await asyncio.to_thread(delete_kept, self.columns_folder, stream)
-        done = await self._take_out(stream, found, before) if found is not None else []
+        done = await self._remove_in_place(stream, found, before) if found is not None else []
         caches.empty(stream, whole=what is None, without=done)
         return erased
 
-    async def _lost(self, stream: StreamKey, found: Carriers | None) -> dict[str, Record]:
-        """Return the records that an erasure deletes or changes as they are before it, where they are few."""
+    async def _carriers(self, stream: StreamKey, erasure: Erasure) -> Carriers:
+        """Search the log before the transaction, which would block all writers."""
+        async with self._database.snapshot() as snapshot:
+            return await snapshot.read(lambda connection: carriers.find(connection, stream, erasure))
+
+    async def _as_they_are(self, stream: StreamKey, found: Carriers | None) -> dict[str, Record]:
+        """Return the records that an erasure deletes or changes, as they are before it; {}: there are too many."""
         ids = {*found.ids, *found.records, *found.rewritten} if found else set()
         return {each.id: each for each in await self.records(stream, sorted(ids))} if len(ids) <= MAX_IN_PLACE else {}
 
-    async def _take_out(self, stream: StreamKey, found: Carriers, before: dict[str, Record]) -> list[AtWork]:
-        """Take what was erased out of what is held of a stream; return who has let go of it."""
+    async def _remove_in_place(
+        self, stream: StreamKey, found: Carriers, before: Mapping[str, Record]
+    ) -> list[BackgroundWork]:
+        """Remove erased records from columns in memory; return the objects that did so."""
         touched = {*found.records, *found.rewritten} - found.ids
-        if not before or not touched <= before.keys():  # too many, or one that was written meanwhile
+        if not before or not touched <= before.keys():  # too many, or one is new
             return []
         after = await self.records(stream, sorted(touched))
         gone = [before[id_] for id_ in found.ids if id_ in before]
         changed = [(before[each.id], each) for each in after]
         return [each for each in list(self.at_work) if await each.lose(stream, gone, changed)]
 
-    async def _carriers(self, stream: StreamKey, erasure: Erasure) -> Carriers:
-        """Search the log before the write, which would hold up everybody."""
-        return await self._database.read(lambda connection: carriers.find(connection, stream, erasure))
-
-    def _erase_beside(self, stream: StreamKey, found: Carriers) -> None:
-        """Take the words out of what lies beside the tables."""
-
     async def streams(self) -> list[StreamKey]:
         sql = f"SELECT DISTINCT stream FROM records WHERE {self.tenant.owned('stream')} ORDER BY stream"
-        return await self._database.read(lambda connection: [row[0] for row in connection.execute(sql)], once=True)
+        return await self._first_column(sql)
 
     async def minds(self) -> list[StreamKey]:
-        """Name the streams of which the log tells anything."""
+        """Return the streams that have rows in the log."""
         sql = (  # from one name to the next: the index is walked once a name, not once a row
             "WITH RECURSIVE found(mind) AS (SELECT min(mind) FROM log UNION ALL"
             " SELECT (SELECT min(mind) FROM log WHERE mind > found.mind) FROM found WHERE found.mind IS NOT NULL)"
             " SELECT mind FROM found WHERE mind IS NOT NULL ORDER BY mind"
         )
-        return await self._database.read(
-            lambda connection: [row[0] for row in connection.execute(sql) if tenant_of(row[0]) == self.tenant.name],
-            once=True,
-        )
+        return [mind for mind in await self._first_column(sql) if tenant_of(mind) == self.tenant.name]
 
     async def streams_with_work(self) -> list[StreamKey]:
-        """Name the streams that have unfinished work."""
+        """Return the streams that have unfinished work."""
         sql = f"SELECT DISTINCT mind FROM work WHERE done IS NULL AND {self.tenant.owned('mind')} ORDER BY mind"
-        return await self._database.read(lambda connection: [row[0] for row in connection.execute(sql)], once=True)
+        return await self._first_column(sql)
 
     async def open_work(self, mind: StreamKey) -> list[work.Work]:
-        open_ones = f"SELECT {work.COLUMNS} FROM {self.open_work_table} WHERE mind = ? AND done IS NULL ORDER BY id"
-        return await self._database.glance(
-            lambda connection: list(map(work.read, connection.execute(open_ones, (self.tenant.own(mind),)).fetchall()))
-        )
+        sql = f"SELECT {work.COLUMNS} FROM {self.open_work_table} WHERE mind = ? AND done IS NULL ORDER BY id"
+        return [work.read(row) for row in await self._rows(sql, (self.tenant.own(mind),), few=True)]
 
     async def claim(
         self, mind: StreamKey, slot: str, owner: str, now: Moment, lease: Moment, before: int | None = None
     ) -> list[work.Work]:
-        return await self._database.write(
-            lambda each: work.claim(each, self.tenant.own(mind), slot, owner, now, lease, before)
-        )
+        key = self.tenant.own(mind)
+        return await self.write(lambda each: work.claim(each, key, slot, owner, now, lease, before))
 
     async def renew(self, work_ids: Sequence[int], owner: str, lease: Moment) -> None:
         owned = self.tenant.owned("mind")
-        await self._database.write(lambda connection: work.renew(connection, work_ids, owner, lease, owned))
+        await self.write(lambda each: work.renew(each, work_ids, owner, lease, owned))
 
     async def give_up(self, owner: str) -> None:
-        among = self.tenant.owned("mind")
-        await self._database.write(lambda connection: work.give_up(connection, owner, among), [*ANY, OPEN])
+        owned = self.tenant.owned("mind")
+        await self.write(lambda each: work.give_up(each, owner, owned), [*ANY, OPEN])
 
-    async def let_go(self, mind: StreamKey, cause: int, owner: str, ended: Sequence[str] = ()) -> None:
+    async def release_work(self, mind: StreamKey, cause: int, owner: str, ended: Sequence[str] = ()) -> None:
         key = self.tenant.own(mind)
-        await self._database.write(lambda each: work.let_go(each, key, cause, owner, ended), [key, OPEN])
+        await self.write(lambda each: work.release_work(each, key, cause, owner, ended), [key, OPEN])
 
     async def open_to_anybody(self, now: Moment, *, answers: bool) -> list[work.Work]:
-        """Return what of all minds anybody may take up (see log/work)."""
-        among = self.tenant.owned("mind")
+        """Return the work of all minds that any process may claim (see log/work)."""
+        owned = self.tenant.owned("mind")
         return await self._database.read(
-            lambda each: work.find_open(each, now, answers=answers, among=among), once=True
+            lambda each: work.find_open(each, now, answers=answers, among=owned), once=True
         )
 
     async def take_work(self, owner: str, now: Moment, lease: Moment, most: int, *, answers: bool) -> list[work.Taken]:
-        """Take up what of so many minds is open to anybody, and hold it under names that begin with `owner`."""
-        among = self.tenant.owned("mind")
-        return await self._database.write(
-            lambda each: work.take(each, owner, now, lease, most, answers=answers, among=among)
-        )
+        """Claim work that any process may claim, of at most `most` minds, under names that begin with `owner`."""
+        owned = self.tenant.owned("mind")
+        return await self.write(lambda each: work.take(each, owner, now, lease, most, answers=answers, among=owned))
 
     async def last_seq(self) -> int:
-        """Return the seq of the newest row of the tenant's log; 0 where there is none."""
+        """Return the seq of the newest row of the tenant's log; 0: there is none."""
         sql = f"SELECT coalesce(max(seq), 0) FROM log WHERE {self.tenant.owned('mind')}"
-        return await self._database.glance(lambda connection: int(connection.execute(sql).fetchone()[0]))
+        return int((await self._rows(sql, few=True))[0][0])
 
     async def next_row(self, after: int, kinds: Sequence[str]) -> Logged | None:
-        """Return the first row of these kinds after a seq; one that cannot be read is `Unknown`."""
-        owned = self.tenant.owned("mind")
-        where = f"WHERE seq > ? AND {owned} AND kind IN ({','.join('?' * len(kinds))}) ORDER BY seq LIMIT 1"
+        """Return the first row of these kinds after a seq; an unreadable one is `Unknown`."""
+        where = (
+            f"WHERE seq > ? AND {self.tenant.owned('mind')} AND kind IN ({queries.marks(kinds)}) ORDER BY seq LIMIT 1"
+        )
         rows = await self._database.read(
             lambda connection: queries.read_log(connection, where, [after, *kinds], None), once=True
         )
@@ -431,12 +482,7 @@ class SqlStore(Store):
         own = self.tenant.owned("stream") if stream is None else "stream = ?"
         values = [] if stream is None else [self.tenant.own(stream)]
         sql = f"SELECT stream, name, at, value FROM kept WHERE {own} AND name >= ? AND name < ? ORDER BY at, name"
-        return await self._database.read(
-            lambda connection: [
-                Kept(*each) for each in connection.execute(sql, (*values, prefix, f"{prefix}\U0010ffff"))
-            ],
-            once=True,
-        )
+        return [Kept(*row) for row in await self._rows(sql, (*values, *kept.between(prefix)))]
 
     async def keep(
         self,
@@ -452,11 +498,11 @@ class SqlStore(Store):
             erasures.check(connection, stream, None, words_read)
             return kept.change(connection, stream, name, at, change)
 
-        return await self._database.write(write)
+        return await self.write(write)
 
     async def drop_kept(self, stream: StreamKey, prefix: str, before: Moment) -> None:
         self.tenant.own(stream)
-        await self._database.write(lambda connection: kept.drop(connection, stream, prefix, before))
+        await self.write(lambda connection: kept.drop(connection, stream, prefix, before))
 
     async def last_erasure(self) -> int:
         return await self._database.glance(erasures.last)
@@ -465,14 +511,14 @@ class SqlStore(Store):
         return await self._database.glance(lambda connection: erasures.after(connection, number))
 
     async def erasures_at(self, seq: int) -> int:
-        """Return the number of the last erasure when a row was written or later, without a look where that is known."""
+        """Return the number of the last erasure when a row was written, or a later one; without a query if known."""
         known, number = self._known
         return number if known >= seq else await self.last_erasure()
 
     async def digest(self, text: str) -> str:
-        """Return a keyed digest of a text: whoever does not have the database cannot make it, nor try names by it."""
+        """Return a keyed digest of a text; its key is stored in the database, so names cannot be tried without it."""
         if not self._salt:
-            self._salt = await self._database.glance(erasures.salt_of) or await self._database.write(erasures.made_salt)
+            self._salt = await self._database.glance(erasures.salt_of) or await self.write(erasures.made_salt)
         return erasures.digest_of(self._salt, text)
 
     async def lost_since(self, stream: StreamKey, number: int) -> bool | None:
@@ -480,15 +526,15 @@ class SqlStore(Store):
         return await self._database.glance(lambda connection: erasures.lost_since(connection, stream, number))
 
     async def note(self, at: Moment, deed: Deed) -> None:
-        await self._database.write(lambda connection: audit.write(connection, at, deed))
+        await self.write(lambda connection: audit.write(connection, at, deed))
 
     async def audit(self, about: str = "", tenant: str = "", limit: int = 1000) -> list[AuditRow]:
         if self.tenant.name:
             return []
-        return await self._database.read(lambda connection: audit.read(connection, about, tenant, limit))
+        return await self.read(lambda connection: audit.read(connection, about, tenant, limit))
 
     async def forget_tenant(self) -> None:
-        """Let go of what the database counts for this store's tenant, where all else of it is deleted."""
+        """Delete the counters of this store's tenant, after all else of it was deleted."""
 
     async def close(self) -> None:
         fillings = [*self._indexing.values()]

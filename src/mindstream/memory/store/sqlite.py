@@ -1,4 +1,4 @@
-"""The store in a SQLite file: the default, nothing to install or start."""
+"""The store in a SQLite file: the default, with nothing to install or start."""
 
 from __future__ import annotations
 
@@ -6,86 +6,82 @@ import asyncio
 import contextlib
 import itertools
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from mindstream.errors import StorageError
 from mindstream.log.database import FILE, Database, connect
 from mindstream.log.erasure import delete_copies, erase_typed, overwrite_where_due
 from mindstream.log.files import KEPT_COLUMNS, explain_errors
 from mindstream.log.names import StreamKey
-from mindstream.memory.store import erasure as carriers
-from mindstream.memory.store import portions, queries, registry
+from mindstream.memory.store import queries, registry
 from mindstream.memory.store.erasure import Carriers
-from mindstream.memory.store.kept.columns_file import outdated
-from mindstream.memory.store.record import KINDS, Kind, Record, Vector
-from mindstream.memory.store.rows import COLUMNS, FIELDS, record_of
+from mindstream.memory.store.kept_columns import outdated
+from mindstream.memory.store.rows import COLUMNS
 from mindstream.memory.store.sql_store import SqlStore
-from mindstream.memory.store.store import Candidates, Changes, Erasure
+from mindstream.memory.store.store import Changes
 from mindstream.memory.store.tables import MIGRATIONS
 from mindstream.memory.store.tenant import Tenant
 from mindstream.memory.store.word_index import in_sqlite
 from mindstream.memory.store.word_index.segments import LARGEST, SEARCHED_FROM, SEVERAL
 from mindstream.paths import usable
-from mindstream.text.dates import DateSpan
 
 SMALL = LARGEST // SEVERAL
 TRIES = 5
-"""How often in a row a segment is lost, because a record in it was changed meanwhile, before the filling ends."""
+"""Number of consecutive segments, lost because one of their records was changed, after which the filling ends."""
+CHANGED = "SELECT number FROM records INDEXED BY records_changed WHERE stream = ? AND changed > ? LIMIT ?"
+COUNT = "SELECT count(*) FROM records INDEXED BY records_changed WHERE stream = ? AND changed > ?"
 
 
 class SqliteStore(SqlStore):
-    """A data folder with one file, mindstream.db, in it.
+    """A data folder with the file mindstream.db.
 
     Args:
-        tenant: whose streams are seen and written, and no others'; "": those that are no tenant's.
+        tenant: whose streams are visible; "": those of no tenant.
     """
 
-    # The index is named, because SQLite would rather walk through all work that was ever done (index work_once).
+    # The index is named because SQLite would prefer to walk all work that was ever done (index work_once).
     open_work_table = "work INDEXED BY work_open"
+    of_stream = "+stream = ?"  # "+": in the order of the file, without an index
     _database: Database
 
     def __init__(self, folder: str | Path, tenant: str = "") -> None:
         self.folder = usable(folder)
-        self.columns_folder = self.folder / KEPT_COLUMNS
-        self.tenant = Tenant(tenant)
-        self._database = Database(self.folder, MIGRATIONS)
-        self._typed = registry.read_typed(self.folder / FILE)
+        isolated = Tenant(tenant)
+        database = Database(self.folder, MIGRATIONS)
+        typed = registry.read_typed(self.folder / FILE)
+        super().__init__(isolated, database, typed, self.folder / KEPT_COLUMNS)
         self._compacting = asyncio.Lock()
         self._moment: int | None = None
         self._read_upto: dict[StreamKey, int] = {}
-        """How far streams were read at that moment: until the next commit there is no more."""
-
-    async def _carriers(self, stream: StreamKey, erasure: Erasure) -> Carriers:
-        async with self._database.snapshot() as snapshot:
-            return await snapshot.read(lambda connection: carriers.find(connection, stream, erasure))
+        """The last change of the streams that were read at that moment; it is valid until the next commit."""
 
     def _erase_beside(self, stream: StreamKey, found: Carriers) -> None:
-        """Take the words out of typed history, and delete copies from before a mending: they hold all words."""
+        """Remove the words from typed history, and delete copies from before a repair: they hold all words."""
         erase_typed(self.folder, stream, found.is_meant)
         delete_copies(self.folder)
 
-    def heeding(self, stream: StreamKey | None, told: Callable[[], None]) -> AbstractContextManager[None]:  # noqa: ARG002
-        return contextlib.nullcontext()  # a file tells nobody: it is cheap to look
+    def subscribe(self, stream: StreamKey | None, told: Callable[[], None]) -> AbstractContextManager[None]:  # noqa: ARG002
+        return contextlib.nullcontext()  # a file notifies no process; polling it is cheap
 
     async def version(self) -> int:
         return await self._database.glance(queries.last_change)
 
     async def changes(self, stream: StreamKey, since: int, after: int = 0, most: int | None = None) -> Changes:
         self.tenant.own(stream)
-        moment = self._database.moment()  # before it is read: what comes meanwhile is asked for again
+        moment = self._database.moment()  # before the read: later commits are read again
         if moment is None or moment != self._moment:
             self._moment, self._read_upto = moment, {}
         elif not after and self._read_upto.get(stream) == since:
             return Changes(upto=since)
 
         def look(connection: sqlite3.Connection) -> Changes:
-            found = portions.read_portion(connection, FIELDS, stream, since, after, most)
-            return Changes([record_of(row) for row in found.rows], found.gone, found.upto, found.left, found.ahead)
+            return self._read_changes(connection, stream, since, after, most)
 
-        is_short = since > 0 and not after and most is not None  # what came since the last time, a portion at most
+        is_short = since > 0 and not after and most is not None
         changes = await (self._database.glance(look, together=True) if is_short else self._database.read(look))
         if not since and changes.ahead >= SEARCHED_FROM:
             self._index(stream)
@@ -93,34 +89,35 @@ class SqliteStore(SqlStore):
             self._read_upto[stream] = changes.upto
         return changes
 
-    async def candidates(
-        self,
-        stream: StreamKey,
-        vector: Vector | None,
-        words: Sequence[str],
-        n: int,
-        *,
-        kinds: Sequence[Kind] | None = None,
-        spans: Sequence[DateSpan] = (),
-    ) -> Candidates:
-        self.tenant.own(stream)
-        wanted = KINDS if kinds is None else kinds
+    def _changed(
+        self, connection: sqlite3.Connection, stream: StreamKey, since: int, after: int, most: int | None
+    ) -> tuple[Sequence[tuple[Any, ...]], int]:
+        sql = f"SELECT {COLUMNS}, number FROM records WHERE {{}} AND changed > ? ORDER BY number"
+        if most is None:
+            return connection.execute(sql.format("stream = ?"), (stream, since)).fetchall(), 0
+        left, is_short = 0, bool(since and not after)
+        numbers = [row[0] for row in connection.execute(CHANGED, (stream, since, most + 1))] if is_short else []
+        if not is_short or len(numbers) > most:
+            numbers = in_sqlite.numbers_between(connection, stream, after, 2**62, most)
+            left = numbers[-1] if len(numbers) >= most else 0
+        rows: Iterable[tuple[Any, ...]] = connection.execute(
+            sql.format(f"number IN ({','.join(map(str, numbers))})"), (since,)
+        )
+        return queries.cut_portion(rows, left)
 
-        def look(connection: sqlite3.Connection) -> Candidates:
-            reader = in_sqlite.SqliteIndexReader(connection, words, n)
-            return self._finder.find(reader, stream, vector, words, n, wanted, spans)
+    def _count_changed(self, connection: sqlite3.Connection, stream: StreamKey, since: int) -> int:
+        return int(connection.execute(COUNT, (stream, since)).fetchone()[0])
 
-        found = await self._database.read(look)
-        self._index(stream)  # now, that it is not in the way
-        return found
+    def _reader(self, connection: sqlite3.Connection, words: Sequence[str], n: int) -> in_sqlite.SqliteIndexReader:
+        return in_sqlite.SqliteIndexReader(connection, words, n)
 
     async def _fill(self, stream: StreamKey) -> None:
-        """Fill the index, a segment a transaction, the first ones small: a process that ends soon fills something."""
+        """Fill the index, one segment per transaction. The first ones are small: short processes fill them, too."""
         sizes, lost = itertools.chain([SMALL] * 2, itertools.repeat(LARGEST)), 0
-        with contextlib.suppress(StorageError):  # what cannot be filled now is filled the next time
+        with contextlib.suppress(StorageError):  # the next call continues
             while lost < TRIES and (segment := await self._built(stream, next(sizes))):
-                kept = await self._database.write(partial(in_sqlite.put, stream=stream, built=segment))
-                lost = 0 if kept else lost + 1
+                is_kept = await self._database.write(partial(in_sqlite.put, stream=stream, built=segment))
+                lost = 0 if is_kept else lost + 1
 
     async def _built(self, stream: StreamKey, most: int) -> in_sqlite.Built | None:
         pace = in_sqlite.Pace()
@@ -136,21 +133,8 @@ class SqliteStore(SqlStore):
             pace.broken_off.set()
             await asyncio.gather(building, return_exceptions=True)
 
-    @contextlib.asynccontextmanager
-    async def walk(self, stream: StreamKey) -> AsyncIterator[tuple[int, AsyncIterator[Record]]]:
-        self.tenant.own(stream)
-        async with self._database.snapshot() as snapshot:
-
-            def begin(connection: sqlite3.Connection) -> tuple[int, sqlite3.Cursor]:
-                (count,) = connection.execute("SELECT count(*) FROM records WHERE stream = ?", (stream,)).fetchone()
-                sql = f"SELECT {COLUMNS} FROM records WHERE +stream = ? ORDER BY number"  # "+": as they lie in the file
-                return count, snapshot.held(connection.execute(sql, (stream,)))
-
-            count, rows = await snapshot.read(begin)
-            yield count, queries.walk_on(snapshot, rows)
-
     async def compact(self) -> None:
-        async with self._compacting:  # two at once would stop each other; the later one finds it done
+        async with self._compacting:  # two concurrent calls would block each other; the second one finds it done
             stale = partial(outdated, self.columns_folder)
             if not await asyncio.to_thread(overwrite_where_due, self.folder, outdated=stale):
                 await self._database.compact()

@@ -1,7 +1,7 @@
-"""The seam to storage: commit, read, changes since. Ranking is not its business.
+"""The interface of stores: commit, read, changes since. Ranking is done elsewhere (memory/recall).
 
-A store keeps the log, the records and the work together, because what belongs together is committed together:
-an utterance's log row, its record and the work it causes; a Reasoner's thought, its belief and the end of its work.
+A store keeps the log, the records and the work together, because they are committed together: an utterance's log row,
+its record and the work it causes; a reasoner's thought, its belief and the end of its work.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Entry:
     """An event for the log and the records that come from it; they get its seq.
 
     Attributes:
-        distinct: Conflict where a note, thought or exemplar that holds says the same as one of `records` already (see
-            `Store.find_same`): the one check that a writer at the same moment cannot slip past.
-        system: mindstream wrote it, of the kinds of rows that people write too; whatever name stands in `by`.
+        distinct: Conflict if a current note, thought or exemplar has the same words as one of `records` (see
+            `Store.find_same`): concurrent writers cannot both pass this check.
+        system: mindstream wrote it, whatever `by` says; set for kinds of rows that people write, too.
     """
 
     event: Event
@@ -46,12 +46,12 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:
-    """A change to a record that is there; None leaves a field as it is.
+    """A change to an existing record; None leaves a field as it is.
 
     Attributes:
-        was: Conflict unless its level and its time of access are still these.
-        holds: Conflict unless it holds at the time of the commit and is not forgotten.
-        emptied: what it has no more: with it, what had ended holds again.
+        was: Conflict unless the record's strength is still this one.
+        holds: Conflict unless the record is current and not archived at the time of the commit.
+        emptied: fields that are set to NULL, so that an ended record is current again.
     """
 
     id: str
@@ -74,7 +74,8 @@ class NewWork:
     """Work for these slots, caused by the commit's first entry.
 
     Attributes:
-        occasion: what calls for it where no entry does (see log/work): it is opened once. 0: an entry does.
+        occasion: its cause if no entry is (see log/work); the same occasion opens work only once. 0: the entry
+            is the cause.
     """
 
     slots: tuple[str, ...]
@@ -85,7 +86,7 @@ class NewWork:
 
 @dataclass(frozen=True, slots=True)
 class WorkDone:
-    """The end of work, by the commit's first entry, if any. `begun` False: it ends before anybody has taken it up."""
+    """The end of work, by the commit's first entry, if any. `begun` False: it ends before a run has claimed it."""
 
     work: tuple[int, ...]
     owner: str
@@ -94,7 +95,7 @@ class WorkDone:
 
 @dataclass(frozen=True, slots=True)
 class WorkReleased:
-    """Work that a run lets go of, and why; it is tried again. `counts`: the run failed at it."""
+    """Work that a run gives back, and why; it is tried again. `counts`: as a failure of the run."""
 
     work: tuple[int, ...]
     owner: str
@@ -104,7 +105,7 @@ class WorkReleased:
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """Work that must still be open, running and its owner's when something is written; it goes on."""
+    """Work that must still be open, running and its owner's at the time of the commit; it stays open."""
 
     work: tuple[int, ...]
     owner: str
@@ -112,14 +113,16 @@ class Fence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """What is written together: all of it, or nothing.
+    """What is written in one transaction.
 
     Attributes:
-        unique: what there can be one of in the stream: Conflict where a commit has taken it already.
-        since: how far erasures were known when the stream was opened (`PrivacyStore.last_erasure`): Erased where all of
-            the stream was erased since, so that nobody writes back what they hold of it. None: it is not asked.
-        words_read: how far erasures were known when the words in it were read: refused where any words of the stream
-            were erased since (a part of it forgotten, or all of it). None: it is not asked.
+        unique: a name of which the stream can have one: Conflict if an earlier commit has taken it.
+        since: the number of the last erasure when the stream was opened (`PrivacyStore.last_erasure`): Erased
+            if the whole
+            stream was erased later, so that erased data is not written back. None: no check.
+        words_read: the number of the last erasure when the words in it were read: refused if any words of the
+            stream were
+            erased later (a part of it, or all). None: no check.
     """
 
     mind: StreamKey
@@ -138,14 +141,14 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What happened to a stream's records since a point.
+    """The changes of a stream's records since a point.
 
     Attributes:
-        records: new and changed ones as they are now, in the order of writing; forgotten and superseded too.
-        gone: ids of records that were erased for good.
+        records: new and changed ones as they are now, in the order of writing; archived and superseded ones, too.
+        gone: ids of erased records.
         upto: the point to ask from next time.
-        left: of a portion: what to go on `after`; 0: that was all.
-        ahead: with the first portion: how many more records there will be, or fewer.
+        left: of a portion: the argument `after` of the next one; 0: it was the last.
+        ahead: in the first portion: the maximum number of records still to come.
     """
 
     records: list[Record] = field(default_factory=list)
@@ -157,15 +160,16 @@ class Changes:
 
 @dataclass(frozen=True)
 class Closure:
-    """All that goes with some records.
+    """Everything that is forgotten together with some records.
 
     Attributes:
-        asked: those, and earlier wordings of them; gone: with all that was derived from them alone.
-        below: what was derived from what goes, and from other things, too.
-        rows: rows of the log of which no word may stay.
-        answered: what the mind itself said that is derived from what is asked for.
-        order: the numbers of the records that are `gone` or `below`, in the order of writing.
-        versions: by slot all versions, oldest first, of each slot of which a version is `gone` or `below` (or of all).
+        asked: those records, and earlier wordings of them; gone: also all that was derived from them alone.
+        below: records derived from `gone`, and from other records, too.
+        rows: rows of the log that lose all words.
+        answered: the mind's own messages that are derived from `asked`.
+        order: the numbers of the records in `gone` or `below`, in the order of writing.
+        versions: by slot all versions, oldest first, of each slot with a version in `gone` or `below` (or of
+            all slots).
     """
 
     asked: frozenset[str]
@@ -178,21 +182,20 @@ class Closure:
 
 
 def erases_no_name(_: str) -> bool:
-    """Mean no text: only the words of the erased records go."""
+    """Match no text: only the words of the erased records are removed."""
     return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erasure:
-    """What is deleted for good of a stream, and what goes with it.
+    """A permanent deletion from a stream.
 
     Attributes:
         ids: the records.
-        rows: rows of the log of which no word stays, and whose open work is ended.
-        rewritten: records that stay, with the text and the data that they are to have (versions of beliefs and plans).
-        is_meant: which texts lose all their words: in the log where they have no record of their own, and in what was
-            typed in a terminal.
-        deed: written to the audit in the same transaction, with the number of records deleted; at: when.
+        rows: rows of the log that lose all words, and whose open work ends.
+        rewritten: records that stay, with their new text and data (versions of beliefs and plans).
+        is_meant: returns whether a text loses all its words: in rows of the log without a record, and in typed history.
+        deed: a row for the audit, written in the same transaction with the number of deleted records; at: its time.
     """
 
     ids: tuple[str, ...]
@@ -204,7 +207,7 @@ class Erasure:
 
 
 async def read_all(store: Store, stream: StreamKey) -> AsyncIterator[list[Record]]:
-    """Yield all records of a stream in portions, in the order of writing; others run between them."""
+    """Yield all records of a stream in portions, in the order of writing; other tasks run between them."""
     after = 0
     while True:
         changes = await store.changes(stream, 0, after, 256)
@@ -215,17 +218,18 @@ async def read_all(store: Store, stream: StreamKey) -> AsyncIterator[list[Record
 
 
 class LogStore(Protocol):
-    """The log: what happened, in order, and never changed. Rows are written by commits."""
+    """The log: append-only rows, written by commits."""
 
     async def commit(self, *commits: Commit) -> list[Logged]:
-        """Write them durably, of one mind or of several: all of them or nothing; return the log rows.
+        """Write commits of one or several minds in one transaction; return the log rows once they are durable.
 
         Raises:
-            InputError: something in it could not be read again (see memory/store/store).
-            InputError: a stream begins whose name looks like another's of its kind.
-            Conflict: a belief or plan of that version is there already, or a checkpoint of another than the one before;
-                what `distinct`, `was`, `holds` or `unique` asks for is not so.
-            LeaseLost: the work that it ends, or that `fence` names, was taken over by another process, or has ended.
+            InputError: a value is invalid (memory/store/validation).
+            InputError: the name of a new stream looks like that of another stream of its kind.
+            Conflict: the version of a belief or plan exists, a checkpoint is not the next version, or a
+                condition (`distinct`,
+                `was`, `holds`, `unique`) is not met.
+            LeaseLost: work of `finish` or `fence` was taken over by another process, or has ended.
         """
 
     async def events(
@@ -240,16 +244,16 @@ class LogStore(Protocol):
         """Return how many events of a kind the mind's log holds."""
 
     async def checkpoint(self, mind: StreamKey, name: str) -> Checkpoint | None:
-        """Return the newest checkpoint of a name; None where there is none, or it is damaged."""
+        """Return the newest checkpoint of a name; None: there is none, or it is damaged."""
 
     async def taken_by(self, mind: StreamKey, unique: str) -> int | None:
-        """Return by which row a commit's `unique` is taken; None: it is free."""
+        """Return the row whose commit took a unique name; None: it is free."""
 
 
 async def read_log(
     store: LogStore, mind: StreamKey | None, after: int = 0, kinds: Sequence[str] | None = None
 ) -> AsyncIterator[Logged]:
-    """Yield the rows of the log after a seq, oldest first; of all minds where `mind` is None."""
+    """Yield the rows of the log after a seq, oldest first; of all minds if `mind` is None."""
     while rows := await store.events(mind, after, kinds):
         for row in rows:
             yield row
@@ -257,10 +261,10 @@ async def read_log(
 
 
 class RecordStore(Protocol):
-    """The records of streams; a stream's name is a wall."""
+    """The records of streams; a stream is never read or written by the name of another."""
 
     async def records(self, stream: StreamKey, ids: Sequence[str]) -> list[Record]:
-        """Return those records of this stream, in the order asked for; unknown ids are left out."""
+        """Return these records of the stream, in the given order; unknown ids are left out."""
 
     async def latest(
         self,
@@ -272,60 +276,63 @@ class RecordStore(Protocol):
         episode: str | None = None,
         slot: str | None = None,
     ) -> list[Record]:
-        """Return the newest records that hold now and are not forgotten, oldest first."""
+        """Return the newest current records that are not archived, oldest first."""
 
     async def find_same(self, stream: StreamKey, kind: Kind, texts: Sequence[str], *, now: Moment) -> dict[str, Record]:
-        """Return what of a kind (one of UNIQUE) holds now and says the same as these texts, by normalised text."""
+        """Return the current records of a kind (of UNIQUE) with the same words as these texts, by normalised text."""
 
     async def changes(self, stream: StreamKey, since: int, after: int = 0, most: int | None = None) -> Changes:
-        """Return what changed in a stream after the point `since` (0: from the beginning), as of one moment.
+        """Return the changes of a stream after the point `since` (0: all), as of one moment.
 
         Args:
-            most: a portion of at most so many records, and of no more than can be taken in at once; the next portion
-                has the same `since` and is read `after` what the last one `left`. What changes meanwhile has come
-                with a portion, or comes when asked from the first portion's `upto`; `gone` comes with the first.
+            most: maximum number of records of a portion, which also ends at a maximum size; the next one has
+                the same `since`
+                and the last one's `left` as `after`. Changes between two portions come with a later
+                portion, or after the first
+                portion's `upto`; `gone` comes with the first portion.
         """
 
     def walk(self, stream: StreamKey) -> AbstractAsyncContextManager[tuple[int, AsyncIterator[Record]]]:
-        """Give the number of a stream's records and each of them, as it all stands now, a few in memory at a time.
+        """Return the number of a stream's records and an iterator over them, as of one moment, with few in memory at a
+        time.
 
-        In the order of writing; superseded and forgotten ones too.
+        They come in the order of writing, with superseded and archived ones.
         """
 
     async def recorded_embedder(self, stream: StreamKey) -> str:
-        """Return the name of the embedder of most of the stream's newest vectors; "": there are none."""
+        """Return the embedder of most of the stream's newest vectors; "": there are none."""
 
     async def closure(
         self, stream: StreamKey, ids: Sequence[str], *, all_slots: bool = False, slots_below: Sequence[str] = ()
     ) -> Closure:
-        """Return all that goes with records that are forgotten (see memory/store/lineage)."""
+        """Return everything that is forgotten together with these records (see memory/store/lineage)."""
 
     async def answers(self, stream: StreamKey, after: int, ids: Sequence[str] | None = None) -> list[str]:
-        """Return the ids of what the mind itself said after a row of the log.
+        """Return the ids of the mind's own messages after a row of the log.
 
         Args:
             ids: only of these records; None: of all.
         """
 
     async def unembedded(self, stream: StreamKey) -> list[str]:
-        """Return the ids of the records that have no vector of any embedder, in the order of writing."""
+        """Return the ids of the records without a vector, in the order of writing."""
 
     async def owners(self, ids: Sequence[str]) -> dict[str, StreamKey]:
-        """Return whose stream each of these records is in, by id; unknown ids are left out."""
+        """Return the stream of each of these records, by id; unknown ids are left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a whole stream tells of some of its records, by which these are scored as they would be among all.
+    """Statistics of a whole stream, by which some of its records are scored as they would be among all.
 
     Attributes:
-        records, terms: how many records it has, and how many terms these have together.
-        holding: how many records have each of the words that were asked for.
-        groups: about how many episodes it has.
-        episodes: for each episode how much each of these words counts in it (BM25 of the episode as one text).
-        written: how many records were written in the stretches of time that were asked for.
-        said: how many messages each one who talks has written, and how many terms these have together.
-        sample: places of some of the candidates, drawn evenly from all: what is usual among them is in the stream.
+        records, terms: number of records, and of all their terms.
+        holding: for each queried word, the number of records that contain it.
+        groups: approximate number of episodes.
+        episodes: for each episode, the BM25 of each of these words in the episode as one text.
+        written: number of records written in the queried periods.
+        said: for each speaker, the number of messages and of all their terms.
+        sample: indexes of some of the candidates that are an even sample of the stream, for its average.
     """
 
     records: int
@@ -339,7 +346,7 @@ class Told:
 
 
 class Candidates(list[Record]):
-    """Records that may answer. `told`: what the whole stream tells of them; None: that is not known."""
+    """Records that may answer. `told`: statistics of the whole stream; None: unknown."""
 
     def __init__(self, records: Iterable[Record] = (), told: Told | None = None) -> None:
         super().__init__(records)
@@ -347,7 +354,7 @@ class Candidates(list[Record]):
 
 
 class CandidateStore(Protocol):
-    """Records that may answer, found by the store itself, where a process does not hold the whole stream."""
+    """Finds records that may answer in the store, for processes that do not hold the whole stream."""
 
     async def candidates(
         self,
@@ -359,21 +366,22 @@ class CandidateStore(Protocol):
         kinds: Sequence[Kind] | None = None,
         spans: Sequence[DateSpan] = (),
     ) -> Candidates:
-        """Return records that may answer, in the order of writing, each once; ranking is not the store's business.
+        """Return records that may answer, in the order of writing, each once, without ranking them.
 
-        At most n by each way of finding that the store has: the newest, the best held, and, where it has an index for
-        it, the nearest to the vector and those with most of the words. Forgotten and superseded ones may be among them.
+        At most n by each of the store's ways of finding: the newest, the strongest, and, if it has an index, the
+        nearest to the
+        vector and those with most of the words. Archived and superseded records may be among them.
 
         Args:
-            vector: the question's, of length 1; None: there is none.
-            words: of the question, as the lexical index knows them (text/words.terms).
-            kinds: of these kinds only; None: of any.
-            spans: stretches of time that the question names: where there is an index, more of what was written then.
+            vector: of the question, of length 1; None: there is none.
+            words: of the question, as the lexical index has them (text/words.terms).
+            kinds: only of these kinds; None: of any.
+            spans: periods that the question names: with an index, more records of these periods are returned.
         """
 
 
 class WorkStore(Protocol):
-    """What reasoners have to do, by lease (see log/work)."""
+    """The work of reasoners, held by leases (see log/work)."""
 
     async def open_work(self, mind: StreamKey) -> list[Work]:
         """Return the mind's unfinished work, oldest first."""
@@ -381,30 +389,30 @@ class WorkStore(Protocol):
     async def claim(
         self, mind: StreamKey, slot: str, owner: str, now: Moment, lease: Moment, before: int | None = None
     ) -> list[Work]:
-        """Take up a slot's open work (see log/work); `before` (a seq): only what was caused before that row."""
+        """Claim a slot's open work (see log/work); `before` (a seq): only work caused before that row."""
 
     async def renew(self, work: Sequence[int], owner: str, lease: Moment) -> None:
-        """Hold on to work that is still going on."""
+        """Extend the lease of running work."""
 
     async def give_up(self, owner: str) -> None:
-        """Let go of everything that `owner` holds."""
+        """Release everything that `owner` holds."""
 
-    async def let_go(self, mind: StreamKey, cause: int, owner: str, ended: Sequence[str] = ()) -> None:
-        """Let go of what `owner` holds of an utterance's work and has not begun: whoever comes first takes it up.
+    async def release_work(self, mind: StreamKey, cause: int, owner: str, ended: Sequence[str] = ()) -> None:
+        """Release the work of an utterance that `owner` holds and has not begun, for the first process that claims it.
 
-        Of the slots `ended` it is ended.
+        The work of the slots `ended` is finished instead.
         """
 
-    def heeding(self, stream: StreamKey | None, told: Callable[[], None]) -> AbstractContextManager[None]:
-        """Call `told` in the loop when anybody has written to a stream (None: to any), until the block ends.
+    def subscribe(self, stream: StreamKey | None, told: Callable[[], None]) -> AbstractContextManager[None]:
+        """Call `told` in the event loop after commits to a stream (None: to any stream), until the block ends.
 
-        As far as the store is told of it: whoever waits for something looks now and then, too.
+        Not every store is notified of all commits: callers must also poll at intervals.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What is kept of a stream by name, since when."""
+    """A named value of a stream, and when it was written."""
 
     stream: StreamKey
     name: str
@@ -413,10 +421,10 @@ class Kept:
 
 
 class KeptStore(Protocol):
-    """What programs keep of a stream beside its log; it is no memory, and goes with the stream."""
+    """Values that programs keep for a stream outside of its log, such as results; they are deleted with the stream."""
 
     async def kept(self, stream: StreamKey | None = None, prefix: str = "") -> list[Kept]:
-        """Return what is kept under names that begin so, the oldest first; None: of all streams of the tenant."""
+        """Return the values whose names have this prefix, oldest first; None: of all streams of the tenant."""
 
     async def keep(
         self,
@@ -426,74 +434,75 @@ class KeptStore(Protocol):
         change: Callable[[str | None], str | None],
         words_read: int | None = None,
     ) -> str | None:
-        """Put what `change` makes of what stands there in its place; nobody else changes it meanwhile.
+        """Replace a value by the result of `change`, atomically.
 
         Args:
-            words_read: how far erasures were known when the words in it were read. None: it holds no words.
+            words_read: the number of the last erasure when the words in it were read. None: it contains no words.
 
         Returns:
-            What stood there before.
+            The value before.
 
         Raises:
             ErasedMeanwhile: words of the stream were erased since `words_read`; nothing is changed.
         """
 
     async def drop_kept(self, stream: StreamKey, prefix: str, before: Moment) -> None:
-        """Delete what was kept under names that begin so before a moment."""
+        """Delete values written before a moment whose names have this prefix."""
 
 
 class MaintenanceStore(Protocol):
-    """What is done to a data folder as a whole: to what one tenant has in it."""
+    """Operations on one tenant's data as a whole."""
 
     def key(self, name: StreamName) -> StreamKey:
-        """Return by which key a stream is kept; asked once, where it is opened.
+        """Return the key of a stream; called once, when it is opened.
 
         Raises:
             InputError: it is another tenant's.
         """
 
     async def version(self) -> int:
-        """Return a number that changes when anybody has committed."""
+        """Return a number that changes with each commit of any process."""
 
     async def streams(self) -> list[StreamKey]:
-        """Name the streams that hold records."""
+        """Return the streams that have records."""
 
     async def erase(self, stream: StreamKey, what: Sequence[str] | Erasure | None = None) -> int:
-        """Delete records (ids) for good and return how many; None: all of the stream with its log and work.
+        """Delete records (ids) permanently and return how many; None: the whole stream with its log and work.
 
-        The words of those records go from rows of the log, and from records that were drawn from them, too: a mark
-        stands in their place (see memory/store/erasure for what stays). All of it is one transaction; their bytes are
-        gone after `compact`. An `Erasure` takes more with it, also what lies beside the log and repeats it.
+        Their words are also removed from rows of the log, and from records derived from them: a mark replaces them (see
+        memory/store/erasure for the exceptions). It is one transaction; the bytes are gone after `compact`.
+        An `Erasure`
+        removes more, also from files next to the log.
         """
 
     async def compact(self) -> None:
-        """Give back the room that is not needed; after it, nothing that was erased can be found in the files."""
+        """Free unused space; after it, no erased byte is left in the files."""
 
     async def close(self) -> None:
-        """Write what is waiting and let go."""
+        """Finish waiting writes and close the store."""
 
 
 class PrivacyStore(Protocol):
-    """What is kept of erasures (log/erasures), and of who did what (log/audit)."""
+    """Erasures (log/erasures) and the audit (log/audit)."""
 
     async def last_erasure(self) -> int:
-        """Return the number of the last erasure, whosever it was; 0 before there was one."""
+        """Return the number of the last erasure of any stream; 0: there was none."""
 
     async def erased_since(self, number: int) -> tuple[str, list[Erased]]:
-        """Return what digests are made with, and the erasures after a number; of this tenant's streams at least."""
+        """Return the salt of the digests, and the erasures after a number, at least of this tenant's streams."""
 
     async def lost_since(self, stream: StreamKey, number: int) -> bool | None:
-        """Tell whether all of a stream was erased after an erasure (True), or a part of it (False); None: nothing."""
+        """Return whether a whole stream (True) or a part of it (False) was erased after an erasure; None: neither."""
 
     async def note(self, at: Moment, deed: Deed) -> None:
         """Add a row to the audit."""
 
     async def audit(self, about: str = "", tenant: str = "", limit: int = 1000) -> list[AuditRow]:
-        """Return the newest rows of the audit, oldest first; a store of a tenant's is shown none."""
+        """Return the newest rows of the audit, oldest first; none for a tenant's store."""
 
 
 class Store(LogStore, RecordStore, CandidateStore, WorkStore, KeptStore, MaintenanceStore, PrivacyStore, Protocol):
-    """Where a data folder's log, records and work are kept: one tenant's, or what is no tenant's.
+    """Stores the log, records and work of a data folder or database: of one tenant, or of no tenant.
 
-    All methods raise StorageError; those that take a key, InputError where it is another tenant's.
+    All methods raise StorageError; those that take a key raise InputError if it is another tenant's.
     """

@@ -1,4 +1,4 @@
-"""The tables of the SQLite file, as the list of steps that made them."""
+"""The tables of the SQLite file, as the list of their migrations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mindstream.memory.store.record import UNIQUE, same_words
 from mindstream.memory.store.word_index import in_sqlite
 
 TALKS = "'said', 'follow_up', 'thought', 'set_aside'"
-"""Kinds of rows of the log that name the rows that they answer (`answers`) or are about (`about`)."""
+"""Kinds of rows of the log that refer to other rows: those that they answer (`answers`) or are about (`about`)."""
 
 
 def _m001_log_records_work(connection: sqlite3.Connection) -> None:
@@ -41,7 +41,7 @@ def _m001_log_records_work(connection: sqlite3.Connection) -> None:
 
 
 def _m002_same_words(connection: sqlite3.Connection) -> None:
-    """Find at once what says the same (kinds that keep the same words once), and the last event of a kind."""
+    """Index texts of kinds that store the same words once, and the last event of a kind."""
     connection.create_function("same_words", 1, same_words, deterministic=True)
     connection.execute("ALTER TABLE records ADD COLUMN same INTEGER")
     kinds = ", ".join(f"'{kind}'" for kind in sorted(UNIQUE))
@@ -51,14 +51,14 @@ def _m002_same_words(connection: sqlite3.Connection) -> None:
 
 
 def _m003_failures_of_work(connection: sqlite3.Connection) -> None:
-    """Count the runs that came to an error, so that they end: work is tried a bounded number of times."""
+    """Count failed runs: work is tried a bounded number of times."""
     connection.execute("ALTER TABLE work ADD COLUMN failures INTEGER NOT NULL DEFAULT 0")
 
 
 def _m004_sums(connection: sqlite3.Connection) -> None:
-    """Rows from before have none: a file of any size opens at once, and `doctor --mend` gives them theirs.
+    """Add checksums. Existing rows have none, so that a file of any size opens at once; `doctor --mend` adds them.
 
-    Whoever changes words on purpose and says no new sum leaves none, and not one that is wrong.
+    A program that changes words without a new checksum leaves none, instead of a wrong one.
     """
     connection.execute("ALTER TABLE records ADD COLUMN words_sum INTEGER")
     connection.execute("ALTER TABLE records ADD COLUMN vector_sum INTEGER")
@@ -77,29 +77,29 @@ def _m004_sums(connection: sqlite3.Connection) -> None:
 
 
 def _m005_checkpoints(connection: sqlite3.Connection) -> None:
-    """Keep what is derived from a stream beside its log."""
+    """Store data derived from a stream."""
     checkpoints.create(connection)
 
 
 def _m006_names(connection: sqlite3.Connection) -> None:
-    """Keep streams by kind and name, and what the system wrote by a mark; so nobody's name is either of them."""
+    """Register streams by kind and name, and mark rows of the system, so that no user's name has a special meaning."""
     registry.create(connection)
     connection.execute("ALTER TABLE log ADD COLUMN system INTEGER NOT NULL DEFAULT 0")
     old_streams.adopt(connection)
 
 
 def _m007_kept(connection: sqlite3.Connection) -> None:
-    """Keep what a server writes down of itself beside the log, and no longer in files of its own."""
+    """Store a server's own notes, which were in separate files."""
     connection.execute(kept.CREATE)
 
 
 def _m008_best_held(connection: sqlite3.Connection) -> None:
-    """Find what is held best without reading a stream; of most records it has nothing to say."""
+    """Index the strongest records; most records are not in this index."""
     connection.execute("CREATE INDEX records_held ON records (stream, level) WHERE level > 0")
 
 
 def _m009_accounts(connection: sqlite3.Connection) -> None:
-    """Tell all processes what was erased, keep who did it, and how long a tenant's words are kept."""
+    """Record erasures for all processes, the audit, and how long a tenant's words are kept."""
     connection.execute(
         "CREATE TABLE salts (one INTEGER PRIMARY KEY CHECK (one = 1), value TEXT NOT NULL, turns INTEGER)"
     )
@@ -123,14 +123,14 @@ def _m009_accounts(connection: sqlite3.Connection) -> None:
 
 
 def _m010_retention_policy(connection: sqlite3.Connection) -> None:
-    """Mark the memories of earlier versions: they decay as before, and new ones keep everything."""
+    """Mark the memories of earlier versions: they keep the policy `decay`, new ones have `keep`."""
     connection.execute(registry.MARK_DECAYING.format(more=""))
 
 
 def _m011_lineage(connection: sqlite3.Connection) -> None:
-    """Find what was derived from a record or a row of the log, and records without a vector, by an index.
+    """Index the descendants of records and of rows of the log, and records without a vector.
 
-    Triggers keep `lineage` and `log_lineage` in step with every insert and delete, in the same transaction.
+    Triggers keep `lineage` and `log_lineage` up to date with every insert and delete, in the same transaction.
     """
     evidence = "json_each(CASE WHEN json_valid({0}.evidence) THEN {0}.evidence ELSE '[]' END)"
     sources = (
@@ -192,4 +192,4 @@ MIGRATIONS: list[Migration] = [
     _m011_lineage,
     _m012_index,
 ]
-"""Append only: a file remembers how many of these it has seen."""
+"""Append only: a file stores how many of these it has seen."""

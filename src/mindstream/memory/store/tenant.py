@@ -1,4 +1,4 @@
-"""Whose streams a store sees: one tenant's, or those that are no tenant's; each key and each list is asked here."""
+"""The tenant of a store: isolates its streams from those of other tenants."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from mindstream.errors import InputError
 from mindstream.log.names import MARK, StreamKey, checked_tenant, shown_name, tenant_of
 
 EVERYONE = "*"
-"""Stands for all tenants together, whose rows a server's operator may read; no key is its own, so it writes nothing."""
+"""All tenants together, whose rows a server's operator may read; it owns no key, so it writes nothing."""
 
 
 class Tenant:
-    """One that a store is open for; "" stands for none."""
+    """The tenant of a store; "": no tenant."""
 
     def __init__(self, name: str) -> None:
         self.name = name if name == EVERYONE else str(checked_tenant(name))
 
     def own(self, key: StreamKey) -> StreamKey:
-        """Return the key of a stream of this tenant's.
+        """Return a key that belongs to this tenant.
 
         Raises:
-            InputError: it is another's.
+            InputError: it belongs to another.
         """
         if tenant_of(key) != self.name:
             raise InputError(f"{shown_name(key)!r} is another tenant's")
         return key
 
     def owned(self, column: str) -> str:
-        """Return the condition (SQL) that a column holds the key of a stream of this tenant's."""
+        """Return the SQL condition that a column contains the key of a stream of this tenant."""
         if self.name == EVERYONE:
             return "1 = 1"
         if not self.name:

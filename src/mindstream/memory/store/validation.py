@@ -1,4 +1,4 @@
-"""The door of a memory: what may be written, checked by name; `retain`, commits and imports all come through it."""
+"""Validation of everything that is written to a memory: `retain`, commits and imports all use it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ MAX_TEXT, MAX_UTTERANCE = 100_000, 32_000
 """Maximum length of a record's text, and of one message to a mind, a life or a town, in characters (Unicode code
 points, as Python and JSON Schema count them). The REST and MCP schemas take their `maxLength` from here."""
 MAX_NAME, MAX_KEYWORDS, MAX_EVIDENCE = 500, 1_000, 100_000
-"""So many characters of a name, a keyword or what it is about; so many keywords; so many records it is drawn from."""
+"""Maximum length of a name, a keyword or a part of a triple; maximum number of keywords, and of evidence."""
 MAX_VALUES, MAX_NESTING = 20_000, 40
-"""So many values a record's data may hold, so deep in one another."""
+"""Maximum number of values in a record's data, and of levels of nesting."""
 MAX_LEVEL, MAX_DEPTH, MAX_VERSION = 32_000, 1_000_000, 2**53
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -37,8 +37,7 @@ def checked_text(text: str, longest: int = MAX_TEXT) -> str:
     Raises:
         InputError: nothing is left, or it has more than `longest` characters.
     """
-    if not isinstance(text, str):
-        raise InputError(f"a text is wanted, not {_shown(text)}")
+    _require(isinstance(text, str), "text", "a text", text)
     clean = _clean(text)
     if not clean:
         raise InputError("there is nothing to read in that text: it is empty, or holds control characters only")
@@ -57,12 +56,12 @@ def _clean(text: str) -> str:
 
 
 def shortened(text: str, longest: int) -> str:
-    """Return a text of at most so many characters; where it is longer its end is cut off, and that can be seen."""
+    """Return a text of at most `longest` characters; a cut end is visible."""
     return text if len(text) <= longest else f"{text[: longest - 2].rstrip()} …"
 
 
 def fitted_text(text: str) -> str:
-    """Return a text that mindstream or a framework generated as `checked_text` does, but shorten it if it is too long.
+    """Return a generated text as `checked_text` does, but shorten it if it is too long.
 
     Raises:
         InputError: nothing is left.
@@ -71,24 +70,36 @@ def fitted_text(text: str) -> str:
 
 
 def checked_importance(importance: float | None) -> float | None:
-    """Return an importance between 1 and 10, or None; else raise InputError."""
+    """Return an importance between 1 and 10, or None; otherwise raise InputError."""
     if importance is not None and not (_is_number(importance) and 1 <= importance <= 10):
         raise InputError(f"importance goes from 1 to 10, not {_shown(importance)}")
     return importance
 
 
 def checked_record(record: Record) -> Record:
-    """Return a record fit to be kept, without control characters: whatever is written comes through this door.
+    """Return a valid record, without control characters.
 
     Raises:
-        InputError: a field cannot be kept; naming it.
+        InputError: a field is invalid; the message names it.
     """
-    if not (isinstance(record.id, str) and _ID.fullmatch(record.id)):
-        raise InputError(f"id: 6 to 64 letters, digits, _ and - are wanted, not {_shown(record.id)}")
+    is_id = isinstance(record.id, str) and _ID.fullmatch(record.id)
+    _require(is_id, "id", "6 to 64 letters, digits, _ and -", record.id)
     if record.kind not in KINDS:
         raise InputError(f"there is no kind of record {_shown(record.kind)}; the kinds are {', '.join(KINDS)}")
-    for check in (_check_times, _check_numbers, _check_links, _check_data):
-        check(record)
+    _check_times(record, created=0.0, accessed=0.0, forgotten=0.0, valid_from=EARLIEST, valid_until=EARLIEST)
+    checked_importance(record.importance)
+    check_whole(record.level, "level", -1, MAX_LEVEL)
+    check_whole(record.depth, "depth", 0, MAX_DEPTH)
+    _require(isinstance(record.lasting, bool), "lasting", "true or false", record.lasting)
+    if (record.slot is None) != (record.version is None):
+        raise InputError("slot and version go together")
+    if record.slot is not None:
+        check_whole(record.version, "version", 1, MAX_VERSION)
+        if record.kind not in SLOTTED:
+            raise InputError(f"slot: only beliefs and plans have one, not a {record.kind}")
+        _require(record.slot and _name(record.slot, "slot") == record.slot, "slot", "a name", record.slot)
+    _check_links(record)
+    _check_data(record)
     check_vector(record.vector)
     return legible_record(record)
 
@@ -97,81 +108,63 @@ def legible_record(record: Record) -> Record:
     """Return a record whose text, keywords and triple are in NFC, and whose names have no control characters.
 
     Raises:
-        InputError: one of them cannot be kept; naming it.
+        InputError: one of them is invalid; the message names it.
     """
     text, by, episode = checked_text(record.text), _name(record.by, "by"), _name(record.episode, "episode")
     keywords = tuple(nfc(_name(each, "keywords")) for each in record.keywords) if record.keywords else record.keywords
-    about = record.about and _about(record.about)
+    about = record.about
+    if about:
+        _require(isinstance(about, Triple), "about", "subject, predicate and object", about)
+        about = Triple(*(nfc(_name(each, "about")) for each in about))
     if (text, by, episode, keywords, about) == (record.text, record.by, record.episode, record.keywords, record.about):
         return record
     return replace(record, text=text, by=by, episode=episode, keywords=keywords, about=about)
 
 
 def checked_moment(at: Moment, what: str, earliest: Moment = 0.0) -> Moment:
-    """Return a time that a calendar can write, else raise InputError."""
+    """Return a time that a calendar can write; otherwise raise InputError."""
     if not (_is_number(at) and earliest <= at <= LATEST):
         raise InputError(f"{what}: {out_of_range(at, 1970 if earliest >= 0 else 1)}")
     return at
 
 
 def check_interval(begins: Moment | None, ends: Moment | None) -> None:
-    """Raise InputError where a record would end before or as it begins: `valid_from` is included, `valid_until` not."""
+    """Raise InputError if a record would end before or as it begins: `valid_from` is included, `valid_until` not."""
     if begins is not None and ends is not None and ends <= begins:
         raise InputError(
-            f"valid_until: a time after valid_from ({format_iso(begins)}) is wanted, not {format_iso(ends)}; the end is"
+            f"valid_until: expected a time after valid_from ({format_iso(begins)}), not {format_iso(ends)}; the end is"
             " not included, and a date alone is its first moment"
         )
 
 
-def _check_times(record: Record) -> None:
-    checked_moment(record.created, "created")
-    checked_moment(record.accessed, "accessed")
-    if record.forgotten is not None:
-        checked_moment(record.forgotten, "forgotten")
-    if record.valid_from is not None:  # what it says may have held long before it was written
-        checked_moment(record.valid_from, "valid_from", EARLIEST)
-    if record.valid_until is not None:
-        checked_moment(record.valid_until, "valid_until", EARLIEST)
-
-
-def _check_numbers(record: Record) -> None:
-    checked_importance(record.importance)
-    check_whole(record.level, "level", -1, MAX_LEVEL)
-    check_whole(record.depth, "depth", 0, MAX_DEPTH)
-    if not isinstance(record.lasting, bool):
-        raise InputError(f"lasting: true or false is wanted, not {_shown(record.lasting)}")
-    if (record.slot is None) != (record.version is None):
-        raise InputError("slot and version go together")
-    if record.slot is not None:
-        check_whole(record.version, "version", 1, MAX_VERSION)
-        if record.kind not in SLOTTED:
-            raise InputError(f"slot: only beliefs and plans have one, not a {record.kind}")
-        if not record.slot or _name(record.slot, "slot") != record.slot:
-            raise InputError(f"slot: a name is wanted, not {_shown(record.slot)}")
+def _check_times(holder: Record | Revision, **earliest: Moment) -> None:
+    """Check the fields of these names, if they are set; a record may have been true long before it was written."""
+    for name, first in earliest.items():
+        if (at := getattr(holder, name)) is not None:
+            checked_moment(at, name, first)
 
 
 def _check_links(record: Record) -> None:
     for name, most in (("keywords", MAX_KEYWORDS), ("evidence", MAX_EVIDENCE)):
         found = getattr(record, name)
         if not isinstance(found, tuple) or len(found) > most:
-            raise InputError(f"{name}: at most {most:,} are wanted in a tuple, not {_shown(found)}")
+            raise InputError(f"{name}: expected at most {most:,} in a tuple, not {_shown(found)}")
     others = record.evidence if record.superseded_by is None else (*record.evidence, record.superseded_by)
     for other in others:
-        if not (isinstance(other, str) and 0 < len(other) <= 64 and other.isprintable()):
-            raise InputError(f"evidence, superseded_by: ids of records are wanted, not {_shown(other)}")
+        is_id = isinstance(other, str) and 0 < len(other) <= 64 and other.isprintable()
+        _require(is_id, "evidence, superseded_by", "ids of records", other)
         if other == record.id:
-            raise InputError(f"the record {record.id} cannot be drawn from itself, nor superseded by itself")
+            raise InputError(f"the record {record.id} cannot be derived from itself, nor superseded by itself")
 
 
 def _check_data(record: Record) -> None:
-    """Raise InputError where data is no JSON, or more of it than can be handled."""
-    if not isinstance(record.data, dict | Mapping):  # the first is told faster
-        raise InputError(f"data: fields by name are wanted, not {_shown(record.data)}")
+    """Raise InputError if data is not JSON, or too much of it."""
+    _require(isinstance(record.data, dict | Mapping), "data", "fields by name", record.data)
     level, values = list[object]([record.data]), 0
     for _ in range(MAX_NESTING):
         below: list[object] = []
         for value in level:
-            if isinstance(value, dict | Mapping):
+            if isinstance(value, dict | Mapping):  # the check for dict is faster
                 for key in value:
                     _check_text(key)
                 below += value.values()
@@ -179,38 +172,37 @@ def _check_data(record: Record) -> None:
                 below += value
             elif isinstance(value, str):
                 _check_text(value)
-            elif not (value is None or isinstance(value, bool) or _is_number(value)):
-                raise InputError(f"data: what JSON can hold is wanted, not {_shown(value)}")
+            else:
+                _require(value is None or isinstance(value, bool) or _is_number(value), "data", "JSON", value)
         level, values = below, values + len(below)
         if values > MAX_VALUES:
             raise InputError(f"data: at most {MAX_VALUES:,} values can be kept")
         if not level:
-            break
-    else:
-        raise InputError(f"data: values lie over {MAX_NESTING} deep in one another")
+            return
+    raise InputError(f"data: values are nested more than {MAX_NESTING} levels deep")
 
 
 def _check_text(text: object) -> None:
-    if not isinstance(text, str) or (not text.isprintable() and re.search(r"[\ud800-\udfff]", text)):
-        raise InputError(f"data: texts that can be written are wanted, not {_shown(text)}")
+    is_text = isinstance(text, str) and (text.isprintable() or not re.search(r"[\ud800-\udfff]", text))
+    _require(is_text, "data", "texts that can be encoded", text)
 
 
 def check_vector(row: Vector | None) -> None:
-    """Raise InputError where a vector cannot be compared with others."""
+    """Raise InputError if a vector cannot be compared with others."""
     if row is not None and not (row.dtype == np.float16 and row.ndim == 1 and len(row) and is_finite(row)):
-        raise InputError("vector: one row of finite float16 is wanted")
+        raise InputError("vector: expected one row of finite float16")
 
 
 def is_finite(row: Vector) -> bool:
-    """Tell whether all numbers of a vector are finite."""
+    """Return whether all numbers of a vector are finite."""
     numbers = row.astype(np.float32)
     return math.isfinite(numbers.dot(numbers))
 
 
 def check_whole(number: object, what: str, least: int, most: int) -> None:
-    """Raise InputError where a number is not a whole one between two others, both included."""
+    """Raise InputError if a number is not a whole one in this range, both ends included."""
     if not (isinstance(number, int) and not isinstance(number, bool) and least <= number <= most):
-        raise InputError(f"{what}: a whole number from {least} to {most:,} is wanted, not {_shown(number)}")
+        raise InputError(f"{what}: expected a whole number from {least} to {most:,}, not {_shown(number)}")
 
 
 def _is_number(value: object) -> bool:
@@ -219,21 +211,19 @@ def _is_number(value: object) -> bool:
 
 def _name(name: str, what: str) -> str:
     """Return a name without control characters."""
-    if not isinstance(name, str):
-        raise InputError(f"{what}: a text is wanted, not {_shown(name)}")
+    _require(isinstance(name, str), what, "a text", name)
     if len(name) > MAX_NAME:
-        raise InputError(f"{what}: at most {MAX_NAME} characters are wanted, not {len(name):,}")
+        raise InputError(f"{what}: expected at most {MAX_NAME} characters, not {len(name):,}")
     return name if name.isprintable() else " ".join(CONTROL.sub("", name).split())
 
 
-def _about(about: Triple) -> Triple:
-    if not isinstance(about, Triple):
-        raise InputError(f"about: subject, predicate and object are wanted, not {_shown(about)}")
-    return Triple(*(nfc(_name(each, "about")) for each in about))
+def _require(is_valid: object, what: str, expected: str, found: object) -> None:
+    if not is_valid:
+        raise InputError(f"{what}: expected {expected}, not {_shown(found)}")
 
 
 def _shown(value: object) -> str:
-    """Write a value as shortly as a message can bear."""
+    """Return a value as a message shows it."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):  # a number of thousands of digits, a list of lists of lists
@@ -242,19 +232,25 @@ def _shown(value: object) -> str:
 
 
 def checked_commit(commit: Commit) -> Commit:
-    """Return a commit fit to be written; every store asks before it writes.
+    """Return a valid commit; every store calls this before it writes.
 
     Raises:
-        InputError: something in it could not be read again, or belongs to another stream.
+        InputError: a value is invalid, or belongs to another stream.
     """
     checked_moment(commit.at, "at")
     if commit.fence and not commit.fence.work:
-        raise InputError("a fence names the work that must still be its owner's, and this one names none")
+        raise InputError("a fence names work that must still be its owner's, and this one names none")
     if commit.unique and not commit.entries:
         raise InputError(f"{commit.unique!r} is taken by an event, and this commit has none")
     for revision in commit.revisions:
-        _check_revision(revision)
-    entries = tuple(map(_checked_entry, commit.entries, [commit.mind] * len(commit.entries)))
+        checked_importance(revision.importance)
+        if odd := set(revision.emptied) - {"forgotten", "valid_until", "superseded_by"}:
+            raise InputError(f"only forgotten, valid_until and superseded_by can be emptied, not {sorted(odd)}")
+        if revision.level is not None:
+            check_whole(revision.level, "level", -1, MAX_LEVEL + 1)  # a recall may raise it above that of a new record
+        _check_times(revision, accessed=0.0, forgotten=0.0, valid_until=EARLIEST)
+        check_vector(revision.vector)
+    entries = tuple(_checked_entry(entry, commit.mind) for entry in commit.entries)
     return commit if all(map(is_, entries, commit.entries)) else replace(commit, entries=entries)
 
 
@@ -264,16 +260,3 @@ def _checked_entry(entry: Entry, mind: str) -> Entry:
             raise InputError(f"a record of the stream {record.stream!r} cannot be written by the mind {mind!r}")
     records = tuple(map(checked_record, entry.records))
     return entry if all(map(is_, records, entry.records)) else replace(entry, records=records)
-
-
-def _check_revision(revision: Revision) -> None:
-    checked_importance(revision.importance)
-    if odd := set(revision.emptied) - {"forgotten", "valid_until", "superseded_by"}:
-        raise InputError(f"forgotten, valid_until and superseded_by can be emptied, and not {sorted(odd)}")
-    if revision.level is not None:
-        check_whole(revision.level, "level", -1, MAX_LEVEL + 1)  # one more than comes in: it may have been returned
-    for name, earliest in (("accessed", 0.0), ("forgotten", 0.0), ("valid_until", EARLIEST)):
-        if (at := getattr(revision, name)) is not None:
-            checked_moment(at, name, earliest)
-    if revision.vector is not None:
-        check_vector(revision.vector)

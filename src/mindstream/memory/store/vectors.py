@@ -1,7 +1,8 @@
 """Vectors of a stream's records, each with half of its neighbours', and the search among them.
 
-Kept as the upper half of a float32, which a processor reads back ten times faster than a float16 (a cosine is off by
-about 0.0001). A search compares one bit per number first (the sign about the mean) and scores the nearest in full.
+They are stored as the upper half of a float32, which a processor reads ten times faster than a float16 (a cosine
+differs
+by about 0.0001). A search first compares one bit per number (the sign about the mean), then scores the nearest fully.
 """
 
 from __future__ import annotations
@@ -13,34 +14,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mindstream.memory.store.kept.file import Live
+from mindstream.memory.store.kept_columns import Live
 from mindstream.text.lexical import GrowingArray
 
 Floats = NDArray[np.float32]
 NEIGHBOUR = np.float32(0.5)
 OPEN_EPISODES = 100
-"""The last vectors of so many episodes are kept as they came."""
+"""Number of episodes whose last vectors are kept unchanged."""
 BYTE_OF_WORDS = 4
-"""Of so many words of 64 signs a byte holds how many differ; all of them differ never."""
+"""Maximum number of 64-bit words for which a byte can count differing signs (all of them never differ)."""
 SAMPLE = 1 << 16
-"""Of more records, a sample of at least half as many tells from where on they are near."""
+"""Number of records above which a sample of at least half as many determines the distance of near ones."""
 BLOCK = 16_384
-"""So many are compared by their bits at once: what is between stays in the processor."""
+"""Number of records compared by their bits at once: the data stays in the processor's cache."""
 PORTION = 4_096
-"""So many are measured at once."""
+"""Number of vectors measured at once."""
 COMPARED = 256
-"""So many are compared in full at once: they stay in the processor, too."""
+"""Number of vectors compared fully at once: the data stays in the processor's cache."""
 EXACT_MEAN_UP_TO = 8_192
-"""Of so many vectors the mean is taken anew where some are removed."""
+"""Maximum number of vectors whose mean is recomputed when some are removed."""
 EXACT_UP_TO = 2_000
-"""So many are always scored exactly; beyond, only the nearest by their bits."""
+"""Maximum number of records that are all scored exactly; of more, only the nearest by their bits."""
 
 
 class Vectors:
-    """One vector a record; a record without one never matches."""
+    """One vector per record; a record without one never matches."""
 
     def __init__(self, width: int, without: Sequence[int] = ()) -> None:
-        """Begin with records `without` a vector; for each the position of the one before it, or -1."""
+        """Begin with records without a vector; for each the position of its predecessor in the episode, or -1."""
         self.width = width
         self._words = (width + 63) // 64
         self.sums = GrowingArray(np.uint16, width)
@@ -59,14 +60,14 @@ class Vectors:
         return len(self.sums)
 
     def reserve(self, count: int) -> None:
-        """Make room for so many in all."""
+        """Reserve space for `count` vectors in all."""
         self.sums.reserve(count)
         self.lengths.reserve(count)
         for column in self.bits:
             column.reserve(count)
 
     def append(self, vector: NDArray[np.float16] | None, before: int = -1) -> None:
-        """Add a record's unit vector; it and the one `before` it in its episode (-1: none) lend each other half."""
+        """Add a record's unit vector; it and its predecessor in the episode (-1: none) get half of each other."""
         own = np.zeros(self.width, np.float32) if vector is None else vector.astype(np.float32)
         at = len(self.sums)
         self.sums.append(halve(own))
@@ -75,7 +76,7 @@ class Vectors:
             column.append(0)
         if before >= 0:
             neighbour = self._alone.pop(before, None)
-            if neighbour is None:  # long ago: what it has become with its own neighbour is near enough
+            if neighbour is None:  # long ago: approximated by its sum with its own neighbour
                 row = restore(self.sums.values[before])
                 neighbour = row / max(float(np.linalg.norm(row)), 1e-6)
             self._add(before, NEIGHBOUR * own)
@@ -84,7 +85,7 @@ class Vectors:
         self._changed.append(at)
 
     def give(self, at: int, vector: NDArray[np.float16], neighbours: Sequence[int]) -> None:
-        """Give a record the vector that it came without; its neighbours get half of it."""
+        """Set the vector of a record that was added without one; its neighbours get half of it."""
         own = vector.astype(np.float32)
         self._add(at, own)
         for neighbour in neighbours:
@@ -93,7 +94,7 @@ class Vectors:
             self._keep(at, own)
 
     def _keep(self, at: int, own: Floats) -> None:
-        """Keep a record's own vector for the one that comes after it."""
+        """Keep a record's own vector for its successor."""
         self._alone[at] = own
         if len(self._alone) > OPEN_EPISODES:
             del self._alone[next(iter(self._alone))]
@@ -104,8 +105,8 @@ class Vectors:
         """Return a copy without some records, in which others have other neighbours.
 
         Args:
-            renewed: for records as they are numbered then, their own vectors and what each neighbour lends.
-            last: records that nothing comes after any more in their episodes, as numbered then, and their own vectors.
+            renewed: for records, by their new numbers: their own vectors and those of their neighbours.
+            last: records that are now the last of their episodes, by their new numbers, and their own vectors.
         """
         self._settle()
         fresh, count = copy.copy(self), len(self) - len(removed)
@@ -137,22 +138,22 @@ class Vectors:
         return fresh
 
     def held_still(self) -> Live:
-        """Return the sums to be written as they are now, while vectors may be added; `let_go` ends it."""
+        """Return the sums as they are now, to be written while vectors are added; `let_go` ends it."""
         self._settle()
         self._before = {}
         return Live(self.sums.values, self._before)
 
     def let_go(self) -> None:
-        """Nobody writes the sums any more."""
+        """End `held_still`."""
         self._before = None
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return what is to be kept besides what grows."""
+        """Return the state other than growing arrays."""
         alone = np.array(list(self._alone.values()), np.float32).reshape(len(self._alone), self.width)
         return {"mean": self.mean.copy(), "alone_at": np.array(list(self._alone), np.int64), "alone": alone}
 
     def adopt(self, state: Mapping[str, NDArray[Any]], seen: int) -> None:
-        """Begin with what was kept."""
+        """Begin with an earlier state."""
         self.mean, self.seen, self._changed = state["mean"].copy(), seen, []
         self._alone = dict(zip(state["alone_at"].tolist(), state["alone"].copy(), strict=True))
 
@@ -165,11 +166,12 @@ class Vectors:
 
     @property
     def is_far_behind(self) -> bool:
-        """There is more to measure than should be done at once."""
+        """Whether there are more new vectors than should be measured at once."""
         return len(self._changed) > PORTION or (len(self) > PORTION and measured(len(self)) > self.seen)
 
     def settling(self) -> Iterator[None]:
-        """Measure what is new, a portion a step; the mean anew each time that the stream has grown by an eighth or so.
+        """Measure new vectors, one portion per step; recompute the mean each time the stream has grown by about an
+        eighth.
 
         Vectors may be added between two steps.
         """
@@ -190,7 +192,7 @@ class Vectors:
             yield
 
     def _settle(self) -> None:
-        if self.behind:  # somebody does it, in portions
+        if self.behind:  # the index cache does it, in portions
             return
         for _ in self.settling():
             pass
@@ -205,16 +207,16 @@ class Vectors:
     def near(
         self, query: Floats, among: NDArray[np.bool_], also: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], Floats]:
-        """Return positions and how much nearer than the average they are to a unit vector, in cosine.
+        """Return positions and their cosines with a unit vector, minus the average.
 
-        These are the nearest of `among`, and those of `also` that are among them.
+        These are the nearest of `among`, and those of `also` that are in it.
         """
         self._settle()
         rows = self._candidates(query, among, also)
         return rows, self.nearer(query, rows)
 
     def nearer(self, query: Floats, rows: NDArray[np.int64]) -> Floats:
-        """Return how much nearer than the average these positions are to a unit vector; 0 where there is no vector."""
+        """Return the cosines of positions with a unit vector, minus the average; 0 without a vector."""
         nearer = self.cosines(query, rows) - np.float32(self.mean @ query)
         return np.where(self.lengths.values[rows] > 0, nearer, 0).astype(np.float32, copy=False)
 
@@ -247,7 +249,7 @@ class Vectors:
         return np.divide(restore(self.sums.values[rows]), lengths[:, None], dtype=np.float32)
 
     def centre_on(self, rows: NDArray[np.int64]) -> None:
-        """Take the mean of these positions, a fair sample, for that of all."""
+        """Use the mean of these positions, an even sample, as that of all."""
         units = self.units(rows)
         self.mean = units.sum(0) / np.float32(max(1, int(np.count_nonzero(self.lengths.values[rows]))))
 
@@ -260,7 +262,7 @@ class Vectors:
         return np.flatnonzero(chosen & among)
 
     def nearest_by_bits(self, query: Floats, among: NDArray[np.bool_], n: int) -> NDArray[np.int64]:
-        """Return some n positions, those that have most signs as a unit vector has them."""
+        """Return about n positions: those with most signs equal to a unit vector's."""
         self._settle()
         signs = signs_of(query - self.mean)
         byte = self._words <= BYTE_OF_WORDS
@@ -275,7 +277,7 @@ class Vectors:
             apart[~among] = far
         step = 1 + len(apart) // SAMPLE
         sample, wanted = apart[::step].copy(), -(-n // step)
-        low, high = 0, far - 1  # the least that so many are no further apart than
+        low, high = 0, far - 1  # binary search: the smallest distance that enough have
         while low < high:
             middle = (low + high) // 2
             low, high = (low, middle) if np.count_nonzero(sample <= middle) >= wanted else (middle + 1, high)
@@ -283,7 +285,7 @@ class Vectors:
 
 
 def signs_of(centred: Floats) -> NDArray[np.uint64]:
-    """Return a bit for each number that is positive, 64 in one."""
+    """Return a bit for each positive number, packed into 64-bit words."""
     packed = np.packbits(centred > 0, axis=-1)
     padded = np.zeros((*packed.shape[:-1], (centred.shape[-1] + 63) // 64 * 8), np.uint8)
     padded[..., : packed.shape[-1]] = packed
@@ -291,9 +293,9 @@ def signs_of(centred: Floats) -> NDArray[np.uint64]:
 
 
 def measured(count: int) -> int:
-    """Return of how many of so many vectors the mean is taken: the first, in steps of at most an eighth.
+    """Return the number of vectors whose mean is used: the first ones, in steps of at most an eighth.
 
-    So it is the same whether they came one by one or were there when a process began.
+    So it does not depend on whether they were added one by one or loaded at once.
     """
     step = 1 << max(0, count.bit_length() - 4)
     return count // step * step
@@ -309,7 +311,7 @@ def halve(numbers: Floats) -> NDArray[np.uint16]:
 
 
 def restore(halves: NDArray[np.uint16]) -> Floats:
-    """Return the numbers that were halved."""
+    """Return the numbers of `halve`."""
     numbers = halves.astype(np.uint32)
     numbers <<= 16
     return numbers.view(np.float32)

@@ -1,4 +1,4 @@
-"""What a commit writes, in SQL that SQLite and PostgreSQL both read."""
+"""Writes a commit, in SQL that SQLite and PostgreSQL both read."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ from mindstream.log.sql import Sql
 from mindstream.memory.fading import StrengthState
 from mindstream.memory.store import checkpoints, registry
 from mindstream.memory.store.record import UNIQUE, Record, same_words_once
-from mindstream.memory.store.rows import COLUMNS, INSERT, insertion, record_of
+from mindstream.memory.store.rows import COLUMNS, INSERT, insertion, record_of, sum_of_event, sum_of_vector
 from mindstream.memory.store.store import Commit, Entry, Revision
-from mindstream.memory.store.sums import sum_of_event, sum_of_vector
 
 REVISED = tuple(f.name for f in fields(Revision) if f.name not in ("id", "was", "holds", "emptied"))
 HOLDS = "(valid_until IS NULL OR valid_until > ?) AND forgotten IS NULL"
-"""Asked with a moment: what it says holds then, as recall means it (memory/recall/filters), and it is not forgotten."""
+"""Condition, with a moment as its value: the record is current then (as in memory/recall/filters) and not archived."""
 
 
 def write(connection: Sql, commit: Commit, told: Callable[[int], None] = lambda _: None) -> list[Logged]:
-    """Write a commit; `told` is called with the number of the last erasure, where the commit asks for erasures."""
+    """Write a commit; call `told` with the number of the last erasure if the commit asks for erasures."""
     if (upto := erasures.check(connection, commit.mind, commit.since, commit.words_read)) is not None:
         told(upto)
     if commit.entries:
@@ -70,7 +69,7 @@ def write(connection: Sql, commit: Commit, told: Callable[[int], None] = lambda 
 
 
 def _supersede(connection: Sql, new: Record, changed: int) -> None:
-    """End the version of a slot that was there before a new one."""
+    """End the version of a slot before a new one."""
     before = (new.stream, new.slot, (new.version or 0) - 1, new.created)
     connection.execute(
         "UPDATE records SET valid_until = ?, superseded_by = ?, changed = ?"
@@ -80,7 +79,7 @@ def _supersede(connection: Sql, new: Record, changed: int) -> None:
 
 
 def _check_distinct(connection: Sql, entry: Entry, commit: Commit) -> None:
-    """Raise Conflict where a record would say what one that holds, and goes on holding, says already."""
+    """Raise Conflict if a record has the same words as a current one that this commit does not end."""
     ending = {
         revision.id
         for revision in commit.revisions
@@ -116,17 +115,17 @@ def _revise(connection: Sql, commit: Commit, revision: Revision, changed: int) -
     if not touched and revision.was and _is_still(connection, commit.mind, revision.id, revision.was):
         _revise(connection, commit, replace(revision, was=None), changed)
     elif not touched and (revision.was or revision.holds):
-        raise Conflict(f"the record {revision.id} was changed, superseded or forgotten meanwhile")
+        raise Conflict(f"the record {revision.id} was changed, superseded or archived by another process")
 
 
 def _is_still(connection: Sql, stream: StreamKey, id_: str, was: StrengthState) -> bool:
-    """Tell whether a row in which something odd stands is read as it was before."""
+    """Return whether a row with damaged values is read as it was before."""
     rows = connection.execute(f"SELECT {COLUMNS} FROM records WHERE id = ? AND stream = ?", (id_, stream)).fetchall()
     return [(record.level, record.accessed) for record in map(record_of, rows)] == [(was.level, was.time)]
 
 
 def next_change(connection: Sql) -> int:
-    """Number the commits that touch records; two in one transaction may not share a number, readers ask 'after'."""
+    """Return the number of a commit that touches records; unique in a transaction, because readers ask "after" it."""
     row = connection.execute("UPDATE counters SET value = value + 1 WHERE name = 'changed' RETURNING value").fetchone()
     if row is None:  # lost: count on from the highest that is there
         row = connection.execute(

@@ -1,6 +1,6 @@
-"""Endpoints that speak OpenAI's protocol: requests are written, and replies read, without a client library.
+"""Endpoints that speak OpenAI's protocol: requests are written and replies read without a client library.
 
-A library's objects for each piece of a reply take three times the work of all the rest.
+A library that builds objects for each chunk of a reply takes three times the work of all the rest.
 """
 
 from __future__ import annotations
@@ -13,45 +13,34 @@ from typing import Any
 
 from mindstream.errors import ModelError, ModelUnavailable
 from mindstream.models.legible import legible
-from mindstream.models.model import JsonSchema, Logprobs, Message, Request, TextLogprobs, ToolSpec, Usage
+from mindstream.models.model import Logprobs, Message, Request, TextLogprobs, Usage, estimate_tokens
 from mindstream.models.providers.adapter import Arrival, Arrivals, Delta, Truncated, Withheld
 from mindstream.models.providers.address import Address
 from mindstream.models.providers.capabilities import LIMITS, ROLES, capabilities_of
 from mindstream.models.providers.event_stream import DONE, EventReader
 from mindstream.models.providers.failures import failures, words_of
 from mindstream.models.providers.gathered import gathered, joined, one_by_one
-from mindstream.models.providers.given_text import TextWeigher, Way, prompt_text
+from mindstream.models.providers.given_text import TextWeigher, Way
 from mindstream.models.providers.limits import CALLS, all_tokens
 from mindstream.models.providers.prices import price
 from mindstream.models.providers.refused_fields import refused_fields
 from mindstream.models.providers.tool_calls import ToolCalls
 from mindstream.models.providers.typed_calls import in_words, read_calls
 from mindstream.models.providers.wire import TOLD, Client, EndpointError, Response
-from mindstream.models.shorten import estimate_tokens
 
-MOST_ATTEMPTS = 8
-"""Requests for one reply, each without what the endpoint refused in the one before."""
+MAX_ATTEMPTS = 8
+"""Requests for one reply, each without the fields that the endpoint refused in the one before."""
 TOP = 20
-"""Probabilities asked for: endpoints give no more."""
+"""Number of probabilities that are asked for: endpoints give no more."""
 THOUGHTS = ("reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks", "thought")
 """Fields for thoughts: DeepSeek, Qwen, vLLM; Ollama, OpenRouter, Groq; Ollama's own; OpenRouter; LiteLLM; others."""
 PLAIN = frozenset({"content", "role"})
 """Fields of a delta that brings text and nothing else."""
 PLAIN_CHOICE = frozenset({"index", "delta", "finish_reason", "logprobs", "stop_reason", "token_ids"})
-PLAIN_CHUNK = frozenset(
-    {
-        "id",
-        "object",
-        "created",
-        "model",
-        "choices",
-        "usage",
-        "system_fingerprint",
-        "service_tier",
-        "obfuscation",
-        "prompt_token_ids",
-    }
-)
+PLAIN_CHUNK = frozenset({
+    "id", "object", "created", "model", "choices", "usage", "system_fingerprint", "service_tier", "obfuscation",
+    "prompt_token_ids",
+})  # fmt: skip
 """Fields of an event that brings text and nothing else."""
 FILTERED = re.compile(
     r"content[_ -]?filter|safety|prohibited|blocklist|spii|recitation|sensitive|guardrail|moderation|violation",
@@ -64,7 +53,7 @@ FAILED = frozenset({"error", "abort", "aborted", "cancelled", "insufficient_syst
 
 
 class OpenAIChat:
-    """An endpoint's `/chat/completions`; and how likely it finds a given text."""
+    """An endpoint's `/chat/completions`, and how likely it finds a given text."""
 
     ways: tuple[Way, ...] = ("echo", "prompt_logprobs", "grammar")
 
@@ -80,7 +69,7 @@ class OpenAIChat:
         return gathered(self._with_calls(request)) if request.tools else _Exchange(self, request)
 
     async def _weigh(self, request: Request) -> AsyncGenerator[Arrival]:
-        before = prompt_text(request.messages)
+        before = "\n\n".join(each.text for each in request.messages)
         yield TextLogprobs(tuple(await self._weigher.weigh(before, request.continuation)))
         asked = estimate_tokens(before) + estimate_tokens(request.continuation)
         yield Usage(asked, 1, price(self.at.model, self.at, asked, 1))
@@ -92,12 +81,12 @@ class OpenAIChat:
             yield arrival
 
     async def ask(self, request: Request) -> tuple[Response, EventReader, list[Any], bool]:
-        """Ask; where the endpoint refuses a field that no reply needs, or a role, ask again without it.
+        """Ask; if the endpoint refuses an optional field or a role, ask again without it.
 
         Return the response, its reader, its first events, and whether tools were put in words.
         """
         without: set[str] = set()
-        for attempt in range(1, MOST_ATTEMPTS + 1):
+        for attempt in range(1, MAX_ATTEMPTS + 1):
             lacks = self._known.lacks | without
             typed = bool(request.tools) and "tools" in lacks
             body = self._body(in_words(request) if typed else request, lacks)
@@ -106,14 +95,14 @@ class OpenAIChat:
                 break
             except EndpointError as error:
                 refused = refused_fields(error.status, error.body, error.message, body) - lacks
-                if not refused or attempt == MOST_ATTEMPTS:
+                if not refused or attempt == MAX_ATTEMPTS:
                     raise
                 without |= refused
         self._known.lacks |= without
         return response, reader, events, typed
 
     async def _open(self, body: dict[str, Any]) -> tuple[Response, EventReader, list[Any]]:
-        """Send a request; return the response and its first events."""
+        """Send a request; return the response, its reader and its first events."""
         response, reader = await self._client.send("POST", "/chat/completions", body), EventReader()
         try:
             events: list[Any] = []
@@ -136,32 +125,37 @@ class OpenAIChat:
         body: dict[str, Any] = {
             "model": self.at.model,
             "messages": [_message(message) for message in messages],
-            "stream": True,
-            "stream_options": {"include_usage": True},
+            "stream": "stream" not in lacks,
         }
-        if "stream" in lacks:
-            body["stream"] = False
-        if lacks & {"stream", "stream_options"}:
-            del body["stream_options"]
-        body |= {name: value for name, value in request.sampling.fields().items() if name not in lacks}
+        if not lacks & {"stream", "stream_options"}:
+            body["stream_options"] = {"include_usage": True}
+        optional = request.sampling.fields()
         if request.options and "logprobs" not in lacks:
-            body |= {name: value for name, value in self._measured().items() if name not in lacks}
+            optional |= self._measured()
         elif request.options:  # asked in words, it may think before it answers
             request = request.but(options=())
+        body |= {name: value for name, value in optional.items() if name not in lacks}
         if request.tools:
-            body |= {"tools": [_tool(tool) for tool in request.tools]}
+            shown = ({"name": each.name, "description": each.description, "parameters": each.parameters}
+                     for each in request.tools)  # fmt: skip
+            body["tools"] = [{"type": "function", "function": each} for each in shown]
             body |= {} if "tool_choice" in lacks else {"tool_choice": "auto"}
-        elif not request.options and _is_object(request.schema) and "response_format" not in lacks:
+        elif (
+            not request.options
+            and "response_format" not in lacks
+            and request.schema is not None
+            and request.schema.get("type") == "object"
+        ):
             body |= self._enforced(request)
         limit = next((name for name in LIMITS if name not in lacks), "")
         return body | ({limit: all_tokens(request)} if limit else {})
 
     def _measured(self) -> dict[str, Any]:
-        """Return how the probabilities of the first token are asked for."""
+        """Return the fields that ask for the probabilities of the first token."""
         return {"logprobs": True, "top_logprobs": TOP, "temperature": 0}
 
     def _enforced(self, request: Request) -> dict[str, Any]:
-        """Return how a reply is held to its schema."""
+        """Return the fields that hold a reply to its schema."""
         schema = request.schema or {}
         named = {"name": request.prompt.label()[:64], "schema": schema, "strict": _is_strict(schema)}
         return {"response_format": {"type": "json_schema", "json_schema": named}}
@@ -200,7 +194,7 @@ class _Exchange:
         return joined(came)
 
     async def _read(self, came: list[Arrival], gap_s: float) -> None:
-        """Read what is there, or wait for it."""
+        """Read what has arrived, or wait for it."""
         assert self._response is not None
         events, self._events = self._events, []
         if not events:
@@ -237,7 +231,7 @@ class _Exchange:
 
 
 def _add(texts: list[str], came: list[Arrival]) -> None:
-    """Add the texts of neighbouring events."""
+    """Move the texts of neighbouring events to the arrivals, as one."""
     if text := "".join(texts):
         came.append(Delta("reply", text))
     texts.clear()
@@ -247,7 +241,7 @@ def _raise_error(event: Any) -> None:
     """Raise an error that comes as an event, in the forms of OpenAI, vLLM, Gemini, Ollama, OpenRouter and FastAPI.
 
     Raises:
-        EndpointError: it is one.
+        EndpointError: the event is an error.
     """
     found = event[0] if isinstance(event, list) and event else event
     if not isinstance(found, dict):
@@ -262,23 +256,22 @@ def _raise_error(event: Any) -> None:
 
 
 class _Reply:
-    """Reads a reply, chunk by chunk; whatever is not of the protocol ends in one of Python's own errors."""
+    """Reads a reply, chunk by chunk; a violation of the protocol ends in one of Python's own errors."""
 
     def __init__(self, at: Address, tools: Sequence[str]) -> None:
         self._at = at
         self._calls = ToolCalls(tools, CALLS)
-        self._finish = ""
+        self._finish = self._refusal = self._blocked = ""
         self._measured = False
         self._index: Any = None
         self._text: list[str] = []
         self._grown, self._grows = "", False
-        self._refusal = self._blocked = ""
         self._used: Any = None
-        self._kept = 0
+        self._cached = 0
         self._model = at.model
 
     def plain(self, chunk: Any) -> str | None:
-        """Return the text that a chunk adds; None where it may bring something else, and where it is the first."""
+        """Return the text that a chunk adds; None if it may bring something else, or is the first one."""
         if type(chunk) is not dict or not chunk.keys() <= PLAIN_CHUNK or chunk.get("usage"):
             return None
         choices = chunk.get("choices")
@@ -293,9 +286,9 @@ class _Reply:
         return self._added(text) if type(text) is str else None
 
     def read(self, chunk: Any) -> Iterator[Arrival]:
-        """Give what a chunk brings."""
+        """Yield what a chunk brings."""
         self._model = str(chunk.get("model") or self._model)
-        self._kept = read_count((chunk.get("timings") or {}).get("cache_n")) or self._kept
+        self._cached = read_count((chunk.get("timings") or {}).get("cache_n")) or self._cached
         choice = self._choice(chunk.get("choices"))
         groq = chunk.get("x_groq")
         self._used = (
@@ -306,8 +299,7 @@ class _Reply:
             self._blocked = str(why)
         if not choice:
             return
-        finish = choice.get("finish_reason")
-        self._finish = str(finish) if finish else self._finish
+        self._finish = str(choice.get("finish_reason") or self._finish)
         yield from self._say(choice)
         if not self._measured and (first := _first_token(choice.get("logprobs"))):
             self._measured = True
@@ -325,14 +317,17 @@ class _Reply:
         return {}
 
     def _say(self, choice: dict[str, Any]) -> Iterator[Arrival]:
-        """Give the text and the calls of a choice: those of its delta, or of a whole message."""
+        """Yield the text and the calls of a choice: those of its delta, or of a complete message."""
         delta, whole = choice.get("delta"), choice.get("message")
         if not delta and isinstance(whole, dict):
             delta = {} if self._text or self._calls.began else whole
         delta = delta or {"content": choice.get("text")}
-        self._refusal += delta.get("refusal") or _refused(delta.get("content"))
+        content = delta.get("content")
+        parts = content if isinstance(content, list) else ()
+        refused = (str(part.get("refusal") or "") for part in parts if isinstance(part, dict))
+        self._refusal += delta.get("refusal") or "".join(refused)
         thought = next(filter(None, (_thought(delta[name]) for name in THOUGHTS if name in delta)), "")
-        more_thought, text = _content(delta.get("content"))
+        more_thought, text = _content(content)
         if thought := thought + more_thought:
             yield Delta("thought", thought)
         if text := self._added(text):
@@ -348,7 +343,7 @@ class _Reply:
     def _added(self, text: str) -> str:
         """Return the text that a delta adds; some servers send all text so far in each delta.
 
-        That is known once two deltas in a row begin with all that came before them; the first of the two waits.
+        That is known once two deltas in a row begin with all that came before them; the first of the two is held back.
         """
         waiting, before = self._grown, self._text
         if not text or (self._finish and len(before) > 1 and text == "".join(before)):
@@ -367,24 +362,21 @@ class _Reply:
         return text
 
     def end(self, *, done: bool) -> Iterator[Arrival]:
-        """Give what stands at a reply's end.
+        """Yield what is known at a reply's end.
 
         Args:
-            done: the stream said that it ends.
+            done: the stream announced its end.
 
         Raises:
-            ModelUnavailable: it was cut off.
+            ModelUnavailable: the reply was cut off.
         """
         finish = self._finish.casefold()
         filtered = self._blocked or (self._finish if FILTERED.search(finish) else "")
-        if finish in FAILED:
-            raise ModelUnavailable(
-                f"{self._at.name} broke off: its finish_reason is {self._finish[:40]!r}. It may work later"
+        if finish in FAILED or not (finish or done or filtered):
+            why = (
+                f"its finish_reason is {self._finish[:40]!r}" if finish else f"there was no finish_reason and no {DONE}"
             )
-        if not (finish or done or filtered):
-            raise ModelUnavailable(
-                f"{self._at.name} broke off: there was no finish_reason and no {DONE}. It may work later"
-            )
+            raise ModelUnavailable(f"{self._at.name} broke off: {why}. It may work later")
         if self._grown and not self._grows:
             yield Delta("reply", self._grown)
         yield from self._calls.whole()
@@ -394,7 +386,7 @@ class _Reply:
             yield Withheld(f"its filter found the request unfit ({filtered[:80]})", filtered=True)
         if finish in CUT:
             yield Truncated()
-        if used := _usage(self._used, self._kept, self._model, self._at):
+        if used := _usage(self._used, self._cached, self._model, self._at):
             yield used
 
 
@@ -408,11 +400,6 @@ def _message(message: Message) -> dict[str, Any]:
         for call in message.calls
     ]
     return {"role": "assistant", "content": message.text or None, "tool_calls": calls}
-
-
-def _tool(tool: ToolSpec) -> dict[str, Any]:
-    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-    return {"type": "function", "function": function}
 
 
 def _content(content: Any) -> tuple[str, str]:
@@ -432,14 +419,8 @@ def _content(content: Any) -> tuple[str, str]:
     return "", content or ""
 
 
-def _refused(content: Any) -> str:
-    """Return the refusal that stands in a content as a typed part."""
-    parts = content if isinstance(content, list) else ()
-    return "".join(str(part.get("refusal") or "") for part in parts if isinstance(part, dict))
-
-
 def _thought(value: Any) -> str:
-    """Return the text of thoughts, which come as a text, or as parts of several shapes."""
+    """Return the text of thoughts, which is a text or parts of several shapes."""
     if isinstance(value, list):
         return "".join(map(_thought, value))
     if isinstance(value, dict):
@@ -448,7 +429,7 @@ def _thought(value: Any) -> str:
 
 
 def without_roles(messages: Sequence[Message]) -> list[Message]:
-    """Return the messages for a template that knows no system role and wants user and assistant in turn."""
+    """Return the messages for a chat template without a system role, in which user and assistant alternate."""
     system = "\n\n".join(each.text for each in messages if each.role == "system" and each.text)
     found: list[Message] = [Message("user", system)] if system else []
     for each in messages:
@@ -463,7 +444,7 @@ def without_roles(messages: Sequence[Message]) -> list[Message]:
 
 
 def _first_token(logprobs: Any) -> Logprobs | None:
-    """Return what could stand first in a reply; None where nothing is said of it."""
+    """Return the probabilities of a reply's first token; None if there are none."""
     if not logprobs or not (places := logprobs.get("content")):
         return None
     likely: dict[str, float] = {}
@@ -472,12 +453,8 @@ def _first_token(logprobs: Any) -> Logprobs | None:
     return Logprobs(tuple(sorted(likely.items(), key=lambda item: -item[1])))
 
 
-def _is_object(schema: JsonSchema | None) -> bool:
-    return schema is not None and schema.get("type") == "object"
-
-
 def _is_strict(node: Any) -> bool:
-    """Say whether every object in a schema is closed and needs all its fields: only such are taken as strict."""
+    """Return whether every object in a schema is closed and requires all its fields, as `strict` demands."""
     if isinstance(node, list):
         return all(map(_is_strict, node))
     if not isinstance(node, dict):
@@ -490,12 +467,12 @@ def _is_strict(node: Any) -> bool:
 
 
 def read_count(number: Any) -> int:
-    """Return a count of tokens; 0 where an endpoint sends what is none."""
+    """Return a count of tokens; 0 if an endpoint sends something else."""
     return number if type(number) is int and 0 <= number < 2**53 else 0
 
 
-def _usage(used: Any, kept: int, model: str, at: Address) -> Usage | None:
-    """Return what the endpoint says that it took; None where it says nothing that can be."""
+def _usage(used: Any, cached: int, model: str, at: Address) -> Usage | None:
+    """Return the usage that the endpoint reports; None if it reports none that is possible."""
     if not isinstance(used, dict):
         return None
     asked, answered = (read_count(used.get(key)) for key in ("prompt_tokens", "completion_tokens"))
@@ -503,5 +480,5 @@ def _usage(used: Any, kept: int, model: str, at: Address) -> Usage | None:
         return None
     details = used.get("prompt_tokens_details")
     named = details.get("cached_tokens") if isinstance(details, dict) else used.get("prompt_cache_hit_tokens")
-    cached = min(asked, read_count(named) or kept)
+    cached = min(asked, read_count(named) or cached)
     return Usage(asked, answered, price(model, at, asked, answered, cached), cached)

@@ -1,4 +1,4 @@
-"""Answer again what was answered before, from disk."""
+"""Answer a repeated request from a file."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ ANSWER = TypeAdapter(list[Part])
 
 
 class Cache:
-    """Keeps whole answers in files, by model, messages and tools; an answer from here costs nothing and says so.
+    """Stores complete answers in files, by model, messages and tools; an answer from here has a usage of zero.
 
-    Any number of processes may share the folder. When something of a user is erased, by this process or so that it
-    notices, all answers go: nobody can tell whose words are in them. Where no process uses the folder then, they stay.
+    Any number of processes may share the folder. When data of a user is erased, by this process or so that it notices,
+    all answers are deleted, since nothing says whose words they hold. If no process uses the folder then, they stay.
     """
 
     def __init__(self, model: Model, folder: Path | str) -> None:
-        self.name = model.name
-        self._model = model
-        self._folder = Path(folder)
+        self.name, self._model, self._folder = model.name, model, Path(folder)
         caches.watch(self)
 
     def forget(self, _: str) -> None:
         """Delete all answers."""
         for path in self._folder.glob(f"{HEX * 2}/{HEX * 64}.*"):
-            with contextlib.suppress(OSError):  # another process is at it too
+            with contextlib.suppress(OSError):  # another process deletes it, too
                 path.unlink()
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
         key = fingerprint(request, self.name)
         path = self._folder / key[:2] / f"{key}.json"
-        known = _read(path)
+        known: list[Part] | None = None
+        with contextlib.suppress(OSError, ValueError):
+            known = ANSWER.validate_json(path.read_bytes())
         if known is not None:
             for part in known:
                 yield part if not isinstance(part, Usage) else Usage(0, 0, 0.0)
@@ -53,22 +53,10 @@ class Cache:
             async for part in parts:
                 heard.append(part)
                 yield part
-        _write(path, heard)
-
-
-def _read(path: Path) -> list[Part] | None:
-    try:
-        return ANSWER.validate_json(path.read_bytes())
-    except (OSError, ValueError):
-        return None
-
-
-def _write(path: Path, parts: list[Part]) -> None:
-    """Write beside, then rename: a reader sees all of it or nothing."""
-    draft = path.with_suffix(f".{token()}.tmp")
-    try:
-        make_private_folder(path.parent)
-        write_private(draft, ANSWER.dump_json(parts))
-        os.replace(draft, path)  # noqa: PTH105
-    except OSError as error:
-        raise StorageError(f"the answers' cache {path.parent.parent} cannot be written: {error}") from None
+        draft = path.with_suffix(f".{token()}.tmp")  # renamed at the end: a reader sees all of it or nothing
+        try:
+            make_private_folder(path.parent)
+            write_private(draft, ANSWER.dump_json(heard))
+            os.replace(draft, path)  # noqa: PTH105
+        except OSError as error:
+            raise StorageError(f"the answers' cache {self._folder} cannot be written: {error}") from None

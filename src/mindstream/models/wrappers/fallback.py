@@ -1,4 +1,4 @@
-"""Ask the next model when one fails: only where a person has named one for that."""
+"""Ask the next model when one fails: only if a person has named one for that."""
 
 from __future__ import annotations
 
@@ -11,21 +11,19 @@ from mindstream.models.model import Model, Part, Request
 
 
 class Fallback:
-    """Asks its models in their order until one answers; one that breaks off in the middle is not replaced."""
+    """Asks its models in their order until one answers; one that fails in the middle of a reply is not replaced."""
 
     def __init__(self, models: Sequence[Model]) -> None:
-        if not models:
-            raise ValueError("Fallback needs a model")
         self._models = tuple(models)
         self._answered: ContextVar[str] = ContextVar("answered", default=models[0].name)
 
     @property
     def name(self) -> str:
-        """Who has answered the last request of this task; before the first one: who is asked first."""
+        """The model that answered this task's last request; before the first request, the first model."""
         return self._answered.get()
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        for left, model in enumerate(self._models, 1 - len(self._models)):
+        for model in self._models:
             begun = False
             try:
                 async with aclosing(model.reply(request)) as parts:
@@ -36,5 +34,5 @@ class Fallback:
                         yield part
                 return
             except ModelError:
-                if begun or left == 0:
+                if begun or model is self._models[-1]:
                     raise

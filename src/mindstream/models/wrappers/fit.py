@@ -1,4 +1,4 @@
-"""Make requests fit the model's window, known or learnt."""
+"""Make requests fit the model's window, whether it is known or learnt."""
 
 from __future__ import annotations
 
@@ -10,33 +10,30 @@ from mindstream.models.model import Model, Part, Request
 from mindstream.models.providers.limits import all_tokens
 from mindstream.models.shorten import request_tokens, shorten
 
-TRIES = 4
-SPARE = 0.95
-"""The share of the window that is used: tokens are estimated."""
+ATTEMPTS = 4
+USED = 0.95
+"""Share of the window that is used, since token counts are estimates."""
 
 
 def room(request: Request, window: int) -> tuple[int, int]:
-    """Share a window out: tokens for the question, tokens for the reply with its thoughts."""
+    """Divide a window: return the tokens for the question, and for the reply with its thoughts."""
     reply = min(all_tokens(request), window // 3)
-    return int(window * SPARE) - reply, reply
+    return int(window * USED) - reply, reply
 
 
 class Fit:
-    """Cuts a request that does not fit the model's window, and asks again; at once where `window` (tokens) is known.
+    """Shortens a request that does not fit the model's window, and asks again; at once if `window` (tokens) is known.
 
-    What the endpoint says of its window, and of how it counts, is kept for the next request.
+    What the endpoint says about its window, and how it counts, is remembered for the next request.
     """
 
     def __init__(self, model: Model, window: int | None = None) -> None:
-        self.name = model.name
-        self._model = model
-        self._window = window
-        self._longest_reply = 0
-        self._counts = 1.0
+        self.name, self._model, self._window = model.name, model, window
+        self._longest_reply, self._counts = 0, 1.0
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
         asked = self._fitted(request)
-        for attempt in range(1, TRIES + 1):
+        for attempt in range(1, ATTEMPTS + 1):
             begun = False
             try:
                 async with aclosing(self._model.reply(asked)) as parts:
@@ -46,15 +43,15 @@ class Fit:
                 return
             except PromptTooLong as error:
                 aim = self._learn(asked, error)
-                if aim is not None:  # the reply may be what is too long
+                if aim is not None:  # the length of the reply may be what is too long
                     request = request.but(longest_reply=all_tokens(asked) // 2)
                 shorter = self._fitted(request, aim)
-                if begun or attempt == TRIES or shorter == asked:
+                if begun or attempt == ATTEMPTS or shorter == asked:
                     raise
                 asked = shorter
 
     def _learn(self, asked: Request, error: PromptTooLong) -> int | None:
-        """Keep what the endpoint says; return the tokens to aim at where it does not say enough."""
+        """Remember what the endpoint says; return the tokens to aim for if it does not say enough."""
         estimate = request_tokens(asked)
         if error.longest_reply:
             self._longest_reply = error.longest_reply
@@ -73,4 +70,4 @@ class Fit:
             known, reply = room(request, self._window)
             request = request.but(longest_reply=reply)
             aim = min(aim or known, int(known / self._counts))
-        return shorten(request, aim) if aim is not None and request_tokens(request) > aim else request
+        return request if aim is None else shorten(request, aim)

@@ -1,4 +1,4 @@
-"""Measure every call of a model."""
+"""Measure and trace every call of a model."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from mindstream.clock import Clock, Moment, SystemClock
 from mindstream.errors import ModelError
 from mindstream.models.cause import NOBODY_SAID, Cause, current_cause
 from mindstream.models.model import Call, Cut, Message, Model, Part, Piece, Request, Usage
-from mindstream.tracing import fail, genai, is_on, start_span, tell, with_content
+from mindstream.tracing import Span, fail, genai, is_on, start_span, tell, with_content
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What was asked, word by word, and what was answered; calls of tools are written as they were wished for."""
+    """The full text of a request and of its answer; calls of tools are written as `tool(arguments)`."""
 
     asked: tuple[Message, ...]
     answered: str
@@ -28,14 +28,14 @@ class Metered:
 
     Attributes:
         prompt: the prompt's label.
-        first_s: seconds until its first part came, or None where none came.
-        usage: None where the endpoint told none.
+        first_s: seconds until the first part came; None: none came.
+        usage: None if the endpoint reported none.
         error: what went wrong, as `Class: message`.
-        broken_off: whoever asked stopped listening.
+        broken_off: the caller stopped listening.
         cut: what was left out of the request so that it fits the model's window.
-        mended: its reply was no JSON, and was read by a library (see wrappers/mend).
-        cause: what it was for.
-        words: where they are kept; else None.
+        mended: the reply was not JSON, and was read as JSON5 (see `Mend`).
+        cause: what the call was for.
+        words: the full text, if the meter keeps it.
     """
 
     model: str
@@ -54,20 +54,22 @@ class Metered:
 
 
 class Meter:
-    """Hands a `Metered` to `on_call` when a call has ended, however it ended; with its words, where it is to."""
+    """Passes a `Metered` to `on_call` when a call has ended, however it ended; where tracing is on, spans it.
+
+    Args:
+        keeps_words: `Metered.words` has the full text of the call.
+    """
 
     def __init__(
         self, model: Model, on_call: Callable[[Metered], None], clock: Clock | None = None, *, keeps_words: bool = False
     ) -> None:
-        self.name = model.name
-        self._model = model
-        self._on_call = on_call
-        self._clock = clock or SystemClock()
-        self._keeps_words = keeps_words
+        self.name, self._model, self._on_call = model.name, model, on_call
+        self._clock, self._keeps_words = clock or SystemClock(), keeps_words
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
         at, start, cause = self._clock.now(), self._clock.elapsed(), current_cause()
-        answered: list[str] = []
+        span = self._begin_span(request) if is_on() else None
+        keeps, answered = self._keeps_words or with_content(), list[str]()
         first_s: float | None = None
         usage: Usage | None = None
         error: str | None = None
@@ -75,9 +77,11 @@ class Meter:
         try:
             async with aclosing(self._model.reply(request)) as parts:
                 async for part in parts:
-                    first_s = self._clock.elapsed() - start if first_s is None else first_s
-                    usage = part if isinstance(part, Usage) else usage
-                    if self._keeps_words:
+                    if first_s is None:
+                        first_s = self._clock.elapsed() - start
+                    if isinstance(part, Usage):
+                        usage = part
+                    elif keeps:
                         answered.append(_words_of(part))
                     yield part
         except ModelError as failure:
@@ -87,47 +91,50 @@ class Meter:
             broken_off = True
             raise
         finally:
-            seconds = self._clock.elapsed() - start
-            label = request.prompt.label()
             words = Words(request.messages, "".join(answered)) if self._keeps_words else None
-            call = Metered(
-                self.name,
-                request.role,
-                label,
-                at,
-                first_s,
-                seconds,
-                usage,
-                error,
-                broken_off,
-                request.cut,
-                cause=cause,
-                words=words,
-            )
+            seconds, label = self._clock.elapsed() - start, request.prompt.label()
+            measured = (at, first_s, seconds, usage, error, broken_off, request.cut)
+            call = Metered(self.name, request.role, label, *measured, cause=cause, words=words)
+            if span:
+                _end_span(span, call, "".join(answered))
             self._on_call(call)
             if request.on_call:
                 request.on_call(call)
 
+    def _begin_span(self, request: Request) -> Span:
+        named = genai.model_attributes(self.name)
+        span = start_span(genai.CHAT, str(named[genai.MODEL]), named)
+        tell(span, {genai.PROMPT: request.prompt.label(), "mindstream.role": request.role})
+        if with_content():
+            tell(span, {genai.ASKED: genai.write_messages((each.role, each.text) for each in request.messages)})
+        return span
+
+
+def _end_span(span: Span, call: Metered, answered: str) -> None:
+    if used := call.usage:
+        tell(span, {genai.INPUT_TOKENS: used.input_tokens, genai.OUTPUT_TOKENS: used.output_tokens})
+        tell(span, {genai.CACHED_TOKENS: used.cached_tokens} if used.cached_tokens else {})
+    if call.error:
+        fail(span, call.error.partition(":")[0])
+    if with_content():
+        tell(span, {genai.ANSWERED: genai.write_answer(answered)})
+    span.end()
+
 
 def _words_of(part: Part) -> str:
-    match part:
-        case Piece():
-            return part.text
-        case Call():
-            return f"{part.tool}({part.arguments})\n"
-        case _:
-            return ""
-
-
-# Tell whoever asks what their calls were: for models that many minds share, each with a log of its own.
+    if isinstance(part, Piece):
+        return part.text
+    return f"{part.tool}({part.arguments})\n" if isinstance(part, Call) else ""
 
 
 class WithListener:
-    """Passes requests on with `on_call` in them; the meter below tells it of each attempt."""
+    """Reports the calls of one caller to it, for models that many minds share.
+
+    It puts `on_call` into the request; the meter below reports each attempt to it.
+    """
 
     def __init__(self, model: Model, on_call: Callable[[Metered], None]) -> None:
-        self._model = model
-        self._on_call = on_call
+        self._model, self._on_call = model, on_call
 
     @property
     def name(self) -> str:
@@ -136,54 +143,9 @@ class WithListener:
     def reply(self, request: Request) -> AsyncGenerator[Part]:
         further = request.on_call
 
-        def tell(call: Metered) -> None:
+        def report(call: Metered) -> None:
             self._on_call(call)
             if further is not None:
                 further(call)
 
-        return self._model.reply(request.but(on_call=tell))
-
-
-# A span for every call of a model.
-
-
-class Traced:
-    """Begins a `chat` span with the request and ends it with the answer; tokens where they are known."""
-
-    def __init__(self, model: Model) -> None:
-        self.name = model.name
-        self._model = model
-
-    def reply(self, request: Request) -> AsyncGenerator[Part]:
-        return self._in_span(request) if is_on() else self._model.reply(request)
-
-    async def _in_span(self, request: Request) -> AsyncGenerator[Part]:
-        named = genai.model_attributes(self.name)
-        call = start_span(genai.CHAT, str(named[genai.MODEL]), named)
-        tell(call, {genai.PROMPT: request.prompt.label(), "mindstream.role": request.role})
-        keeps, answered = with_content(), list[str]()
-        if keeps:
-            tell(call, {genai.ASKED: genai.write_messages((each.role, each.text) for each in request.messages)})
-        try:
-            async with aclosing(self._model.reply(request)) as parts:
-                async for part in parts:
-                    if isinstance(part, Usage):
-                        tell(call, _tokens(part))
-                    elif keeps:
-                        answered.append(_words_of(part))
-                    yield part
-        except ModelError as error:
-            fail(call, type(error).__name__)
-            raise
-        finally:
-            if keeps:
-                tell(call, {genai.ANSWERED: genai.write_answer("".join(answered))})
-            call.end()
-
-
-def _tokens(usage: Usage) -> dict[str, genai.Value]:
-    told: dict[str, genai.Value] = {
-        genai.INPUT_TOKENS: usage.input_tokens,
-        genai.OUTPUT_TOKENS: usage.output_tokens,
-    }
-    return told | ({genai.CACHED_TOKENS: usage.cached_tokens} if usage.cached_tokens else {})
+        return self._model.reply(request.but(on_call=report))

@@ -1,4 +1,4 @@
-"""Let a user say it in other words."""
+"""Use a person's own text of a prompt."""
 
 from __future__ import annotations
 
@@ -11,20 +11,18 @@ from mindstream.models.template import MOST_WORDS, PARTS, templates
 from mindstream.paths import read_text
 
 LARGEST = 4 * MOST_WORDS
-"""In bytes: what so many characters can take."""
+"""Maximum size of a file in bytes."""
 
 
 class PromptOverride:
-    """Uses the words in `<folder>/<prompt label>.md` where there is such a file, read anew at each request.
+    """Uses the text in `<folder>/<prompt label>.md` if there is such a file; it is read again for each request.
 
     Raises:
-        SettingsError: the folder is not there, or words in it are no template; each request checks its own again.
+        SettingsError: the folder is missing, or a text in it is not a template. Each request checks its own again.
     """
 
     def __init__(self, model: Model, folder: Path | str) -> None:
-        self.name = model.name
-        self._model = model
-        self._folder = Path(folder)
+        self.name, self._model, self._folder = model.name, model, Path(folder)
         if not self._folder.is_dir():
             raise SettingsError(f"the folder of your own words, {self._folder}, is not there")
         for path in sorted(self._folder.glob("*.md")):
@@ -33,33 +31,27 @@ class PromptOverride:
     def reply(self, request: Request) -> AsyncGenerator[Part]:
         path = self._folder / f"{request.prompt.label()}.md"
         if request.words is None and path.is_file():
-            request = _reworded(request, path)
+            request = request.but(words=read_words(path))
+            try:
+                request.messages  # noqa: B018 (rendered here, so that an error names the file; kept with the request)
+            except SettingsError as error:
+                raise SettingsError(f"{path}: {error}") from None
         return self._model.reply(request)
 
 
 def read_words(path: Path) -> str:
-    """Return the words in a file.
+    """Return the text of a prompt.
 
     Raises:
-        SettingsError: they cannot be read, or are no template; with the file, and the line where there is one.
+        SettingsError: it cannot be read, or is not a template; with the file, and the line if it is known.
     """
     try:
         words = read_text(path, LARGEST).replace("\r\n", "\n")
     except InputError as error:
         raise SettingsError(f"your own words {path}: {error}") from None
-    if PARTS.search(words):  # else it may be a note of the user's, and no prompt's
+    if PARTS.search(words):  # else it may be a note of the user's
         try:
             templates(words, path.stem)
         except SettingsError as error:
             raise SettingsError(f"{path}: {error}") from None
     return words
-
-
-def _reworded(request: Request, path: Path) -> Request:
-    """Return the request in these words, rendered already: what is wrong with them is said with the file's name."""
-    request = request.but(words=read_words(path))
-    try:
-        request.messages  # noqa: B018 (kept with the request)
-    except SettingsError as error:
-        raise SettingsError(f"{path}: {error}") from None
-    return request

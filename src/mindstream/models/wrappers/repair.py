@@ -1,34 +1,35 @@
-"""Let a model mend an answer that does not fit."""
+"""Let a model correct an answer that does not fit; read as JSON5 what it could not write as JSON."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
 from mindstream.errors import ReplyInvalid
 from mindstream.models.ask import gather_reply
 from mindstream.models.fence import escaped
-from mindstream.models.fitting import fit, named_tool, read_object
+from mindstream.models.fitting import fit, mend_json, named_tool, read_object
 from mindstream.models.model import Call, Message, Model, Part, Piece, Request, ToolSpec, Usage
 from mindstream.models.reply import clean
 from mindstream.models.schema import find_faults
+from mindstream.models.wrappers.meter import Metered
 
-_SHOWN = 4_000
-"""Characters of a wrong answer that are shown to the model again."""
+MAX_SHOWN = 4_000
+"""Maximum characters of a wrong answer that are shown to the model again."""
 
 
 class Repair:
-    """Checks typed answers and calls; shows the model what is wrong, up to `times` times. Free text streams through.
+    """Checks typed answers and calls, and shows the model what is wrong, up to `times` times. Free text is passed on.
 
-    What nothing gave (see `Prompt.ground`) is shown once; whoever asks leaves it out after that.
+    An ungrounded answer (see `Prompt.ground`) is complained of once; after that the caller leaves the ungrounded part
+    out.
     """
 
     def __init__(self, model: Model, times: int = 2) -> None:
-        self.name = model.name
-        self._model = model
-        self._times = max(0, times)
+        self.name, self._model, self._times = model.name, model, max(0, times)
 
     def reply(self, request: Request) -> AsyncGenerator[Part]:
         passes = request.options or (request.schema is None and not request.tools)
@@ -36,24 +37,28 @@ class Repair:
 
     async def _checked(self, request: Request) -> AsyncGenerator[Part]:
         used: list[Usage] = []
-        doubted = text = ""
+        doubted = text = wrong = ""
         for left in range(self._times, -1, -1):
             try:
                 text, calls, usage = await gather_reply(self._model, request)
-            except ReplyInvalid as error:  # it went on and on
-                request, wrong, text = request.then(_check(str(error))), str(error), ""
+            except ReplyInvalid as error:  # the reply went beyond its limits
+                text, wrong = "", str(error)
+                request = request.then(_check(wrong))
                 continue
             used += [usage] if usage else []
-            text, calls = _as_meant(request, text, calls)
+            if calls and not request.tools and request.schema is not None:  # a typed reply in the form of a call
+                text, calls = (text or calls[0].arguments) if len(calls) == 1 else text, ()
+            calls = tuple(_corrected(each, request.tools) for each in calls)
             turns, wrong, reply = _complaints(request, text, calls)
-            if not wrong and not calls and left and not doubted and (turns := _doubts(request, text, reply)):
-                doubted = text
-            elif not wrong:
+            checks = not wrong and not calls and left and not doubted
+            if doubt := request.prompt.ground(reply, request.turns)[1] if checks else "":
+                doubted, turns = text, _shown(text, doubt)
+            if not turns:
                 for part in _whole(text, calls, used):
                     yield part
                 return
             request = request.then(*turns)
-        if doubted:  # better than nothing: it fits, but for what nothing gave
+        if doubted:  # it fits, except for what is ungrounded
             for part in _whole(doubted, (), used):
                 yield part
             return
@@ -62,7 +67,7 @@ class Repair:
 
 
 def _complaints(request: Request, text: str, calls: tuple[Call, ...]) -> tuple[tuple[Message, ...], str, Any]:
-    """Return the turns that show a model its mistake, and the mistake; where there is none, the reply as read."""
+    """Return the turns that show a model its mistake, and the mistake; if there is none, the reply as read."""
     if not calls:
         try:
             return (), "", request.prompt.parse(text)
@@ -71,22 +76,16 @@ def _complaints(request: Request, text: str, calls: tuple[Call, ...]) -> tuple[t
     found = [complaint(call, request.tools) for call in calls]
     if not any(found):
         return (), "", None
-    # The protocol wants an answer to each call, also to those that were right.
+    # The protocol requires an answer to each call, also to those that were right.
     answers = (
         Message("tool", escaped(wrong or "Not run: another call beside it was wrong."), call_id=call.id, tool=call.tool)
         for call, wrong in zip(calls, found, strict=True)
     )
-    return (Message("assistant", text[:_SHOWN], calls), *answers), " ".join(filter(None, found)), None
-
-
-def _doubts(request: Request, text: str, reply: Any) -> tuple[Message, ...]:
-    """Return the turns that show a model what in its answer nothing gave; none where there is no such thing."""
-    _, doubt = request.prompt.ground(reply, request.turns)
-    return _shown(text, doubt) if doubt else ()
+    return (Message("assistant", text[:MAX_SHOWN], calls), *answers), " ".join(filter(None, found)), None
 
 
 def _shown(text: str, wrong: str) -> tuple[Message, Message]:
-    return Message("assistant", text[:_SHOWN]), _check(wrong)
+    return Message("assistant", text[:MAX_SHOWN]), _check(wrong)
 
 
 def _check(wrong: str) -> Message:
@@ -96,58 +95,34 @@ def _check(wrong: str) -> Message:
 def _whole(text: str, calls: tuple[Call, ...], used: list[Usage]) -> list[Part]:
     parts: list[Part] = [Piece(text)] if text else []
     parts += [call if call.arguments.strip() else replace(call, arguments="{}") for call in calls]
-    return [*parts, total(used)] if used else parts
+    if used:
+        costs = [usage.cost_usd for usage in used if usage.cost_usd is not None]
+        tokens = (sum(usage.input_tokens for usage in used), sum(usage.output_tokens for usage in used))
+        cost = sum(costs) if len(costs) == len(used) else None
+        parts.append(Usage(*tokens, cost, sum(usage.cached_tokens for usage in used)))
+    return parts
 
 
-def total(used: list[Usage]) -> Usage:
-    """Add up what several answers took; the price is known where each one is."""
-    costs = [usage.cost_usd for usage in used]
-    known = [cost for cost in costs if cost is not None]
-    return Usage(
-        sum(usage.input_tokens for usage in used),
-        sum(usage.output_tokens for usage in used),
-        sum(known) if len(known) == len(costs) else None,
-        sum(usage.cached_tokens for usage in used),
-    )
-
-
-# Read calls as they are meant.
-
-
-def _as_meant(request: Request, text: str, calls: tuple[Call, ...]) -> tuple[str, tuple[Call, ...]]:
-    """Return calls with their tools' own names and with arguments as one JSON object, where they can be read so.
-
-    A call without any tool to call is a typed reply in the form of a call.
-    """
-    if calls and not request.tools and request.schema is not None:
-        return (text or calls[0].arguments) if len(calls) == 1 else text, ()
-    return text, tuple(_call_as_meant(each, request.tools) for each in calls)
-
-
-def _call_as_meant(call: Call, tools: Sequence[ToolSpec]) -> Call:
+def _corrected(call: Call, tools: Sequence[ToolSpec]) -> Call:
+    """Return a call with its tool's own name and with arguments as one JSON object, if they can be read so."""
     tool = named_tool(call.tool, tools)
+    if tool is not None:
+        call = replace(call, tool=tool.name)
     try:
         found = read_object(call.arguments)
     except ReplyInvalid:
-        return call if tool is None else replace(call, tool=tool.name)
+        return call
     fitted = fit(found, tool.parameters) if tool else found
-    if fitted != _strict(call.arguments):
-        call = replace(call, arguments=json.dumps(fitted, ensure_ascii=False))
-    return call if tool is None else replace(call, tool=tool.name)
-
-
-def _strict(text: str) -> Any:
     try:
-        return json.loads(text)
+        if json.loads(call.arguments) == fitted:
+            return call
     except (ValueError, RecursionError):
-        return None
-
-
-# Check a call's arguments against its tool's JSON Schema, before anything is called.
+        pass
+    return replace(call, arguments=json.dumps(fitted, ensure_ascii=False))
 
 
 def complaint(call: Call, tools: Sequence[ToolSpec]) -> str | None:
-    """Say what is wrong with a call, in words for the model, or None."""
+    """Check a call against its tool's schema before it is made; return what is wrong, in words for the model."""
     tool = next((tool for tool in tools if tool.name == call.tool), None)
     if tool is None:
         return f"There is no tool {call.tool!r}. There are: {', '.join(tool.name for tool in tools)}."
@@ -158,3 +133,53 @@ def complaint(call: Call, tools: Sequence[ToolSpec]) -> str | None:
         return f"The arguments of {call.tool!r} are not JSON that can be read: {why}."
     found = find_faults(clean(arguments), tool.parameters)
     return f"The arguments of {call.tool!r} do not fit: {'; '.join(found)}." if found else None
+
+
+class Mend:
+    """Around `Repair`: when its attempts are used up, accepts the last reply if it can be read as JSON5 and fits.
+
+    The call is reported as `mended`; such a reply is checked like any other.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.name, self._model = model.name, model
+
+    def reply(self, request: Request) -> AsyncGenerator[Part]:
+        return self._model.reply(request) if request.schema is None else self._mended(request)
+
+    async def _mended(self, request: Request) -> AsyncGenerator[Part]:
+        calls = _DelayedCalls(request.on_call)
+        try:
+            async with aclosing(self._model.reply(request.but(on_call=calls.take))) as parts:
+                async for part in parts:
+                    yield part
+        except ReplyInvalid as error:
+            mended = mend_json(error.reply)
+            if mended is None:
+                raise
+            try:
+                request.prompt.parse(mended)
+            except ReplyInvalid:
+                raise error from None
+            if calls.last is not None:
+                calls.last = replace(calls.last, mended=True)
+            yield Piece(mended)
+        finally:
+            calls.pass_on()
+
+
+class _DelayedCalls:
+    """Passes each call on when the next one ends, since whether the last one was mended is known only later."""
+
+    def __init__(self, on_call: Callable[[Any], None] | None) -> None:
+        self._on_call = on_call
+        self.last: Metered | None = None
+
+    def take(self, call: Metered) -> None:
+        self.pass_on()
+        self.last = call
+
+    def pass_on(self) -> None:
+        last, self.last = self.last, None
+        if last is not None and self._on_call is not None:
+            self._on_call(last)

@@ -1,23 +1,40 @@
-"""Ask again when the endpoint was down or busy."""
+"""How an endpoint is asked: how many requests at once, again when it was down or busy, not at all after an outage."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from itertools import count
 
 from mindstream.chance import fraction, token
 from mindstream.clock import Clock, SystemClock
-from mindstream.errors import ModelSilent, ModelUnavailable, RateLimited
+from mindstream.errors import BudgetSpent, ModelError, ModelResting, ModelSilent, ModelUnavailable, RateLimited
 from mindstream.models.model import Model, Part, Request
+
+FIRST_REST_S, MAX_WISH_S = 5.0, 300.0
+"""Seconds of the first rest after an outage, and the longest rest that an endpoint may ask for."""
+
+
+class Limit:
+    """Lets `at_once` requests run at the same time; the others wait."""
+
+    def __init__(self, model: Model, at_once: int = 8) -> None:
+        if at_once < 1:
+            raise ValueError(f"a limit lets at least one request through, not {at_once} at once")
+        self.name, self._model, self._room = model.name, model, asyncio.Semaphore(at_once)
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        async with self._room, aclosing(self._model.reply(request)) as parts:
+            async for part in parts:
+                yield part
 
 
 class Pauses:
-    """How long to wait before an endpoint is asked again, up to `attempts` times in all.
+    """How long to wait before an endpoint is asked again, for at most `attempts` attempts.
 
-    `base_s`, then twice as long each time, minus up to half of it by chance; or as long as the endpoint wishes.
-    An endpoint that wants more than `longest_s` is not waited for, and one that said nothing at all is not asked
-    again at once: the caller is told.
+    The pause is `base_s`, doubled after each attempt, minus a random part of up to half; or as long as the endpoint
+    asks for. An endpoint that asks for more than `longest_s`, or that said nothing at all, is not asked again.
     """
 
     def __init__(
@@ -29,28 +46,23 @@ class Pauses:
         longest_s: float = 30.0,
         seed: int | str | None = None,
     ) -> None:
-        self._name = name
-        self._attempts = max(1, attempts)
-        self._base_s = base_s
-        self._longest_s = longest_s
-        self._seed = token() if seed is None else seed
-        self._draws = count()
+        self._name, self._attempts = name, max(1, attempts)
+        self._base_s, self._longest_s = base_s, longest_s
+        self._seed, self._draws = token() if seed is None else seed, count()
 
     def after(self, attempt: int, error: ModelUnavailable) -> float | None:
-        """Return the pause after an attempt (from 1) that failed, in seconds; None: it is not asked again."""
-        pause_s = self._wanted(attempt, error)
+        """Return the pause in seconds after a failed attempt (from 1); None: do not ask again."""
+        if isinstance(error, RateLimited) and error.retry_after_s is not None:
+            pause_s = error.retry_after_s
+        else:
+            random = fraction(self._seed, "retry", self._name, next(self._draws))
+            pause_s = min(self._longest_s, self._base_s * 2.0 ** (attempt - 1)) * (1 - random / 2)
         over = isinstance(error, ModelSilent) or attempt >= self._attempts or not pause_s <= self._longest_s
         return None if over else pause_s
 
-    def _wanted(self, attempt: int, error: ModelUnavailable) -> float:
-        if isinstance(error, RateLimited) and error.retry_after_s is not None:
-            return error.retry_after_s
-        backoff_s = min(self._longest_s, self._base_s * 2.0 ** (attempt - 1))
-        return backoff_s * (1 - fraction(self._seed, "retry", self._name, next(self._draws)) / 2)
-
 
 class Retry:
-    """Asks up to `attempts` times, with `Pauses`, as long as no part of the answer has come."""
+    """Asks up to `attempts` times, with `Pauses`, unless a part of the answer has been passed on."""
 
     def __init__(
         self,
@@ -62,9 +74,7 @@ class Retry:
         longest_s: float = 30.0,
         seed: int | str | None = None,
     ) -> None:
-        self.name = model.name
-        self._model = model
-        self._clock = clock or SystemClock()
+        self.name, self._model, self._clock = model.name, model, clock or SystemClock()
         self._pauses = Pauses(model.name, attempts, base_s=base_s, longest_s=longest_s, seed=seed)
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
@@ -81,3 +91,55 @@ class Retry:
                 if begun or pause_s is None:
                     raise
             await self._clock.sleep(pause_s)
+
+
+class Breaker:
+    """Lets a model rest after an outage: calls fail at once, then a single call is let through as a trial.
+
+    A rest lasts FIRST_REST_S, doubled after each failed trial up to `longest_s`; or as long as the endpoint asks for,
+    up to MAX_WISH_S. It ends with a reply, or with a refusal, since an endpoint that refuses is available. All callers
+    of a model share one breaker.
+    """
+
+    def __init__(self, model: Model, *, clock: Clock | None = None, longest_s: float = 60.0) -> None:
+        self.name, self._model, self._clock, self._longest_s = model.name, model, clock or SystemClock(), longest_s
+        self._rest_s = self._until = 0.0
+        self._why, self._trying, self._outages = "", False, 0
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        trial, known = self._admit(), self._outages
+        try:
+            async with aclosing(self._model.reply(request)) as parts:
+                async for part in parts:
+                    if self._why:  # available again; the length of the next rest is reset by a complete reply
+                        self._why, self._trying = "", False
+                    yield part
+            self._rest_s = 0.0
+        except ModelUnavailable as error:
+            if known == self._outages:  # of simultaneous calls, only the first failure counts
+                wished_s = (error.retry_after_s or 0.0) if isinstance(error, RateLimited) else 0.0
+                backoff_s = min(self._longest_s, max(FIRST_REST_S, 2 * self._rest_s))
+                self._rest_s = max(backoff_s, min(MAX_WISH_S, wished_s))
+                self._until = self._clock.elapsed() + self._rest_s
+                self._why, self._outages = str(error), known + 1
+            raise
+        except BudgetSpent:
+            raise
+        except ModelError:
+            self._rest_s, self._why = 0.0, ""
+            raise
+        finally:
+            if trial:
+                self._trying = False
+
+    def _admit(self) -> bool:
+        """Let a call through unless the model rests; return whether it is a trial."""
+        if not self._why:
+            return False
+        left_s = self._until - self._clock.elapsed()
+        if left_s > 0:
+            raise ModelResting(f"{self.name} is left alone for {max(1.0, left_s):.0f} s more: {self._why}", left_s)
+        if self._trying:
+            raise ModelResting(f"{self.name} is being tried again: {self._why}", 1.0)
+        self._trying = True
+        return True

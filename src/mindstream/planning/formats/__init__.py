@@ -1,4 +1,1 @@
-"""Readers for the forms in which planners write plans, one module each.
-
-`read.read` takes a whole text, `reader.StepReader` one that is still being written.
-"""
+"""Readers of plan formats: `read.read` takes a whole text, `reader.StepReader` one that is still being written."""

@@ -1,4 +1,4 @@
-"""From the input that a planner wrote to a tool's arguments."""
+"""Reads the input of a planned call as the tool's arguments."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from mindstream.errors import ReplyInvalid
 from mindstream.models.fitting import named_tool
 from mindstream.models.model import ToolSpec
 from mindstream.models.reply import DECODER, DEEPEST, check_depth
-from mindstream.planning.arguments import parse_part
+from mindstream.planning.plan import parse_part
 
 Scan = Callable[[str], JsonValue]
-"""Makes of a text the references that stand in it, in the way of one format."""
+"""Replaces the references in a text, in one format's notation."""
 INPUT = "input"
-"""The argument of a tool that nothing is known of."""
+"""The argument name of an unknown tool."""
 KEY = re.compile(r"\s*+[\"'`“]?(\w[\w-]{0,99})[\"'`”]?\s*+(?:=(?!=)|[:：＝])\s*+")
 BARE = re.compile(r"(?<=[:\[,])(\s*+)([#＃]E\d{1,4}|\$\{?\d{1,4}\}?)(?=\s*+[,}\]])")
-"""A reference in JSON that should stand in quotes."""
+"""A reference in JSON without its quotation marks."""
 WORDS: dict[str, JsonValue] = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
 ESCAPE, ESCAPED = re.compile(r"\\([\\\"'nt])"), {"n": "\n", "t": "\t"}
 IN_THE_PAPER = {"google": "web_search", "wolframalpha": "wolfram", "searchsotu": "search_documents"}
-"""What tools are called in the plans of Xu 2023, beside Wikipedia, LLM and Calculator."""
+"""Tool names in the plans of Xu 2023, other than Wikipedia, LLM and Calculator."""
 OPENS, CLOSES, QUOTES = "([{", ")]}", "\"'"
 EMBRACING = {
     "“": "”",
@@ -41,15 +41,15 @@ EMBRACING = {
     "`": "`",
     "＂": "＂",
 }
-"""Quotation marks, each with the marks that close it."""
+"""Quotation marks, with the marks that close them."""
 MOST_QUOTES = 3
-"""Maximum number of the same mark in a row, as in Python's or Markdown's fences."""
+"""Maximum number of the same mark in a row, as in fences of Python or Markdown."""
 
 
 def find_spec(name: str, tools: Sequence[ToolSpec]) -> ToolSpec | None:
-    """Return the tool of that name, or the paper's of it.
+    """Return the tool of that name, or the one that the paper calls so.
 
-    Else it is the only one whose name differs in nothing but capitals, or in these and spaces, hyphens and underscores.
+    Otherwise return the only tool whose name differs in case, or in case, spaces, hyphens and underscores.
     """
     if exact := [spec for spec in tools if spec.name == name]:
         return exact[0]
@@ -60,7 +60,7 @@ def find_spec(name: str, tools: Sequence[ToolSpec]) -> ToolSpec | None:
 
 
 def unquoted(text: str) -> str:
-    """Return what stands between quotation marks that embrace a whole text; the text itself where none do.
+    """Return the content of quotation marks around a whole text; the text itself if there are none.
 
     `"Harry Potter" author` and `"a" or "b"` stay as they are: their first mark is closed before the end.
     """
@@ -78,13 +78,13 @@ def unquoted(text: str) -> str:
 
 
 def properties(spec: ToolSpec | None) -> dict[str, Any]:
-    """Return the schemas of a tool's arguments by their names, in their order."""
+    """Return the schemas of a tool's arguments by name, in order."""
     found = spec.parameters.get("properties") if spec else None
     return found if isinstance(found, dict) else {}
 
 
 def main_argument(spec: ToolSpec | None) -> str:
-    """Return the argument that an input without a name is for: the one required text, else the first."""
+    """Return the argument of an input without names: the only required text, otherwise the first argument."""
     known = properties(spec)
     required = spec.parameters.get("required") if spec else None
     texts = [
@@ -94,10 +94,11 @@ def main_argument(spec: ToolSpec | None) -> str:
 
 
 def read_input(text: str, spec: ToolSpec | None, scan: Scan) -> dict[str, JsonValue]:
-    """Read what stands in `Tool[…]`.
+    """Read the input in `Tool[…]`.
 
-    That is a JSON object; `name=value, …` of arguments that the tool has; as many values, in their order, as a tool
-    takes that needs more than one; or one input. Quotation marks around all of it are no part of it.
+    That is a JSON object; `name=value, …` with the tool's arguments; values in order, if the tool needs more than one;
+    or a
+    single input. Enclosing quotation marks are removed.
     """
     text = text.strip()
     known, main = properties(spec), main_argument(spec)
@@ -118,7 +119,7 @@ def read_input(text: str, spec: ToolSpec | None, scan: Scan) -> dict[str, JsonVa
 
 
 def _read_named(text: str, known: dict[str, Any], scan: Scan) -> dict[str, JsonValue]:
-    """Read `name=value, …`; a comma that no name follows belongs to the value before it."""
+    """Read `name=value, …`; a comma without a following name belongs to the value before it."""
     if not KEY.match(text):
         return {}
     parts: list[tuple[str, str]] = []
@@ -134,7 +135,7 @@ def _read_named(text: str, known: dict[str, Any], scan: Scan) -> dict[str, JsonV
 
 
 def _read_in_order(text: str, spec: ToolSpec | None, scan: Scan) -> dict[str, JsonValue]:
-    """Read `value, value, …` for a tool that needs more than one argument; nothing where their number does not fit."""
+    """Read `value, value, …` for a tool with several required arguments; nothing if their number does not fit."""
     known, required = properties(spec), spec.parameters.get("required") if spec else None
     if not isinstance(required, list) or len(required) < 2:
         return {}
@@ -150,14 +151,14 @@ def _read_in_order(text: str, spec: ToolSpec | None, scan: Scan) -> dict[str, Js
 
 
 def read_typed(text: str, schema: Any, scan: Scan) -> JsonValue:
-    """Read a value as one of Python or JSON, unless a text is wanted and it is none."""
+    """Read a value as a literal, unless the argument is a text and the literal is not."""
     value = read_literal(text, scan)
     is_text = isinstance(value, str) or parse_part(value) is not None
     return value if is_text or _types(schema) != {"string"} else scan(text.strip())
 
 
 def read_literal(text: str, scan: Scan) -> JsonValue:
-    """Read a number, a text in quotes, a list, an object, a word such as `None`; anything else is a text."""
+    """Read a number, a quoted text, a list, an object, or a word such as `None`; anything else is a text."""
     text = text.strip()
     if text in WORDS:
         return WORDS[text]
@@ -173,7 +174,7 @@ def read_literal(text: str, scan: Scan) -> JsonValue:
 
 
 def read_json(text: str) -> JsonValue:
-    """Read JSON, strictly or as JSON5, with references that lack their quotes; None where it is none."""
+    """Read JSON, strictly or as JSON5, with references that lack quotation marks; None if it is neither."""
     for attempt in (text, BARE.sub(r'\1"\2"', text)):
         for decode in (DECODER.decode, _decode_json5):
             try:
@@ -194,7 +195,7 @@ def _decode_json5(text: str) -> JsonValue:
 
 
 def scan_json(value: JsonValue, scan: Scan) -> JsonValue:
-    """Return JSON with the references that its texts hold; what is a reference already stays as it is."""
+    """Return JSON with the references in its texts replaced; existing references stay."""
     if (part := parse_part(value)) is not None:
         return part.as_json()
     if isinstance(value, str):
@@ -205,7 +206,7 @@ def scan_json(value: JsonValue, scan: Scan) -> JsonValue:
 
 
 def _types(schema: Any) -> set[str]:
-    """Return the types that a schema names; a set without members where it leaves them open."""
+    """Return the types that a schema names; empty if it leaves them open."""
     if not isinstance(schema, dict):
         return set()
     named = schema.get("type", [])
@@ -215,14 +216,15 @@ def _types(schema: Any) -> set[str]:
 
 
 def split_arguments(text: str, start: int, stop: re.Pattern[str] | None = None) -> tuple[list[str], int]:
-    """Return what stands between commas, and where it ends: at the bracket that closes, at `stop`, at the text's end.
+    """Return the parts between commas, and the end: at the closing bracket, at `stop`, or at the text's end.
 
-    A quote begins an argument or is a part of it, and ends it where a comma, a colon or a bracket follows; brackets and
-    commas in quotes are text, and so is what `stop` matches there.
+    A quotation begins an argument or is part of it, and ends before a comma, colon or bracket. Brackets, commas and
+    `stop`
+    within quotations are text.
     """
     parts: list[str] = []
     begin, at, depth = start, start, 0
-    hopeless: set[str] = set()  # quotes that nothing closes any more
+    hopeless: set[str] = set()  # quotation marks that are never closed
     before = ","
     while at < len(text):
         char = text[at]

@@ -1,11 +1,12 @@
-"""Any text read as a plan, in one of the published forms.
+"""Reads any text as a plan, in one of the published forms.
 
-A list is an order: each step comes after the one before it. Indented lines belong to the step above them.
+A list is an order: each item comes after the one before it. Indented lines belong to the item above.
 
-Whether `$1` is a reference or money is decided by where it stands. It refers to step 1 only where that step came
-before, and where it is an argument or an item of a list by itself, or is written `${1}`, or stands in a text with
-nothing behind it that makes an amount of it: a letter, a digit, `,000`, `.50`, "million". "Split $5 in two" after a
-step 5 stays a reference.
+Whether `$1` is a reference or money depends on its place. It refers to step 1 only if that step came before, and only
+if
+it is a whole argument or list item, is written `${1}`, or is in a text without anything after it that makes it an
+amount:
+a letter, a digit, `,000`, `.50`, "million". "Split $5 in two" after a step 5 stays a reference.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import JsonValue, ValidationError
@@ -22,7 +24,7 @@ from mindstream.errors import InputError, ReplyInvalid
 from mindstream.models.fitting import bare_name
 from mindstream.models.model import ToolSpec
 from mindstream.models.reply import whole_json
-from mindstream.planning.arguments import Reference, Text, parse_part
+from mindstream.paths import read_text
 from mindstream.planning.formats.inputs import (
     INPUT,
     find_spec,
@@ -35,9 +37,8 @@ from mindstream.planning.formats.inputs import (
     scan_json,
     split_arguments,
 )
-from mindstream.planning.formats.reader import Findings, LineFormat, StepReader
-from mindstream.planning.formats.rewoo import Rewoo, scan_text
-from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.planning.formats.rewoo import Findings, LineFormat, Rewoo, StepReader, scan_text
+from mindstream.planning.plan import Plan, PlannedStep, Reference, Text, parse_part
 
 NUMBER = r"(?:[0-9]{1,4}|[一二三四五六七八九十]{1,3})"
 ITEM = re.compile(
@@ -47,7 +48,7 @@ MOST_LINES = 100
 
 
 class Numbered:
-    """Reads a numbered list line by line; `tool` is called with each sentence."""
+    """Reads a numbered list line by line; each sentence is the input of `tool`."""
 
     def __init__(self, tools: Sequence[ToolSpec] = (), tool: str = "LLM") -> None:
         self.found = Findings()
@@ -68,7 +69,7 @@ class Numbered:
         return steps
 
     def end(self) -> list[PlannedStep]:
-        """Return the item whose lines were being gathered; steps are numbered as they come."""
+        """Return the item whose lines were collected; steps are numbered as they come."""
         words, self._lines = "\n".join(self._lines).strip(), []
         if not words:
             return []
@@ -104,7 +105,7 @@ class Compiler:
         while not self._is_over and (head := HEAD.search(line, at)):
             self._read_words(line[at : head.start()])
             parts, end = split_arguments(line, head.end(), HEAD)
-            at = end + (line[end : end + 1] == ")")  # the published examples leave it away
+            at = end + (line[end : end + 1] == ")")  # the published examples omit it
             if head[2] == "join":
                 self._is_over = True
             else:
@@ -131,7 +132,7 @@ class Compiler:
             value = read_json(parts[0])
             if isinstance(value, dict) and value and value.keys() <= known.keys() and not parse_part(value):
                 return {name: scan_json(each, scan) for name, each in value.items()}
-        if len(known) == 1 and len(parts) > 1:  # commas in a text that should stand in quotes
+        if len(known) == 1 and len(parts) > 1:  # commas in a text without its quotation marks
             parts = [",".join(parts)]
         found: dict[str, JsonValue] = {}
         names = [*known, *([] if known else [INPUT])]
@@ -145,7 +146,7 @@ class Compiler:
         return found
 
     def _scan(self, text: str, number: int) -> JsonValue:
-        """Return a text with the earlier steps that it refers to; one that is a reference alone is that reference."""
+        """Return a text with references to earlier steps; a text that is only a reference becomes that reference."""
         if alone := ALONE.fullmatch(text):
             step = f"E{alone[1] or alone[2]}"
             if self._is_earlier(step, number):
@@ -183,7 +184,7 @@ def read_json_plan(text: str, tools: Sequence[ToolSpec] = ()) -> Plan:
     """Read a plan that is written as JSON.
 
     Raises:
-        InputError: it is none; the message says which step lacks what.
+        InputError: it is none; the message names the faulty step.
     """
     value: Any = read_json(text.strip())
     for kind in (dict, list) if value is None else ():
@@ -200,7 +201,7 @@ def read_json_plan(text: str, tools: Sequence[ToolSpec] = ()) -> Plan:
 
 
 def _steps(value: Any) -> list[Any]:
-    """Return the steps: of a list, under one of the keys for it, one by one under their ids, or a single one."""
+    """Return the steps: a list, a list under one of the known keys, objects by id, or a single step."""
     if isinstance(value, list):
         return value
     if not isinstance(value, Mapping):
@@ -246,7 +247,7 @@ def _id(given: JsonValue, number: int) -> str:
 
 
 def _first(given: Mapping[str, Any], names: Sequence[str]) -> Any:
-    """Return what stands under the first of these names, whatever their letter case and separators."""
+    """Return the value of the first of these names, ignoring case and separators."""
     found = {bare_name(key): each for key, each in given.items() if each is not None}
     return next((found[bare_name(name)] for name in names if bare_name(name) in found), None)
 
@@ -261,28 +262,28 @@ FORMATS: dict[FormatName, Callable[[Sequence[ToolSpec]], LineFormat]] = {
 
 @dataclass(frozen=True, slots=True)
 class ReadPlan:
-    """A plan as it was read, and notes of what was skipped and why."""
+    """A plan with notes about skipped text."""
 
     plan: Plan
     notes: tuple[str, ...] = ()
 
 
 def open_reader(format: FormatName = "rewoo", tools: Sequence[ToolSpec] = ()) -> StepReader:
-    """Return a reader to be fed; `tools` say which arguments the inputs are for."""
+    """Return a reader; `tools` define the names of arguments."""
     return StepReader(FORMATS[format](tools))
 
 
 def read(text: str, tools: Sequence[ToolSpec] = (), format: FormatName = "rewoo", task: str = "") -> ReadPlan:
-    """Read a whole text; `task` is the plan's where the text names none. No text makes it raise."""
+    """Read a whole text; `task`: the plan's task if the text names none. Never raises."""
     reader = open_reader(format, tools)
     steps = (*reader.feed(text), *reader.close())
     return ReadPlan(Plan(task=reader.task or task, steps=steps), reader.notes)
 
 
 def read_other(text: str, tools: Sequence[ToolSpec]) -> Plan | None:
-    """Read a planner's text that holds no step in ReWOO's form: as JSON, or as LLMCompiler's calls.
+    """Read a planner's text without a ReWOO step: as JSON, or as LLMCompiler's calls.
 
-    None where it is neither, or names a tool that is not there: it was meant as something else.
+    None if it is neither, or names an unknown tool: then it was no plan.
     """
     try:
         plan = read_json_plan(text, tools)
@@ -292,10 +293,10 @@ def read_other(text: str, tools: Sequence[ToolSpec]) -> Plan | None:
 
 
 def read_any(text: str, tools: Sequence[ToolSpec] = ()) -> ReadPlan:
-    """Read a plan that somebody wrote: JSON, or the first of the three forms that finds a step in the text.
+    """Read a plan that a person wrote: JSON, or the first of the three forms with a step.
 
     Raises:
-        InputError: no step stands in it, or the JSON is no plan; the message says where.
+        InputError: there is no step, or the JSON is no plan; the message says where.
     """
     if text.lstrip().startswith("{"):
         try:
@@ -315,3 +316,32 @@ def read_any(text: str, tools: Sequence[ToolSpec] = ()) -> ReadPlan:
         f'no step of a plan stands in it{where}; a step looks like `#E1 = Tool[input]`, `1. tool("input")`, '
         "or is an item of a numbered list"
     )
+
+
+MAX_FILE_BYTES = 2_000_000
+"""Maximum size of a file with a plan or exemplars, in bytes."""
+
+
+def read_plan(file: Path, tools: Sequence[ToolSpec] = ()) -> ReadPlan:
+    """Read a plan from a file.
+
+    Raises:
+        InputError: it cannot be read, or is no plan; the message says where.
+    """
+    text = read_named(file)
+    try:
+        return read_any(text, tools)
+    except InputError as error:
+        raise InputError(f"{file}: {error}") from None
+
+
+def read_named(file: Path) -> str:
+    """Read a text file named by the user.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        return read_text(file, MAX_FILE_BYTES)
+    except InputError as error:
+        raise InputError(f"{file} {error}") from None

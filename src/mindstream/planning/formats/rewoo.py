@@ -1,8 +1,11 @@
-"""ReWOO's form: `Plan: why`, then `#E1 = Tool[input]`; an input may name earlier evidence, `#E1` (Xu 2023, appendix).
+"""ReWOO's form: `Plan: why`, then `#E1 = Tool[input]`; an input may refer to earlier evidence, `#E1` (Xu 2023,
 
-Read as people and models really write it: brackets in brackets, any number of steps, several on a line, a `=` that is
-missing or a colon, lists and bold type around the lines, inputs over several lines, full-width signs. What is no
-step is skipped and noted. A repeated step with other words is kept, so that `check` finds it.
+appendix).
+
+Reads it as people and models write it: nested brackets, any number of steps, several per line, a missing `=` or a
+colon,
+lists and bold type, inputs over several lines, full-width characters. Other text is skipped and noted. A repeated step
+with other content is kept, so that `check` reports it.
 """
 
 from __future__ import annotations
@@ -11,13 +14,15 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Protocol
 
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
+from mindstream.models.legible import without_controls
 from mindstream.models.model import ToolSpec
+from mindstream.models.prompt import complaints
 from mindstream.models.reply import DECODER
-from mindstream.planning.arguments import TEXT, Reference, Text, parse_part
 from mindstream.planning.formats.inputs import (
     find_spec,
     main_argument,
@@ -26,8 +31,101 @@ from mindstream.planning.formats.inputs import (
     split_arguments,
     unquoted,
 )
-from mindstream.planning.formats.reader import Findings, StepReader
-from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.planning.plan import TEXT, Plan, PlannedStep, Reference, Text, parse_part
+
+LONGEST_LINE = 120_000
+"""Maximum length of a line; the rest is ignored."""
+MOST_NOTES, SHOWN = 100, 80
+
+
+@dataclass
+class Findings:
+    """Results of a reader: steps by id, the task if the text names it, and notes about skipped text."""
+
+    task: str = ""
+    steps: dict[str, PlannedStep] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    line: int = 0
+
+    def note(self, why: str, text: str) -> None:
+        """Note why a part of the current line was skipped, unless it is blank."""
+        if text.strip() and len(self.notes) < MOST_NOTES:
+            self.notes.append(f"line {self.line}: {why}: {text.strip()[:SHOWN]!r}")
+
+    def add(
+        self, id: str, tool: str, arguments: dict[str, JsonValue], why: str = "", after: tuple[str, ...] = ()
+    ) -> list[PlannedStep]:
+        """Return the step in a list; [] if it is repeated or invalid. `check` reports two steps of one id."""
+        try:
+            step = PlannedStep(id=id, tool=tool, arguments=arguments, why=why, after=after)
+        except ValidationError as error:
+            self.note(f"no step ({complaints(error)[:SHOWN]})", f"{id} = {tool}")
+            return []
+        if self.steps.get(id) == step:
+            self.note("the same step again", f"{id} = {tool}")
+            return []
+        self.steps.setdefault(id, step)
+        return [step]
+
+
+class LineFormat(Protocol):
+    """A plan format that is read line by line."""
+
+    found: Findings
+
+    def read_line(self, line: str) -> list[PlannedStep]:
+        """Read a line, and return the steps that are complete now."""
+
+    def end(self) -> list[PlannedStep]:
+        """Return the steps that waited for more lines."""
+
+
+@dataclass
+class StepReader:
+    """Reads a plan in one format from pieces of any length; never raises."""
+
+    format: LineFormat
+    _pieces: list[str] = field(default_factory=list, init=False)
+    _length: int = field(default=0, init=False)
+
+    @property
+    def task(self) -> str:
+        """The task, if the text names it."""
+        return self.format.found.task
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes about skipped text."""
+        return tuple(self.format.found.notes)
+
+    def feed(self, text: str) -> list[PlannedStep]:
+        """Read a piece, and return the steps that are complete now."""
+        *whole, rest = text.split("\n")
+        steps: list[PlannedStep] = []
+        for line in whole:
+            self._keep(line)
+            steps += self._read_line()
+        self._keep(rest)
+        return steps
+
+    def close(self) -> list[PlannedStep]:
+        """Return the steps that were incomplete when the text ended."""
+        return [*(self._read_line() if self._length else ()), *self.format.end()]
+
+    def _keep(self, text: str) -> None:
+        self._length += len(text)
+        if self._length - len(text) < LONGEST_LINE:
+            self._pieces.append(text)
+
+    def _read_line(self) -> list[PlannedStep]:
+        line, length = "".join(self._pieces), self._length
+        self._pieces, self._length = [], 0
+        found = self.format.found
+        found.line += 1
+        if length > LONGEST_LINE:
+            found.note(f"{length - LONGEST_LINE} characters of the line are left out", line)
+        return self.format.read_line(without_controls(line[:LONGEST_LINE]))
+
 
 DIGITS = r"0{0,3}([1-9１-９][0-9０-９]{0,3})(?![0-9A-Za-z_０-９])"
 STEP = rf"[EeＥｅ]{DIGITS}"
@@ -41,29 +139,29 @@ SIGN = r"(?::=|=>|->|<-|[=:：＝→←⇒])"
 TOOL = r"\w[\w./:-]{0,127}+(?: \w[\w./:-]{0,60}+){0,3}+"
 ID = rf"[*`\[{{(<]{{0,4}}(?:([#＃$])\s?|(?<!\w)){STEP}[*`\]}})>]{{0,4}}"
 HEAD = re.compile(rf"{ID}({AFTER})?\s*+({SIGN}?)\s*+[*`\"'@]{{0,3}}({TOOL})[*`\"']{{0,3}}\s*+[\[［【]")
-"""`#E2 = Tool[`; `#E2 after #E1 = Tool[` is ours, for a step that waits for what it does not refer to."""
+"""`#E2 = Tool[`; `#E2 after #E1 = Tool[` is an extension, for a step that waits for one it does not refer to."""
 WHY = re.compile(r"(?<!\w)(?:Plan|PLAN|计划|計劃)[*_`]{0,3}\s*+[0-9]{0,3}[*_`]{0,3}\s*+[:：]")
 TASK = re.compile(r"(?:Question|Task|问题|任务)[*_`]{0,3}\s*+[:：]")
 PREFIX = re.compile(r"(?:\s|[-*+•>`]|[0-9]{1,3}[.)、]|#{1,6}(?=\s))*+")
-"""What lists, bold type and headings put before a line."""
+"""Prefixes of lines: lists, bold type, headings."""
 BRACKET = re.compile(r"[\[\]［］【】]")
 SPACE = re.compile(r"\s*+")
 OPENS, CLOSES = "[［【", "]］】"
 MARKS = " \t\n*_`.,;，；。"
 OTHER_ID = re.compile(r"\\?[#＃]\s?(E|S|Evidence|Step|Result|Observation)([ _-]?)([0-9]{1,4})(?!\w)", re.IGNORECASE)
-"""Other names of steps; they are read as such where the plan itself begins a step so."""
+"""Other names of steps; read as such if the plan itself begins a step with that name."""
 OTHER_HEAD = re.compile(rf"[\s*`>•(\[-]*+(?:[0-9]{{1,3}}[.)]\s*+)?{OTHER_ID.pattern}[*`\])]*+\s*+{SIGN}", re.IGNORECASE)
 ESCAPED_HEAD = re.compile(r"[\s*`>•-]*+\\?[#＃]E[^\[\n]{0,100}\[")
 MARKDOWN = re.compile(r"\\([#_*\[\]])")
 FRAGMENT = re.compile(r"://\S*\w\Z")
-"""An address that goes on with `#E1`, a place in the page."""
+"""An address whose fragment would be `#E1`."""
 BLANK = str.maketrans("", "", "\u200b\u2060\ufeff")
 MOST_LINES, LONGEST = 200, 20_000
-"""So much one input may have, over several lines."""
+"""Maximum number of lines, and of characters, of an input."""
 
 
 def scan_text(text: str) -> JsonValue:
-    """Return a text with its `#E1` as references; one that is nothing else is the reference itself."""
+    """Return a text with its `#E1` as references; a text that is only a reference becomes that reference."""
     pieces: list[str | Reference] = []
     at = 0
     for found in REFERENCE.finditer(text):
@@ -79,7 +177,7 @@ def scan_text(text: str) -> JsonValue:
 
 
 def _step_id(found: re.Match[str]) -> str:
-    """Return the id of the step that a reference names: `E1` for `#E1`, `{E1}` and all other forms."""
+    """Return the step id of a reference: `E1` for `#E1`, `{E1}` and all other forms."""
     return f"E{int(next(each for each in found.groups() if each))}"
 
 
@@ -90,9 +188,9 @@ class Rewoo:
         self.found = Findings()
         self._tools = tools
         self._why = ""
-        self._is_bare_why = False  # the line said "Plan:" and nothing more: its words may come on the next
-        self._forms: dict[tuple[str, str], int] = {}  # other names of steps, with what is added to their numbers
-        self._open: list[str] = []  # lines of a step whose bracket is not closed yet
+        self._is_bare_why = False  # the line was only "Plan:"; the reason may follow on the next
+        self._forms: dict[tuple[str, str], int] = {}  # other names of steps, with the offset of their numbers
+        self._open: list[str] = []  # lines of a step whose bracket is still open
         self._is_over = False
 
     def read_line(self, line: str) -> list[PlannedStep]:
@@ -107,9 +205,9 @@ class Rewoo:
         return self._read("\n".join(self._open)) if _may_close(self._open) else []
 
     def _with_usual_ids(self, line: str) -> str:
-        """Return a line with `#E1` in the place of the names that this plan gives its steps, such as `#E01` or `#S1`.
+        """Return a line with `#E1` in place of this plan's own step names, such as `#E01` or `#S1`.
 
-        Where the first step has the number 0, all numbers are one higher.
+        If the first step has the number 0, all numbers are increased by one.
         """
         if "\\" in line and (head := ESCAPED_HEAD.match(line)) and "\\" in head[0]:
             line = MARKDOWN.sub(r"\1", line)
@@ -126,7 +224,7 @@ class Rewoo:
         return found[0] if added is None else f"#E{int(found[3]) + added}"
 
     def end(self) -> list[PlannedStep]:
-        """Take the step whose bracket was never closed: its first line, to the end."""
+        """Read the step whose bracket was never closed: its first line, to the end."""
         if not self._open:
             return []
         first, *others = self._open
@@ -137,7 +235,7 @@ class Rewoo:
         return steps
 
     def _read(self, text: str, is_final: bool = False) -> list[PlannedStep]:
-        """Read what stands on a line, or on the lines of one step."""
+        """Read a line, or the lines of one step."""
         self._open = []
         heads = _find_heads(text)
         if not heads and (other := read_other_form(text, self._tools)):
@@ -151,7 +249,7 @@ class Rewoo:
         at = 0
         for n, head in enumerate(heads):
             if head.start() < at:
-                continue  # it stands in the input before it
+                continue  # it is part of the input before it
             self._read_words(text[at : head.start()])
             following = starts[n + 1]
             end = _find_end(text, head.end() - 1, closings, starts)
@@ -172,7 +270,7 @@ class Rewoo:
         return self.found.add(f"E{int(head[2])}", name, read_input(given, spec, scan_text), self._why, after)
 
     def _read_words(self, words: str) -> None:
-        """Read what stands beside steps: a plan's reason, the task, or nothing of use."""
+        """Read text outside of steps: a reason, the task, or nothing of use."""
         if not words.strip():
             return
         begin = PREFIX.match(words)
@@ -195,12 +293,12 @@ class Rewoo:
             self.found.note("no plan and no step", bare.strip(MARKS))
 
 
-# Other forms of a step. They are read only where their tool is known, so that no prose becomes a call.
+# Other forms of a step. They are read only if the tool is known, so that no prose becomes a call.
 
 
 @dataclass(frozen=True)
 class OtherForm:
-    """A step in another form than `#E1 = Tool[input]`, with the words around it."""
+    """A step in another form than `#E1 = Tool[input]`, with the text around it."""
 
     before: str
     id: str
@@ -222,7 +320,7 @@ NUMBERED = re.compile(
 
 
 def read_other_form(text: str, tools: Sequence[ToolSpec]) -> OtherForm | None:
-    """Read a line that is a step in one of the other forms, of a tool that is there; else None."""
+    """Read a line that is a step in one of the other forms, with a known tool; otherwise None."""
     text = text.strip()
     if not DIGIT.search(text):  # all of these forms have a number
         return None
@@ -240,7 +338,7 @@ def read_other_form(text: str, tools: Sequence[ToolSpec]) -> OtherForm | None:
 
 
 def _read_rest(rest: str, tag: str | None) -> tuple[str, str] | None:
-    """Return the input that follows a tool's name, and what stands behind it; None where it is none."""
+    """Return the input after a tool's name, and the text after it; None if it is none."""
     if tag:
         inner, closing, behind = rest.partition(f"</{tag}>")
         return (inner, behind) if closing else None
@@ -261,21 +359,21 @@ def _read_rest(rest: str, tag: str | None) -> tuple[str, str] | None:
 
 
 def _begins_anew(line: str) -> bool:
-    """Tell whether a line is no more of the input before it."""
+    """Return whether a line is not part of the input before it."""
     begin = PREFIX.match(line)
     at = begin.end() if begin else 0
     return bool(WHY.match(line, at) or TASK.match(line, at) or ((head := HEAD.match(line, at)) and head[4]))
 
 
 def _may_close(lines: Sequence[str]) -> bool:
-    """Tell whether the bracket may be closed by now; JSON may have brackets in its texts."""
+    """Return whether the bracket may be closed by now; JSON may contain brackets."""
     text = "\n".join(lines)
     opened, closed = (sum(text.count(sign) for sign in signs) for signs in (OPENS, CLOSES))
     return closed >= opened or (lines[-1].rstrip(MARKS)[-1:] in CLOSES and "{" in lines[0])
 
 
 def _find_heads(text: str) -> list[re.Match[str]]:
-    """Return where steps begin; one without `#` or without `=` begins at the start of its line only."""
+    """Return the beginnings of steps; one without `#` or `=` must be at the start of its line."""
     heads = []
     for head in HEAD.finditer(text):
         begin = PREFIX.match(text, text.rfind("\n", 0, head.start()) + 1)
@@ -286,7 +384,7 @@ def _find_heads(text: str) -> list[re.Match[str]]:
 
 
 def _match_brackets(text: str) -> dict[int, int]:
-    """Return for each bracket that is closed where it is closed."""
+    """Return the position of the closing bracket of each closed bracket."""
     found, waiting = {}, []
     for bracket in BRACKET.finditer(text):
         if bracket[0] in OPENS:
@@ -297,9 +395,9 @@ def _match_brackets(text: str) -> dict[int, int]:
 
 
 def _find_end(text: str, opening: int, closings: dict[int, int], starts: Sequence[int]) -> int | None:
-    """Return where the input ends that begins behind a bracket; None where nothing closes it.
+    """Return the end of the input after a bracket; None if the bracket is never closed.
 
-    Where brackets do not match, the last one before the next step closes it.
+    If brackets do not match, the last one before the next step closes it.
     """
     if (end := _find_json_end(text, opening + 1)) is not None:
         return end
@@ -316,7 +414,7 @@ def _find_end(text: str, opening: int, closings: dict[int, int], starts: Sequenc
 
 
 def _find_json_end(text: str, at: int) -> int | None:
-    """Return where the bracket closes behind a JSON object: its texts may hold brackets of their own."""
+    """Return the position of the bracket that closes after a JSON object, whose texts may contain brackets."""
     at = _skip_space(text, at)
     if text[at : at + 1] != "{":
         return None
@@ -334,7 +432,7 @@ def _skip_space(text: str, at: int) -> int:
 
 
 def _unquote(words: str) -> str:
-    """Return words that stand as one JSON text; others as they are."""
+    """Return the content of a JSON text; other words unchanged."""
     if words[:1] == '"':
         try:
             value = DECODER.decode(words)
@@ -345,7 +443,7 @@ def _unquote(words: str) -> str:
 
 
 def write_plan(plan: Plan, tools: Sequence[ToolSpec] = (), with_task: bool = True) -> str:
-    """Return the text: words as they are where they read back the same, else as JSON."""
+    """Return a plan as text: words unchanged if they read back the same, otherwise as JSON."""
     lines = [_write_task(plan.task)] if with_task and plan.task else []
     for step in plan.steps:
         lines += [_write_why(step.why), _write_step(step, tools)]
@@ -387,7 +485,7 @@ def _write_json(step: PlannedStep) -> str:
 
 
 def _as_written(value: JsonValue) -> JsonValue:
-    """Return JSON whose texts, searched for references, give the value again."""
+    """Return JSON whose texts yield the value again when they are scanned for references."""
     if (part := parse_part(value)) is not None:
         return str(part) if scan_text(str(part)) == value else value
     if isinstance(value, str):
@@ -403,6 +501,6 @@ def _read(text: str, tools: Sequence[ToolSpec] = ()) -> list[PlannedStep]:
 
 
 def _quote(words: str) -> str:
-    """Return words as one JSON text in which no step can be seen."""
+    """Return words as a JSON text in which no step can be recognised."""
     quoted = json.dumps(words, ensure_ascii=False)
     return quoted.replace("#", "\\u0023").replace("＃", "\\uff03")

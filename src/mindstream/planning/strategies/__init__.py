@@ -1,1 +1,1 @@
-"""The ways of solving a task: ReWOO, ReAct, plan and execute, and what was planned before."""
+"""Strategies of solving a task: ReWOO, ReAct, Plan-and-Execute, and remembered plans."""

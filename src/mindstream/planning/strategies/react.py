@@ -1,4 +1,4 @@
-"""ReAct: thought, action, observation, again and again (Yao 2023); the ground's tool loop, watched as a run is."""
+"""ReAct: thought, action, observation, repeated (Yao 2023); the general tool loop with a run's watchers and limits."""
 
 from __future__ import annotations
 
@@ -11,30 +11,28 @@ from pydantic import JsonValue
 from mindstream.errors import BudgetSpent, ReplyInvalid, ToolError
 from mindstream.models.model import Call, ToolSpec
 from mindstream.models.reply import first_json
-from mindstream.planning.arguments import find_parts
-from mindstream.planning.evidence import Evidence
 from mindstream.planning.executor import CLOCK, EMPTY, Wish, key_of, refusal
-from mindstream.planning.plan import TOOL_NAME, Plan, PlannedStep
+from mindstream.planning.plan import TOOL_NAME, Evidence, Plan, PlannedStep, find_parts
 from mindstream.planning.prompts import ActOnTask
 from mindstream.planning.run import PlanningRun
 from mindstream.text.links import links
 from mindstream.tools import loop
 from mindstream.tools.call import ForeignText, Observation, call_tool
 from mindstream.tools.given_addresses import addresses_of, ungiven
-from mindstream.tools.tool import Tool, Traits, traits_of
+from mindstream.tools.tool import Tool, Traits, key_argument, traits_of
 
 STEPS = 12
-"""So often the model may be asked."""
+"""Maximum number of model calls."""
 A_DAY_S = 86_400.0
-"""How long a call may take with what stands before it: a person may be asked for leave. Tools have their own time."""
+"""Timeout of a call including its approval by a person, in seconds; tools have their own timeouts."""
 
 
 async def react(run: PlanningRun) -> None:
-    """Answer the task. Its calls become the run's plan, so that they can be looked at, and run again."""
+    """Answer the task. The calls become the run's plan, which can be inspected and run again."""
     watcher = _Watched(run)
     guarded = [_Guarded(tool, watcher) for tool in run.tools]
     prompt = ActOnTask(task=run.task, exemplars=tuple(run.exemplars))
-    model = run.model("worker")
+    model = run.models["worker"]
     run.read(
         await loop.run_tool_loop(model, prompt, guarded, watcher, steps=STEPS, role="worker", tool_timeout_s=A_DAY_S)
     )
@@ -42,7 +40,7 @@ async def react(run: PlanningRun) -> None:
 
 @dataclass(frozen=True)
 class _Guarded:
-    """A tool that asks for leave before it changes the world, whose calls are counted and limited as the run says."""
+    """A tool whose calls need approval if they change the world, and count against the run's limits."""
 
     tool: Tool
     watched: _Watched
@@ -80,12 +78,12 @@ class _Guarded:
 
 @dataclass
 class _Watched:
-    """Keeps the calls as steps of a plan, and tells the run's watchers; what a broken run was given it gives again."""
+    """Keeps calls as plan steps, notifies the run's watchers, and reuses the evidence of an interrupted run."""
 
     run: PlanningRun
     foreign: bool = False
     own_calls: list[str] = field(default_factory=list)
-    """Arguments of the calls that were made before third-party content was read."""
+    """Arguments of the calls made before third-party content was read."""
     searched: list[str] = field(default_factory=list)
     """Results that name pages which may be fetched."""
     _steps: dict[tuple[str, str, str], PlannedStep] = field(default_factory=dict)
@@ -95,7 +93,7 @@ class _Watched:
     def __post_init__(self) -> None:
         for evidence in self.run.evidence.values():
             self._given[evidence.tool, _written(evidence.arguments)].append(evidence)
-        self.foreign = self.foreign or self.run.is_foreign
+        self.foreign = self.foreign or self.run.is_untrusted
         self.run.evidence = {}
 
     def given(self) -> frozenset[str]:
@@ -103,7 +101,7 @@ class _Watched:
         return links([self.run.task, *self.searched]).union(*map(addresses_of, self.own_calls))
 
     def step(self, call: Call) -> PlannedStep:
-        """Return a call as a step; the model has seen all that was found before it."""
+        """Return a call as a step."""
         this = call.id, call.tool, call.arguments  # some models give every call the same id
         if this not in self._steps:
             known = TOOL_NAME.fullmatch(call.tool) and any(tool.spec.name == call.tool for tool in self.run.tools)
@@ -112,9 +110,8 @@ class _Watched:
         return self._steps[this]
 
     def with_key(self, call: Call, tool: Tool) -> Call:
-        """Return a call with its idempotency key, where its tool takes one: the n-th such call has always the same."""
-        name = traits_of(tool).key
-        if not name or name not in tool.spec.parameters.get("properties", {}):
+        """Return a call with its idempotency key, if its tool takes one: the n-th equal call always has the same."""
+        if not (name := key_argument(tool)):
             return call
         step = self.step(call)
         same = [each.id for each in self._steps.values() if (each.tool, each.arguments) == (step.tool, step.arguments)]
@@ -155,9 +152,9 @@ class _Watched:
 
 
 def _arguments(call: Call) -> dict[str, JsonValue]:
-    """Return a call's arguments; {} where they are none (the tool says so).
+    """Return a call's arguments; {} if they are invalid (the tool reports that).
 
-    What looks like a reference is none, for nothing is filled in here: such arguments are kept as text.
+    Arguments that look like a reference are kept as text, because nothing is filled in here.
     """
     try:
         value = first_json(call.arguments, dict)

@@ -1,9 +1,11 @@
-"""Remembered plans: what solved a task solves another that differs in names and numbers only, without a planner.
+"""Remembered plans: a plan that solved a task is run for another task that differs only in names and numbers.
 
-A plan that ended well is an exemplar in a stream. It serves another task where, put into each other's place, the names,
-numbers and quoted texts in which the two differ make the one of the other and back, and where it is certain what of the
-plan belongs to them: each stands in what its steps are called with, and no name or number does that is not the task's,
-since that might have been worked out from them. Letters and digits alone are looked at: no word is understood.
+A plan that ended well is stored as an exemplar. It serves another task if exchanging the names, numbers and quoted
+texts
+in which the two tasks differ turns each task into the other. Each of them must occur in the arguments of the plan's
+steps, and no other name or number may, since it might have been derived from them. Only letters and digits are
+compared;
+no word is understood.
 """
 
 from __future__ import annotations
@@ -17,34 +19,34 @@ from pydantic import JsonValue, ValidationError
 
 from mindstream.memory.memory import Memory
 from mindstream.models.model import ToolSpec
-from mindstream.planning.arguments import Reference, Text, parse_part
 from mindstream.planning.check import check
-from mindstream.planning.plan import Plan
-from mindstream.planning.solution import Solution
+from mindstream.planning.plan import Plan, Reference, Text, parse_part
+from mindstream.planning.run import Solution
 from mindstream.text.words import STOP
 
 PLANNER = "planner"
 PLAN = "planned"
 LONGEST, LOOKED_AT = 2_000, 20
-"""The longest task, in characters, and among so many remembered ones a plan is looked for."""
+"""Maximum length of a task, in characters; number of remembered plans that are considered."""
 CONSTANTS = {"1", "100"}
-"""Numbers that percentages are worked out with, whatever they are of."""
+"""Numbers of percentage calculations, independent of the task."""
 TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d]\w*|[^\w\s]")
 FORMULA = re.compile(r"[\d)]\s*[-+*/^]\s*[\d(]")
 BEGINS = re.compile(r"(?:^|[.!?:] )$")
 WITHIN = {*"-'’.&", "of", "the", "de", "da", "von", "van", "la", "du"}
-"""What stands in a name, and is no word of a task."""
+"""Tokens inside a name that are no words of a task."""
 OPENS, CLOSES = tuple('"“«《「'), tuple('"”»》」')
 
 
 @dataclass(frozen=True)
 class RememberedPlans:
-    """The plans that a stream holds."""
+    """The plans that a memory holds."""
 
     memory: Memory
 
     async def find(self, task: str, tools: Sequence[ToolSpec]) -> Plan | None:
-        """Return the plan of a task that differs in names and numbers only, with this one's; None: none would run."""
+        """Return the plan of a task that differs only in names and numbers, adapted to this task; None: no plan can
+        run."""
         if len(task) > LONGEST:
             return None
         found = await self.memory.recall(task, LOOKED_AT, kinds=["exemplar"], touch=False)
@@ -55,7 +57,7 @@ class RememberedPlans:
         return None
 
     async def keep(self, solution: Solution, tools: Sequence[ToolSpec]) -> bool:
-        """Keep a plan that ended well, where none is remembered for its task; return whether it was kept."""
+        """Store a plan that ended well, unless one is remembered for its task; return whether it was stored."""
         if len(solution.task) > LONGEST or not _ended_well(solution) or check(solution.plan, tools):
             return False
         if await self.find(solution.task, tools):
@@ -66,14 +68,14 @@ class RememberedPlans:
 
 
 def _ended_well(solution: Solution) -> bool:
-    """Tell whether a plan that was made beforehand answered it all, as it was made, and every step found something."""
+    """Return whether the planned steps answered the whole task, unrevised, and all of them found something."""
     is_whole = len(solution.evidence) == len(solution.plan.steps) and not solution.missing
     is_whole = is_whole and not solution.unanswered and not solution.stopped and not solution.changes
     return bool(solution.answer) and is_whole and bool(solution.plan.steps) and solution.how != "react"
 
 
 def _plan_for(task: str, before: str, data: Mapping[str, JsonValue]) -> Plan | None:
-    """Return a remembered plan with another task's names and numbers; None where it may be wrong for it."""
+    """Return a remembered plan with another task's names and numbers; None if it may be wrong for that task."""
     swaps = find_swaps(before, task)
     try:
         plan = Plan.model_validate(data.get(PLAN))
@@ -89,13 +91,13 @@ def _plan_for(task: str, before: str, data: Mapping[str, JsonValue]) -> Plan | N
 
 
 def find_swaps(before: str, after: str) -> dict[str, str] | None:
-    """Return a text's names and numbers, each by that in whose place it stands in another, changed or not.
+    """Return a text's names and numbers, each mapped to its counterpart in another text (which may be the same).
 
-    None where the texts differ in more than these.
+    None if the texts differ in anything else.
     """
     texts = [" ".join(text.split()) for text in (before, after)]
     tokens = [list(TOKEN.finditer(text)) for text in texts]
-    # What could be changed is made alike to nothing, so that words alone are laid side by side.
+    # Names and numbers are made unequal to everything, so that only words are aligned.
     words: list[list[tuple[int, int] | str]] = [
         [(at, side) if _begins_name(found[0]) else found[0] for at, found in enumerate(tokens[side])] for side in (0, 1)
     ]
@@ -126,7 +128,7 @@ def _begins_name(word: str) -> bool:
 
 
 def _is_entity(text: str, span: Sequence[re.Match[str]]) -> bool:
-    """Tell whether a part of a text is a name, a number, or the whole of what stands in quotes."""
+    """Return whether a part of a text is a name, a number, or the whole content of quotation marks."""
     ends = (span[0][0], span[-1][0])
     is_quoted = text[: span[0].start()].endswith(OPENS) and text.startswith(CLOSES, span[-1].end())
     is_one = all(_begins_name(found[0]) or found[0] in WITHIN for found in span)
@@ -134,7 +136,7 @@ def _is_entity(text: str, span: Sequence[re.Match[str]]) -> bool:
 
 
 def _is_general(plan: Plan, task: str, swaps: Mapping[str, str]) -> bool:
-    """Tell whether the plan's own words hold all that is changed, and no name or number that is not the task's."""
+    """Return whether the plan's arguments contain all that changes, and no name or number that the task lacks."""
     literals = [text for step in plan.steps for text in _texts(dict(step.arguments))]
     differing = [old for old, new in swaps.items() if old != new]
     changed = {found[0].casefold() for old in differing for found in TOKEN.finditer(old) if _begins_name(found[0])}
@@ -156,7 +158,7 @@ def _is_general(plan: Plan, task: str, swaps: Mapping[str, str]) -> bool:
 
 
 def _swap_text(text: str, swaps: Mapping[str, str]) -> str:
-    """Return a text with other names and numbers, all at once, where they stand as whole words."""
+    """Return a text with names and numbers exchanged, all at once, where they are whole words."""
     if not swaps:
         return text
     named = "|".join(map(re.escape, sorted(swaps, key=len, reverse=True)))
@@ -178,7 +180,7 @@ def _swap(value: JsonValue, swaps: Mapping[str, str]) -> JsonValue:
 
 
 def _texts(value: JsonValue) -> Iterator[str]:
-    """Yield the texts that stand in arguments themselves, beside what other steps find."""
+    """Yield the literal texts in arguments."""
     part = parse_part(value)
     if isinstance(part, Text):
         yield from (each for each in part.pieces if isinstance(each, str))
@@ -190,7 +192,7 @@ def _texts(value: JsonValue) -> Iterator[str]:
 
 
 def _numbers(value: JsonValue) -> Iterator[int | float]:
-    """Yield the numbers that stand in arguments as such."""
+    """Yield the numbers in arguments."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         yield value
     elif isinstance(value, dict | list) and parse_part(value) is None:

@@ -1,4 +1,4 @@
-"""The facts reasoner: what users say of themselves becomes notes, superseding what is no longer so.
+"""The facts reasoner: statements of users about themselves become notes, which supersede outdated ones.
 
 Source: Christakopoulou 2024, 3.2.2.
 """
@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mindstream.clock import format_spoken
 from mindstream.log.events import Remembered
-from mindstream.memory.store.record import Record, RecordDraft, Triple, normalised
+from mindstream.memory.store.record import Record, normalised
 from mindstream.memory.store.store import Entry, Revision
 from mindstream.models.ask import ask
 from mindstream.models.model import Message, Model
@@ -63,7 +63,7 @@ class ExtractFacts(Prompt[Facts]):
     now: str = ""
 
     def ground(self, reply: Facts, turns: Sequence[Message]) -> tuple[Facts, str]:  # noqa: ARG002
-        """Leave out facts that rest on nothing the user said, and links that nobody said: a note may be said again."""
+        """Remove facts without support in the user's words, and links that the user did not name."""
         support = Support(user_statements(self.conversation, self.utterances))
         held = [
             fact for fact in reply.facts if support.has_quotation(fact.rests_on) or support.has_most_words(fact.text)
@@ -93,12 +93,12 @@ class ExtractFacts(Prompt[Facts]):
 
 @rule(ExtractFacts)
 def note_nothing(ask: ExtractFacts) -> Facts:  # noqa: ARG001
-    """Stand in: note nothing. What was said is kept as it was said, and recalled with its day."""
+    """Rule: note nothing. Utterances are remembered as they are, and recalled with their day."""
     return Facts()
 
 
 KNOWN = 40
-"""How many known facts the model is shown, newest last."""
+"""Number of known facts in the prompt, newest last."""
 
 
 def _leaves_out_nothing(_: str) -> bool:
@@ -110,7 +110,7 @@ class FactsReasoner:
     """Writes notes about the user (Christakopoulou 2024, 3.2.2).
 
     Attributes:
-        leaves_out: tells which utterances no note is made of.
+        leaves_out: returns whether no note is made of an utterance.
     """
 
     model: Model
@@ -143,31 +143,17 @@ class FactsReasoner:
 async def _notes(context: RunContext, found: Facts, known: list[Record], by: str) -> Writing:
     stream, now = context.memory, context.memory.clock.now()
     there = await stream.find_same("note", [fact.text for fact in found.facts if not fact.replaces])
-    corrected = [fact.text for fact in found.facts if fact.replaces]  # news, even where recall gave it lately: it ended
+    corrected = [fact.text for fact in found.facts if fact.replaces]  # new, even if recalled lately: the old note ends
     there |= await stream.store.find_same(stream.key, "note", corrected, now=now)
     first = {normalised(fact.text): fact for fact in reversed(found.facts)}
     fresh = [fact for said, fact in reversed(first.items()) if said not in there]
-    evidence = tuple(utterance.record for utterance in context.utterances)
-    news = [
-        RecordDraft(
-            text=fact.text,
-            kind="note",
-            by=by,
-            evidence=evidence,
-            depth=1,
-            about=Triple("user", fact.predicate, fact.object),
-            created=context.utterances[-1].at,
-        )
-        for fact in fresh
-    ]
-    records = await stream.build_records(news)
+    drafts = [context.note_draft(fact.text, fact.predicate, fact.object, by) for fact in fresh]
+    records = await stream.build_records(drafts)
     new = there | {normalised(record.text): record for record in records}
-    ends = {number: new[normalised(fact.text)].id for fact in found.facts for number in fact.replaces} | dict.fromkeys(
-        found.let_go, None
-    )
+    ends = {number: new[normalised(fact.text)].id for fact in found.facts for number in fact.replaces}
     revisions = [
         Revision(id=known[number - 1].id, valid_until=now, superseded_by=by_)
-        for number, by_ in ends.items()
+        for number, by_ in (ends | dict.fromkeys(found.let_go)).items()
         if 0 < number <= len(known) and known[number - 1].id != by_
     ]
     if not fresh:

@@ -1,9 +1,9 @@
-"""Reflection: from what was seen to what it means (Park 2023, 4.2).
+"""Reflection: from observations to insights (Park 2023, 4.2).
 
-A counter falls by the importance of each new observation. At zero the most recent records give questions, the questions
-bring up memories, and these give insights with their evidence. The counter is no number that is kept: it is what was
-observed since the last `Reflected` event, so it survives a restart and is the same for every process. Without a model
-there is no reflection: nothing is rated for its sake, and nothing is written.
+A counter falls by the importance of each new observation. At zero, the most recent records yield questions, the
+questions recall memories, and the memories yield insights with their evidence. The counter is computed from the records
+since the last `Reflected` event, so it survives restarts and is the same in every process. Without a language model
+there is no reflection, and nothing is rated.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from mindstream.models.rules import Rules
 from mindstream.reasoners.reasoner import RunContext, RunResult, Trigger, Writing
 
 MAX_INSIGHT_CHARACTERS, MAX_EVIDENCE = 500, 100
-"""So many characters an insight may have, and so many memories may support it."""
+"""Maximum length of an insight in characters, and maximum number of memories that support it."""
 
 
 class Insight(BaseModel):
@@ -53,7 +53,7 @@ class Found(BaseModel):
 
 
 class Insights(Prompt[Found]):
-    """What follows from these memories, for a question?"""
+    """The insights that memories support, for a question."""
 
     who: str
     question: str
@@ -70,7 +70,7 @@ class Questions(BaseModel):
 
 
 class SalientQuestions(Prompt[Questions]):
-    """The most salient high-level questions that these memories can answer."""
+    """The most salient high-level questions that memories can answer."""
 
     who: str
     memories: tuple[str, ...]
@@ -80,25 +80,23 @@ class SalientQuestions(Prompt[Questions]):
 START = 150.0
 RECENT, QUESTIONS, RECALLED, INSIGHTS = 100, 3, 30, 5
 BY, OWN = "reflect", "own"
-"""Who draws insights; and the field of data that is true where one is about who draws it: for others it is no news."""
+"""Author of insights; and the data field that marks an insight about the mind itself: it is no news for others."""
 MAX_SHOWN_CHARACTERS = 500
-"""So many characters of a memory are shown."""
+"""Characters of a memory that are shown."""
 REFLECTED_ON: tuple[Kind, ...] = ("observation", "chat", "note", "thought")
 COUNTED: tuple[Kind, ...] = ("observation", "chat")
-"""What the counter falls by: what came from the world."""
+"""Kinds that the counter counts: observations of the world."""
 
 
 async def counter(stream: Memory, start: float = START) -> float:
-    """Return how much importance is still to gather before the stream is to be reflected upon; at <= 0 it is time.
-
-    What is not rated yet does not count.
-    """
+    """Return the importance still missing until the next reflection; at <= 0 it is due. Unrated records do not
+    count."""
     columns = await stream.columns()
     last = await stream.store.last(stream.key, "reflected")
     new = np.isin(columns.kind.values, [KIND_CODES[kind] for kind in COUNTED])
     if last and isinstance(last.event, Reflected):
         at = columns.position.get(last.event.upto)
-        if at is None:  # it was erased
+        if at is None:  # that record was erased
             new &= columns.created.values > last.at
         else:
             new[: at + 1] = False
@@ -118,13 +116,13 @@ async def reflect(stream: Memory, model: Model) -> list[Record]:
             try:
                 await stream.commit(entry)
             except Conflict:
-                await asyncio.sleep(0)  # one of the thoughts was written meanwhile
+                await asyncio.sleep(0)  # another process wrote one of the thoughts
                 continue
             return await stream.store.records(stream.key, [record.id for record in entry.records])
 
 
 async def reflection_entry(stream: Memory, model: Model) -> Entry:
-    """Reflect now, and return what is to be written of it with a commit of one's own.
+    """Reflect now, and return the entry for the caller to commit.
 
     Raises:
         ModelError: there is nothing to write.
@@ -133,9 +131,7 @@ async def reflection_entry(stream: Memory, model: Model) -> Entry:
 
 
 async def reflect_if_due(stream: Memory, model: Model, start: float = START) -> list[Record]:
-    """Rate what is not rated yet, and reflect if enough has gathered.
-
-    Without a model it never is due.
+    """Rate unrated records, and reflect if the counter is due. Never due without a language model.
 
     Raises:
         ModelError: see `reflect`.
@@ -148,14 +144,14 @@ async def reflect_if_due(stream: Memory, model: Model, start: float = START) -> 
 
 
 async def rate(stream: Memory, model: Model) -> None:
-    """Rate the importance of what the counter counts."""
+    """Rate the importance of the records that the counter counts."""
     async for ratings in importance.rate(stream, model, COUNTED):
         await stream.commit(revisions=ratings)
 
 
 @dataclass(frozen=True)
 class ReflectReasoner:
-    """Turns what has gathered into thoughts: beside a conversation, every few utterances and in silence."""
+    """Reflects next to a conversation: every few utterances, and in silence."""
 
     model: Model
     start: float = START
@@ -166,7 +162,7 @@ class ReflectReasoner:
     async def think(self, context: RunContext) -> RunResult:
         stream = context.memory
         if self.model.name == Rules.name:
-            return RunResult("without a model nobody reflects" if context.events else "", self.model.name)
+            return RunResult("no reflection without a model" if context.events else "", self.model.name)
         await rate(stream, self.model)
         await stream.columns()
         left = await counter(stream, self.start)
@@ -183,7 +179,7 @@ class ReflectReasoner:
 
 @dataclass(frozen=True, slots=True)
 class _Reflection:
-    """What a reflection has come to: its questions, its insights with the ids of what supports them."""
+    """Questions, and insights with the ids of their evidence."""
 
     upto: str
     questions: tuple[str, ...]
@@ -218,7 +214,7 @@ async def _insights(stream: Memory, model: Model, question: str) -> list[tuple[I
 
 
 async def _entry(stream: Memory, reflection: _Reflection, model: Model) -> Entry:
-    """Make what is to be written: the thoughts that are not known already, and the counter's new beginning."""
+    """Return the entry of a reflection: new thoughts, and the counter's new start."""
     first = {normalised(each[0].text): each for each in reversed(reflection.insights)}
     known = await stream.find_same("thought", [insight.text for insight, _ in reflection.insights])
     news = [

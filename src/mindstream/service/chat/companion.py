@@ -11,12 +11,12 @@ from typing import ClassVar
 
 from mindstream.clock import format_spoken
 from mindstream.coach.packs.load import shipped_phrases
-from mindstream.coach.talker import HISTORY_TOKENS, gather_context
 from mindstream.errors import PromptBlocked, ReplyInvalid
 from mindstream.foreign_code import describe
 from mindstream.log.declared import NoWords
 from mindstream.log.events import Event, Failed
 from mindstream.memory.store.store import Entry
+from mindstream.minds.context import HISTORY_TOKENS, gather_context
 from mindstream.minds.responder import FunctionResponder, Host
 from mindstream.models.model import FREELY, Message, Piece, Request, Sampling
 from mindstream.models.prompt import Prompt, rule

@@ -25,9 +25,17 @@ from mindstream.log.files import BESIDE, check_plain, explain_errors, is_busy, p
 from mindstream.log.names import name_of
 from mindstream.memory.store import old_streams, registry
 from mindstream.memory.store.record import SLOTTED, Record
-from mindstream.memory.store.rows import FIELDS, INSERT, insertion, row_of
-from mindstream.memory.store.salvage import moment, salvage
-from mindstream.memory.store.sums import sum_of_event, sum_of_record, sum_of_vector
+from mindstream.memory.store.rows import (
+    FIELDS,
+    INSERT,
+    insertion,
+    moment,
+    row_of,
+    salvage,
+    sum_of_event,
+    sum_of_record,
+    sum_of_vector,
+)
 from mindstream.memory.store.tables import MIGRATIONS
 from mindstream.memory.store.validation import checked_record
 

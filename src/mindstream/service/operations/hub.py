@@ -185,7 +185,7 @@ class Hub:
 
     async def _follow(self) -> None:
         """Deliver rows as they are written, by any process."""
-        with self._store.heeding(None, self._written.set):
+        with self._store.subscribe(None, self._written.set):
             await self._deliver_all()
 
     async def _deliver_all(self) -> None:

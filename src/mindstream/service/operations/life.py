@@ -11,7 +11,9 @@ from pydantic import Field, JsonValue
 from mindstream.clock import Moment
 from mindstream.errors import ErasedMeanwhile
 from mindstream.life import commands, opened
-from mindstream.life.schedule import read_order
+from mindstream.life.events import Questioned
+from mindstream.life.ledger import Task
+from mindstream.life.schedule import known_orders, unknown_orders
 from mindstream.life.state import LifeState, read_state, read_state_at
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.validation import MAX_UTTERANCE
@@ -81,16 +83,18 @@ class Question(Reply):
 
 
 class Due(Reply):
-    """A standing order, and when it is due next."""
+    """A standing order, its number from 1 on, and when it is due next."""
 
     order: str
+    number: int
     at: Moment
 
 
 class LifeShape(Reply):
     """The state of a life; `lived`: a process runs it now; `halted`: why it does nothing, "" if it is active.
 
-    `due`: when each standing order is due next.
+    `due`: when each standing order is due next. `unknown_orders`: why an order cannot be read, by its number.
+    `changed`: what the request changed: a task, the question that was answered, the call that was decided on.
     """
 
     goal: str
@@ -104,6 +108,8 @@ class LifeShape(Reply):
     leave_wanted: list[JsonValue]
     spent: JsonValue
     due: list[Due] = Field([])
+    unknown_orders: dict[int, str] = Field({})
+    changed: dict[str, JsonValue] = Field({})
 
 
 class Lived(Reply):
@@ -182,27 +188,36 @@ async def pause(runtime: Runtime, principal: Principal, request: PauseRequest) -
     return await _change(runtime, principal, lambda memory: commands.order(memory, request.order, request.because))
 
 
-async def _change(runtime: Runtime, principal: Principal, change: Callable[[Memory], Awaitable[object]]) -> LifeShape:
+async def _change(
+    runtime: Runtime, principal: Principal, change: Callable[[Memory], Awaitable[Task | Questioned | str | None]]
+) -> LifeShape:
     """Change a life that has a goal, and return its state."""
     memory = await runtime.memory(principal)
     await _state(memory)
-    await change(memory)
-    return await _shape(runtime, memory)
+    match await change(memory):
+        case Task() as task:
+            changed = task.model_dump(mode="json")
+        case Questioned(id=id_, tip=tip):
+            changed = {"id": id_, "tip": tip}
+        case id_:
+            changed = {"id": id_} if id_ else {}
+    return await _shape(runtime, memory, changed=changed)
 
 
 async def _state(memory: Memory) -> LifeState:
     state = await read_state(memory)
     if not state.goal:
-        raise NotFound("this user's life has no goal yet: `life.goal` sets one")
+        raise NotFound('this user\'s life has no goal yet: `life.goal` gives it one, or `mindstream live --goal "…"`')
     return state
 
 
-async def _shape(runtime: Runtime, memory: Memory, at: int | None = None) -> LifeShape:
+async def _shape(
+    runtime: Runtime, memory: Memory, at: int | None = None, changed: dict[str, JsonValue] | None = None
+) -> LifeShape:
     state, lived = await asyncio.gather(_state(memory), opened.is_lived(memory))
     state = state if at is None else await read_state_at(memory, at)
     waiting = {id_: each for id_, each in (state.questions | state.late).items() if id_ not in state.answers}
     zone, now = runtime.default_zone(), runtime.clock.now()
-    since = [state.beats.get(number, state.ordered) for number in range(len(state.orders))]
     return LifeShape.from_object(
         state,
         lived=lived,
@@ -211,9 +226,15 @@ async def _shape(runtime: Runtime, memory: Memory, at: int | None = None) -> Lif
         leave_wanted=[each.model_dump(mode="json") for each in state.wishes.values()],
         spent=state.spent.model_dump(mode="json"),
         due=[
-            Due(order=text, at=read_order(text).next_after(max(now, last), zone))
-            for text, last in zip(state.orders, since, strict=True)
+            Due(
+                order=state.orders[number - 1],
+                number=number,
+                at=each.next_after(max(now, state.beats.get(number, state.ordered)), zone),
+            )
+            for number, each in known_orders(state.orders)
         ],
+        unknown_orders=dict(unknown_orders(state.orders)),
+        changed=changed or {},
     )
 
 

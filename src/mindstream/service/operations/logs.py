@@ -191,7 +191,7 @@ async def cost(runtime: Runtime, principal: Principal, request: CostRequest) -> 
         by={str(name): totals for name, totals in by.items()},
         days=days_of(found),
         limits=_limits(runtime, principal),
-    )
+    ).made_from(found)
 
 
 @operation("log.calls", "read", "GET /users/{user}/calls")

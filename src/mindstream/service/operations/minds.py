@@ -21,7 +21,7 @@ from mindstream.memory.store.record import Kind, Record
 from mindstream.memory.store.validation import MAX_UTTERANCE
 from mindstream.models.roles import DEFAULT
 from mindstream.models.rules import Rules
-from mindstream.reasoners.runner import stop_elsewhere
+from mindstream.reasoners.background import stop_elsewhere
 from mindstream.service.operations.principal import NotFound, Principal
 from mindstream.service.operations.runtime import Runtime
 from mindstream.service.operations.shapes import Ask, EmptyRequest, Page, Reply

@@ -21,8 +21,8 @@ from mindstream.log.work import Taken
 from mindstream.memory.lease import renewing
 from mindstream.memory.opening import open_everyone
 from mindstream.memory.store.sql_store import SqlStore
-from mindstream.minds.left_open import take_all
 from mindstream.minds.responder import Timeouts
+from mindstream.minds.unanswered import take_all
 from mindstream.models.wrappers.budget import Budget
 from mindstream.reasoners.turns import HOLDER, find_unanswered
 from mindstream.service.operations.open_minds import PAYER
@@ -73,7 +73,7 @@ class OrphanedWork:
                 await asyncio.gather(running, return_exceptions=True)
 
     async def _run(self, everyone: SqlStore) -> None:
-        with everyone.heeding(None, self._changed.set):
+        with everyone.subscribe(None, self._changed.set):
             try:
                 while True:
                     self._changed.clear()

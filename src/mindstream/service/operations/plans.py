@@ -25,14 +25,14 @@ from mindstream.service.operations.table import operation
 if TYPE_CHECKING:
     from mindstream.models.model import Model
     from mindstream.models.roles import Models
-    from mindstream.planning.evidence import Evidence
     from mindstream.planning.executor import Approver, Wish
     from mindstream.planning.journal import RunCheckpoint
+    from mindstream.planning.plan import Evidence
     from mindstream.planning.planner import Planner
-    from mindstream.planning.solution import Solution
+    from mindstream.planning.run import Solution
 
 Strategy: TypeAlias = Literal["rewoo", "react", "plan-execute", "direct", "cot"]
-"""The same as in planning/solve, which is only loaded when a task is solved, so that a server starts quickly."""
+"""The same as in planning/planner, which is only imported when a task is solved so that a server starts quickly."""
 
 
 class SolveRequest(Ask):
@@ -212,7 +212,7 @@ async def _find(runtime: Runtime, principal: Principal, run: str) -> RunCheckpoi
 
     found = (await read_runs(await runtime.memory(principal))).get(run)
     if found is None:
-        raise NotFound(f"there is no run {run!r} here")
+        raise NotFound(f"there is no run {run!r}; `plans.list` (`mindstream solve --list`) lists the runs")
     return found
 
 

@@ -363,7 +363,7 @@ class Runtime:
             policy = await adopt_policy(store, stream, self.clock.now(), policy_given(self.settings))
             memory = Memory(store, principal.name, vectors, self.clock, strength=policy.laws)
             memory.vectors_of = of_another
-            memory.second = second_stage(policy.reranker, policy.reranked, self.models)
+            memory.second = second_stage(policy.reranker, policy.reranked, self.models if policy.reranker else None)
             memory = self._memories.setdefault(place, memory)
         self._memories.move_to_end(place)
         if len(self._memories) > MAX_MEMORIES:
@@ -465,7 +465,7 @@ class Runtime:
         )
         opened = OpenMind(key, mind, stack.aclose, self.clock.elapsed(), zone=zone)
         payer.of = opened
-        stack.enter_context(mind.memory.feed.heeding(tenant.hub.show_live))
+        stack.enter_context(mind.memory.feed.subscribe(tenant.hub.show_live))
         return opened
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Self, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, WithJsonSchema
 
 from mindstream.clock import EARLIEST, LATEST, Moment, moment, out_of_range
 from mindstream.errors import InputError
@@ -76,12 +76,23 @@ class Reply(BaseModel):
     """The base of replies."""
 
     model_config = ConfigDict(frozen=True)
+    _local: Any = PrivateAttr(None)
+
+    @property
+    def local(self) -> Any:
+        """The object that the reply was made from, for callers in this process, as the command line; it is not sent."""
+        return self._local
+
+    def made_from(self, local: object) -> Self:
+        """Attach the object that the reply was made from (see `local`)."""
+        self._local = local
+        return self
 
     @classmethod
     def from_object(cls, source: object, /, **values: Any) -> Self:
         """Return a reply with a source's attributes; `values`: fields that are not taken from it."""
         names = [name for name in cls.model_fields if name not in values and hasattr(source, name)]
-        return cls(**{name: getattr(source, name) for name in names}, **values)
+        return cls(**{name: getattr(source, name) for name in names}, **values).made_from(source)
 
 
 class EmptyRequest(Ask):

@@ -159,7 +159,12 @@ def operations() -> tuple[Operation, ...]:
 
 
 def find_operation(name: str) -> Operation:
-    """Return an operation by its name."""
+    """Return an operation by its name; modules are imported only until it is found."""
+    group = name.partition(".")[0]
+    for module in sorted(MODULES, key=lambda module: group not in module):
+        importlib.import_module(module)
+        if name in _table:
+            return _table[name]
     operations()
     return _table[name]
 

@@ -25,7 +25,7 @@ from mindstream.log.sql import Sql
 from mindstream.memory.opening import open_store
 from mindstream.memory.store import elsewhere, erasure
 from mindstream.memory.store.elsewhere import Left
-from mindstream.memory.store.kept.columns_file import delete_kept
+from mindstream.memory.store.kept_columns import delete_kept
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.store import Commit, Entry
 from mindstream.memory.store.writing import next_change

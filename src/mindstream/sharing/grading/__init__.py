@@ -1,1 +1,1 @@
-"""By what pairs are graded."""
+"""Rubrics and grading prompts."""

@@ -12,7 +12,7 @@ from mindstream.models.prompt import Prompt, rule
 from mindstream.sharing.grading.rubric import Criterion, Rubric, general_rubric
 from mindstream.sharing.guarding.answer_fit import find_faults
 
-LONGEST = 2_000
+MAX_QUESTION = 2_000
 
 
 class DraftedQuestion(BaseModel):
@@ -20,7 +20,7 @@ class DraftedQuestion(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    question: Annotated[str, Field(min_length=3, max_length=LONGEST)]
+    question: Annotated[str, Field(min_length=3, max_length=MAX_QUESTION)]
 
 
 class DraftQuestion(Prompt[DraftedQuestion]):
@@ -35,7 +35,7 @@ class DraftQuestion(Prompt[DraftedQuestion]):
     examples: tuple[str, ...] = ()
 
     def parse(self, text: str) -> DraftedQuestion:
-        """Read the question, which is not the answer once more."""
+        """Read the question; it must differ from the answer."""
         reply = super().parse(text)
         if normalised(reply.question) == normalised(self.answer):
             raise ReplyInvalid("That is the answer. Write the question to it.")
@@ -55,13 +55,13 @@ class DraftRubric(Prompt[Rubric]):
 
 @rule(DraftRubric)
 def draft_general_rubric(ask: DraftRubric) -> Rubric:
-    """Give what holds in any domain; nobody has thought about this one."""
+    """Return criteria that apply to any domain."""
     return general_rubric(ask.domain)
 
 
-BY_FORM = "rules looked at the form only: nobody has read what it says"
-SHARE = 0.7
-"""What rules give of the points of a pair that is sound in form: enough for most thresholds, and never all."""
+BY_FORM = "rules checked the form only: no model has read the content"
+RULE_SHARE = 0.7
+"""Share of the points that the rules give to a pair of sound form: enough for most thresholds, but never all."""
 
 
 class Grade(BaseModel):
@@ -115,9 +115,9 @@ class GradePair(Prompt[Grades]):
 
 @rule(GradePair)
 def grade_by_form(ask: GradePair) -> Grades:
-    """Give a part of each criterion's points to what is sound in form, none to what is not; say that this is all."""
+    """Give RULE_SHARE of each criterion's points to a pair of sound form, else none; the reason says so."""
     faults = find_faults(ask.query, ask.answer)
-    share = 0.0 if faults else SHARE
+    share = 0.0 if faults else RULE_SHARE
     reason = "; ".join(faults) or BY_FORM
     return Grades(
         grades=tuple(Grade(criterion=each.name, points=share * each.points, reason=reason) for each in ask.criteria)

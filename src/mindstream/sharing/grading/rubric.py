@@ -1,4 +1,5 @@
-"""A rubric: by what a domain's pairs are graded. A model drafts it, a person edits and freezes it (Gao 2024, 3.1.2)."""
+"""A rubric: the criteria by which a domain's pairs are graded. A model drafts it, a person edits and freezes it (Gao
+2024, 3.1.2)."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from mindstream.errors import InputError
 from mindstream.models.prompt import complaints
 
-LONGEST = 64_000
-"""So many characters of a rubric's file are read."""
+MAX_RUBRIC = 64_000
+"""Maximum number of characters of a rubric's file."""
 HEAD = """\
 # A rubric. Review it, edit it, then freeze it: mindstream pool rubric NAME --freeze FILE
 # The points sum to 100. One criterion or more says `others = true`: it asks what the pair is worth to the domain's
@@ -56,7 +57,7 @@ class Rubric(BaseModel):
         return self
 
     def text(self) -> str:
-        """Write it as TOML, to be edited."""
+        """Return it as TOML for editing."""
         lines = [HEAD, f"domain = {_quoted(self.domain)}", f"threshold = {self.threshold}"]
         for each in self.criteria:
             lines += ["", "[[criteria]]", f"name = {_quoted(each.name)}", f"points = {each.points}"]
@@ -65,7 +66,7 @@ class Rubric(BaseModel):
 
     @property
     def digest(self) -> str:
-        """What tells it from any other."""
+        """A digest of its content."""
         return hashlib.blake2b(self.model_dump_json().encode(), digest_size=8).hexdigest()
 
 
@@ -73,10 +74,10 @@ def read_rubric(text: str, name: str = "the rubric") -> Rubric:
     """Read a rubric's TOML.
 
     Raises:
-        InputError: it cannot be read, or something is wrong with it; the message says what.
+        InputError: it is not a valid rubric; the message says why.
     """
-    if len(text) > LONGEST:
-        raise InputError(f"{name} is over {LONGEST:,} characters long")
+    if len(text) > MAX_RUBRIC:
+        raise InputError(f"{name} is over {MAX_RUBRIC:,} characters long")
     try:
         return Rubric.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
@@ -84,11 +85,11 @@ def read_rubric(text: str, name: str = "the rubric") -> Rubric:
     except ValidationError as error:
         raise InputError(f"{name}: {complaints(error)}") from None
     except RecursionError:
-        raise InputError(f"{name}: values lie too deep in one another") from None
+        raise InputError(f"{name}: values are nested too deeply") from None
 
 
 def general_rubric(domain: str) -> Rubric:
-    """Return criteria that hold in any domain."""
+    """Return criteria that apply to any domain."""
     return Rubric(
         domain=" ".join(domain.split())[:300] or "general",
         threshold=60,
@@ -107,5 +108,5 @@ def general_rubric(domain: str) -> Rubric:
 
 
 def _quoted(text: str) -> str:
-    """Write a TOML string: JSON's escapes are TOML's."""
+    """Return a TOML string; the escapes of JSON are valid TOML."""
     return json.dumps(" ".join(text.split()), ensure_ascii=False).replace("\x7f", "")

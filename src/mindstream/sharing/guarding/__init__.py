@@ -1,1 +1,1 @@
-"""Which pairs are doubted, and by what."""
+"""Detect poisoned exemplars: which pairs of a pool are doubted, and why."""

@@ -1,4 +1,4 @@
-"""What a pool measures pairs with: made of exemplars, and texts are embedded here."""
+"""Combine the measurements of a pair: answer fit, orders, and the log-probabilities of a model."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.sharing.exemplar import Exemplar
-from mindstream.sharing.guarding.answer_fit import LEAST, MOST, AnswerFit, MutualInformation, Pairs, weigh
+from mindstream.sharing.guarding.answer_fit import MAX_SEEDS, MIN_SEEDS, AnswerFit, MutualInformation, weigh
 from mindstream.sharing.guarding.orders import OrderDetector, build_detector
 
-SURE = 3.0
-"""So many log odds rules give at most where a model is asked, too."""
+MAX_RULE_ODDS = 3.0
+"""Limit of the log odds by rules if a model measures as well."""
 SLOPE, MIDDLE, LOW, HIGH = 2.0, 0.75, -1.5, 3.0
-"""What mutual information says: log odds for each unit of it, from where on it speaks for a pair, and its bounds."""
+"""Conversion of mutual information to log odds: factor, the value of even odds, and the range of values used."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """The log odds that an answer belongs to its query, and who measured them."""
+    """The log odds that an answer belongs to its query, and the name of the measurement."""
 
     log_odds: float
     by: str
@@ -28,11 +28,11 @@ class Fit:
 
 @dataclass(frozen=True)
 class Measures:
-    """What a pool measures pairs with; made of what a person laid in.
+    """The instruments of a pool, built from its seed exemplars.
 
     Attributes:
-        guard: None where too little was laid in.
-        weight: how far what it measures counts against a member.
+        guard: None if too few exemplars were added.
+        weight: how much the measurements count against a member's pair.
     """
 
     embedder: Embedder
@@ -41,10 +41,10 @@ class Measures:
     weight: float
 
     async def fit(self, query: str, answer: str, likely: MutualInformation | None = None) -> Fit | None:
-        """Return how well an answer belongs to its query; None where nothing measures it.
+        """Return how well an answer belongs to its query; None if it cannot be measured.
 
         Args:
-            likely: a model in the process that is asked, too; what it cannot read rules measure alone.
+            likely: a model in this process that measures as well; if it cannot read the pair, the rules count alone.
         """
         if self.guard is None:
             return None
@@ -54,16 +54,20 @@ class Measures:
         if likely is None or gained is None:
             return Fit(odds, "rules")
         told = SLOPE * (min(HIGH, max(LOW, gained)) - MIDDLE)
-        return Fit(min(SURE, max(-SURE, odds)) + told, f"rules and the log-probabilities of {likely.name}")
+        return Fit(
+            min(MAX_RULE_ODDS, max(-MAX_RULE_ODDS, odds)) + told, f"rules and the log-probabilities of {likely.name}"
+        )
 
 
 async def build_measures(embedder: Embedder, exemplars: Sequence[Exemplar]) -> Measures:
-    """Read what a person laid in; of many exemplars some."""
-    some = exemplars[:: len(exemplars) // MOST + 1]
-    detector = await build_detector(embedder, [(each.query, each.answer) for each in some])
-    if len(some) < LEAST:
+    """Build the instruments from seed exemplars; of many exemplars a sample is used."""
+    some = exemplars[:: len(exemplars) // MAX_SEEDS + 1]
+    pairs = [(each.query, each.answer) for each in some]
+    detector = await build_detector(embedder, pairs)
+    if len(some) < MIN_SEEDS:
         return Measures(embedder, None, detector, 0.0)
-    queries, answers = [each.query for each in some], [each.answer for each in some]
-    vectors = np.asarray(await embedder.embed([*queries, *answers]), np.float64)
-    guard = AnswerFit(Pairs(queries, answers, vectors[: len(some)], vectors[len(some) :]))
+    vectors = np.asarray(
+        await embedder.embed([text for texts in zip(*pairs, strict=True) for text in texts]), np.float64
+    )
+    guard = AnswerFit(pairs, vectors[: len(some)], vectors[len(some) :])
     return Measures(embedder, guard, detector, weigh(len(some)))

@@ -1,6 +1,6 @@
-"""A connection to an MCP server: opened, asked, opened again after it ended, closed without waiting for anybody.
+"""A connection to an MCP server: opened when needed, reopened after it ended, closed without waiting for anything.
 
-Each life of it is a process beside us, which speaks the protocol and reads what the server sends (`child.py`).
+Each life of it is a child process that speaks the protocol and reads what the server sends (`child.py`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from mindstream.clock import SystemClock
 from mindstream.errors import ToolError
@@ -25,71 +24,73 @@ from mindstream.tools.mcp.pins import Definition, difference
 from mindstream.tools.mcp.server import MEGABYTES, OUT_OF_MEMORY, SECONDS, McpServer
 
 CHILD = "mindstream.tools.mcp.child"
-LONGEST_LINE = 16_000_000
-"""What the child tells in one line is shorter."""
+MAX_LINE = 16_000_000
+"""Maximum length of a line that the child sends, in bytes."""
 LOADING_S = 30.0
-"""How long the child may take besides, to load what it needs."""
+"""Seconds for the child to load its modules, in addition to the server's `start_s`."""
 REST_S = 5.0
-"""How long a server that could not be opened is left alone."""
+"""Seconds for which a server is left alone that could not be opened."""
 CLOSE_S = 8.0
-"""How long closing may take, before what is left is killed."""
-LONGEST_FAULT = 500
+"""Seconds for closing, before what is left is killed."""
+MAX_FAULT = 500
 
 
-@dataclass
-class Listing:
-    """What a server offers, by name, and why some of it is not taken."""
+class Listing(NamedTuple):
+    """The tools that a server offers, by name, and why others are refused."""
 
-    tools: dict[str, Definition] = field(default_factory=dict)
-    refused: dict[str, str] = field(default_factory=dict)
+    tools: dict[str, Definition]
+    refused: dict[str, str]
 
 
 class Connection:
-    """A server, in one life after another; its calls go side by side."""
+    """A server, in one life after another; its calls run at the same time."""
 
     def __init__(self, server: McpServer, allow: Collection[str]) -> None:
-        self.server = server
-        self._allow = allow
+        self.server, self._allow = server, allow
         self._life: _Life | None = None
         self._lives: set[_Life] = set()
         self._clock = SystemClock()
-        self._rests_until = 0.0
-        self._fault = ""
+        self._rests_until, self._fault = 0.0, ""
 
     async def list_tools(self) -> Listing:
-        """Return what the server offers; start it where it does not run.
+        """Return what the server offers; start it if it does not run.
 
         Raises:
-            ToolError: it cannot be had.
+            ToolError: it is not available.
         """
         return await (await self._ready()).listing
 
     async def call(self, accepted: Definition, arguments: Mapping[str, Any]) -> tuple[str, bool]:
-        """Call a tool that is still what was accepted; return its text, and whether it says that it failed.
+        """Call a tool unless it has changed since it was accepted; return its text, and whether it reports a failure.
 
         Raises:
-            ToolError: it has changed, it failed, it wants something of us, or the server cannot be had.
+            ToolError: it has changed, it failed, it asks for something itself, or the server is not available.
         """
-        name = self.server.name
+        server = self.server
         try:
             for _ in range(2):
                 life = await self._ready()
-                async with asyncio.timeout(self.server.timeout_s):
+                async with asyncio.timeout(server.timeout_s):
                     answer = await life.ask(tool=accepted.name, accepted=accepted.fingerprint, arguments=arguments)
                 if not answer.get("unheard"):  # else the server has ended the session: a new one is opened, once
                     break
         except TimeoutError:
-            raise ToolError(f"{name} did not answer within {self.server.timeout_s:g} seconds") from None
+            raise ToolError(f"{server.name} did not answer within {server.timeout_s:g} seconds") from None
         if "fault" in answer:
-            raise ToolError(life.say(answer["fault"]))
-        if "changed" in answer:
-            raise ToolError(_changed(name, accepted, answer["changed"] and Definition(*answer["changed"])))
-        return answer["text"], answer["failed"]
+            raise ToolError(life.describe(answer["fault"]))
+        if "changed" not in answer:
+            return answer["text"], answer["failed"]
+        if answer["changed"] is None:
+            raise ToolError(f"{server.name} does not offer {accepted.name} any more")
+        lines = "\n".join(difference(accepted, Definition(*answer["changed"])))[:2_000]
+        raise ToolError(
+            f"{server.name} has changed {accepted.name} since it was accepted, so it is not called:\n{lines}"
+        )
 
     async def _ready(self) -> _Life:
-        """Return a life that takes calls; whoever stops waiting does not stop it."""
+        """Return a life that takes calls; cancelling this does not stop its opening."""
         life = self._life
-        if life is None or life.is_over():
+        if life is None or life.is_retired or life.task.done():
             if self._clock.elapsed() < self._rests_until:
                 raise ToolError(self._fault)
             if life is not None:
@@ -109,7 +110,7 @@ class Connection:
         return life
 
     async def close(self) -> None:
-        """End it; what does not end is left behind."""
+        """End all lives; what does not end in time is abandoned."""
         for life in self._lives:
             life.stop()
         tasks = {life.task for life in self._lives}
@@ -121,7 +122,7 @@ class Connection:
 
 
 class _Life:
-    """One life of a connection: a process, from its start to its end."""
+    """One life of a connection: a child process, from its start to its end."""
 
     def __init__(self, server: McpServer, allow: Collection[str]) -> None:
         self.listing: asyncio.Future[Listing] = asyncio.get_running_loop().create_future()
@@ -129,22 +130,18 @@ class _Life:
         self._process: Process | None = None
         self._asked: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._numbers = itertools.count()
-        self._is_retired = False
+        self.is_retired = False
         self.task = asyncio.ensure_future(self._live())
 
-    def is_over(self) -> bool:
-        """Tell whether the next call needs another life."""
-        return self._is_retired or self.task.done()
-
     def retire(self) -> None:
-        """Take no more calls, and end with the last of those that are going on."""
-        self._is_retired = True
+        """Take no more calls, and end with the last running one."""
+        self.is_retired = True
         if not self._asked:
             self.stop()
 
     def stop(self) -> None:
-        """Ask it to end; what is not open yet is ended at once."""
-        self._is_retired = True
+        """Ask the child to end; one that is not open yet is ended at once."""
+        self.is_retired = True
         if self._process is None:
             self.task.cancel()
         elif not self.listing.done():
@@ -153,7 +150,7 @@ class _Life:
             self._process.stdin.close()
 
     async def ask(self, **wish: object) -> dict[str, Any]:
-        """Have a tool called, and return what the child says of it."""
+        """Have a tool called, and return the child's report."""
         number = next(self._numbers)
         self._asked[number] = answered = asyncio.get_running_loop().create_future()
         try:
@@ -164,33 +161,33 @@ class _Life:
             raise
         finally:
             del self._asked[number]
-            if self._is_retired:
+            if self.is_retired:
                 self.retire()
         return answer
 
     async def _live(self) -> None:
         fault = "it was stopped"
+        command = (sys.executable, "-P", "-m", CHILD)
         try:
             self._process = process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-P", "-m", CHILD),
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=DEVNULL,
-                env=child_environment(),
-                limit=LONGEST_LINE,
+                *command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=child_environment(), limit=MAX_LINE
             )
             self._send(self._opening)
             assert process.stdout is not None
             while line := await process.stdout.readline():
                 self._hear(json.loads(line))
-            self._is_retired = True
-            fault = _ended(await process.wait())
+            self.is_retired = True
+            fault = _describe_exit(await process.wait())
         except (OSError, ValueError) as error:
             fault = f"its process fails: {error}"
         finally:
-            self._is_retired = True
-            self._tell_all(fault)
-            await self._end()
+            self.is_retired = True
+            self._fail(fault)
+            if self._process is not None:  # ending the child ends what it has started
+                self._signal(signal.SIGTERM)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._process.wait(), 1.0)
+                self._signal(signal.SIGKILL)
 
     def _send(self, message: Mapping[str, object]) -> None:
         stdin = self._process and self._process.stdin
@@ -199,56 +196,40 @@ class _Life:
 
     def _hear(self, said: Mapping[str, Any]) -> None:
         if "id" in said:
-            self._is_retired = self._is_retired or said.get("over", False)
+            self.is_retired = self.is_retired or said.get("over", False)
             answered = self._asked.get(said["id"])
             if answered and not answered.done():
                 answered.set_result(dict(said))
         elif "fault" in said:
-            self._tell_all(said["fault"])
+            self._fail(said["fault"])
         else:
             self.listing.set_result(Listing({tool[0]: Definition(*tool) for tool in said["tools"]}, said["refused"]))
 
-    def _tell_all(self, fault: str) -> None:
-        """Tell whoever still waits that nothing will come."""
+    def _fail(self, fault: str) -> None:
+        """Fail the opening and all running calls."""
         if not self.listing.done():
             where = self._server.misplaced()
-            self.listing.set_exception(ToolError(self.say(fault) + (where and f" ({where})")))
-            self.listing.exception()  # nobody may be waiting any more
+            self.listing.set_exception(ToolError(self.describe(fault) + (where and f" ({where})")))
+            self.listing.exception()  # marks it as retrieved: there may be no waiter any more
         for answered in self._asked.values():
             if not answered.done():
                 answered.set_result({"fault": fault})
-
-    async def _end(self) -> None:
-        """Make the child end, which ends what it has started."""
-        if self._process is None:
-            return
-        with suppress(TimeoutError):
-            self._signal(signal.SIGTERM)
-            await asyncio.wait_for(self._process.wait(), 1.0)
-        self._signal(signal.SIGKILL)
 
     def _signal(self, which: signal.Signals) -> None:
         with suppress(ProcessLookupError):
             if self._process and self._process.returncode is None:
                 self._process.send_signal(which)
 
-    def say(self, fault: str) -> str:
+    def describe(self, fault: str) -> str:
         """Return a fault in one line, with the server's name and without keys."""
-        words = without_controls(mask(fault))[:LONGEST_FAULT]
+        words = without_controls(mask(fault))[:MAX_FAULT]
         return f"{self._server.name}: {words or 'it failed, and does not say why'}"
 
 
-def _ended(code: int) -> str:
-    """Say why a child ended, by the code that it ended with: over 128 a signal's."""
+def _describe_exit(code: int) -> str:
+    """Describe the exit code of a child; over 128 it is a signal's."""
     if code == 128 + signal.SIGXCPU:
         return f"it sent what takes more than {SECONDS} seconds to read"
     if code in (OUT_OF_MEMORY, 128 + signal.SIGABRT, 128 + signal.SIGSEGV):
         return f"it sent what takes more than {MEGABYTES} MB to read"
     return f"its process ended with {code}" if code else "its process ended"
-
-
-def _changed(name: str, accepted: Definition, now: Definition | None) -> str:
-    if now is None:
-        return f"{name} does not offer {accepted.name} any more"
-    lines = "\n".join(difference(accepted, now))[:2_000]
-    return f"{name} has changed {accepted.name} since it was accepted, so it is not called:\n{lines}"

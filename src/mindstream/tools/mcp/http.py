@@ -1,61 +1,56 @@
-"""A server at a URL: which addresses are asked, and how much is taken of what they answer; the child's side of it."""
+"""The transport to a server at a URL: which addresses are asked, and how much is read; used in the child process."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import socket
+import ssl
 from collections.abc import AsyncIterator, Collection
 
 import httpx2
 
-from mindstream.tools.mcp.server import MOST_BYTES
+from mindstream.tools.mcp.server import MAX_BYTES
 from mindstream.tools.web.addresses import may_reach
 
 CONNECT_S = 10.0
-FAILED = -31_999
-"""The code of our own errors: there is no connection any more."""
-SESSION_ENDED = -31_998
-"""The code of our own error for a session that the server has ended: the request was not heard."""
-LONGEST_REFUSAL = 10_000
-"""Maximum bytes that are read of a refusal, to see whether it names the session."""
+FAILED, SESSION_ENDED = -31_999, -31_998
+"""Codes of our own errors: the connection is lost; the server has ended the session, and the request was not heard."""
+MAX_REFUSAL = 10_000
+"""Maximum bytes of a refusal that are read to see whether it names the session."""
 
 
-class GuardedTransport(httpx2.AsyncBaseTransport):
-    """Asks public addresses, and hosts that are allowed by name; whatever fails is an error of the protocol, in words.
+class GuardedTransport(httpx2.AsyncHTTPTransport):
+    """Asks public addresses, and hosts that are allowed by name; a failure becomes an error of the protocol, in words.
 
-    Redirects are not followed, and no stream is opened that a server fills when it likes: nothing it asks is answered.
+    Redirects are not followed, and no event stream is opened (GET), since no request of a server is answered.
     """
 
-    def __init__(self, allow: Collection[str], inner: httpx2.AsyncBaseTransport | None = None) -> None:
+    def __init__(self, allow: Collection[str], verify: ssl.SSLContext | bool = True) -> None:
+        super().__init__(verify=verify, trust_env=False)
         self._allow = allow
-        self._inner = inner or httpx2.AsyncHTTPTransport(trust_env=False)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if request.method == "GET":
             return httpx2.Response(405)
+        host = request.url.host
         try:
             response = await self._ask(request)
         except (httpx2.HTTPError, OSError, ValueError) as error:
-            return _failure(f"{request.url.host} cannot be reached: {error or type(error).__name__}")
-        if await _ended_session(request, response):
+            return _failure(f"{host} cannot be reached: {error or type(error).__name__}")
+        ended = await _ended_session(request, response)
+        if fault := "has ended the session" if ended else _fault(response):
             await response.aclose()
-            return _failure(f"{request.url.host} has ended the session", SESSION_ENDED)
-        if fault := _fault(response):
-            await response.aclose()
-            return _failure(f"{request.url.host} {fault}")
+            return _failure(f"{host} {fault}", SESSION_ENDED if ended else FAILED)
         return httpx2.Response(
             response.status_code, headers=response.headers, stream=_Bounded(response), extensions=response.extensions
         )
 
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
     async def _ask(self, request: httpx2.Request) -> httpx2.Response:
-        """Ask the addresses that were looked at, in place of a name that could mean others the next moment.
+        """Ask the very addresses that were checked, since the name could resolve to others a moment later.
 
         Raises:
-            OSError: the host is not known, or is not to be asked.
+            OSError: the host is unknown, or must not be asked.
         """
         url = request.url
         found = await asyncio.get_running_loop().getaddrinfo(url.host, url.port or 443, type=socket.SOCK_STREAM)
@@ -64,18 +59,16 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         if not addresses:
             hidden = " and ".join(there)
             raise OSError(f"{hidden} is an address of this machine or of a private network; allow the host by name")
-        extensions = {**request.extensions, "sni_hostname": url.host}
         for address in addresses:
+            asked = httpx2.Request(
+                request.method,
+                url.copy_with(host=address),
+                headers=request.headers,
+                stream=request.stream,
+                extensions={**request.extensions, "sni_hostname": url.host},
+            )
             try:
-                return await self._inner.handle_async_request(
-                    httpx2.Request(
-                        request.method,
-                        url.copy_with(host=address),
-                        headers=request.headers,
-                        stream=request.stream,
-                        extensions=extensions,
-                    )
-                )
+                return await super().handle_async_request(asked)
             except (httpx2.ConnectError, httpx2.ConnectTimeout):
                 if address == addresses[-1]:
                     raise
@@ -83,7 +76,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """What a server answers, up to a limit; what breaks off is an error that the client library waits for."""
+    """A response's body, up to a limit; a broken connection becomes an error that the client library expects."""
 
     def __init__(self, response: httpx2.Response) -> None:
         self._response = response
@@ -96,8 +89,8 @@ class _Bounded(httpx2.AsyncByteStream):
         try:
             async for part in self._response.aiter_raw():
                 taken += len(part)
-                if taken > MOST_BYTES:
-                    raise httpx2.StreamError(f"the answer has more than {MOST_BYTES:,} bytes")
+                if taken > MAX_BYTES:
+                    raise httpx2.StreamError(f"the answer has more than {MAX_BYTES:,} bytes")
                 yield part
         except httpx2.HTTPError as error:
             raise httpx2.StreamError(f"the answer broke off: {error or type(error).__name__}") from None
@@ -107,7 +100,7 @@ class _Bounded(httpx2.AsyncByteStream):
 
 
 def _fault(response: httpx2.Response) -> str:
-    """Say why an answer is not handed on; "" where it is."""
+    """Return why a response is not passed on; "" if it is."""
     status, kind = response.status_code, response.headers.get("content-type", "").lower()
     if 300 <= status < 400:
         return f"leads to {response.headers.get('location', 'nowhere')[:200]!r}, which is not followed"
@@ -115,15 +108,14 @@ def _fault(response: httpx2.Response) -> str:
         return "answers packed, which was not asked for"
     if status in (401, 403):
         return f"lets nobody in without the right headers (HTTP {status})"
-    if status in (404, 405) and not kind.startswith("application/json"):
-        return f"answers HTTP {status}: expected the URL of an MCP endpoint (streamable HTTP, often ending in /mcp)"
-    if status >= 400 and not kind.startswith("application/json"):
-        return f"answers HTTP {status}"
-    return ""
+    if status < 400 or kind.startswith("application/json"):
+        return ""
+    expected = ": expected the URL of an MCP endpoint (streamable HTTP, often ending in /mcp)"
+    return f"answers HTTP {status}{expected if status in (404, 405) else ''}"
 
 
 async def _ended_session(request: httpx2.Request, response: httpx2.Response) -> bool:
-    """Tell whether a server refuses a request since it does not know its session any more.
+    """Return whether a server refuses a request because it does not know its session any more.
 
     The protocol's sign is 404. Many servers answer 400 after a restart, with a body that names the session.
     """
@@ -131,12 +123,10 @@ async def _ended_session(request: httpx2.Request, response: httpx2.Response) -> 
         return False
     if response.status_code != 400:
         return True
-    if int(response.headers.get("content-length") or LONGEST_REFUSAL + 1) > LONGEST_REFUSAL:
-        return False
-    return b"session" in (await response.aread()).lower()
+    is_short = int(response.headers.get("content-length") or MAX_REFUSAL + 1) <= MAX_REFUSAL
+    return is_short and b"session" in (await response.aread()).lower()
 
 
 def _failure(words: str, code: int = FAILED) -> httpx2.Response:
     body = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": words}}
-    headers = {"content-type": "application/json"}
-    return httpx2.Response(502, headers=headers, content=json.dumps(body).encode())
+    return httpx2.Response(502, headers={"content-type": "application/json"}, content=json.dumps(body).encode())

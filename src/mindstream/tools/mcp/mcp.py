@@ -1,6 +1,6 @@
-"""MCP servers as tools: their words are shown and accepted first, what they do is held at arm's length.
+"""MCP servers as tools: a person accepts their definitions first, and their results are untrusted.
 
-Needs the extra `mcp`, which is loaded in a process beside each server (`child.py`), never in this one.
+Needs the extra `mcp`, which is loaded in a child process of each server (`child.py`), never in this one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mindstream.tools.mcp.pins import Approve, Changes, Definition, Pins, differ
 from mindstream.tools.mcp.server import ODD, McpServer
 from mindstream.tools.tool import Traits, read_arguments
 
-LONGEST_NAME, LONGEST_ERROR = 64, 2_000
+MAX_NAME, MAX_ERROR = 64, 2_000
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,8 @@ class McpTool:
     """A tool of a server.
 
     Attributes:
-        spec: what a model is told: the accepted words, under a name that endpoints take.
-        accepted: what the server calls it and says of it.
-        server: whose it is.
+        spec: what a model sees: the accepted description, under a name that endpoints accept.
+        accepted: the server's definition.
     """
 
     spec: ToolSpec
@@ -46,7 +45,7 @@ class McpTool:
         given = read_arguments(call, self.spec)
         text, failed = await self._connection.call(self.accepted, given)
         if failed:
-            raise ToolError(f"{self.spec.name}: {mask(text[:LONGEST_ERROR]) or 'it failed, and does not say why'}")
+            raise ToolError(f"{self.spec.name}: {mask(text[:MAX_ERROR]) or 'it failed, and does not say why'}")
         return text
 
 
@@ -54,7 +53,7 @@ class McpTools(list[McpTool]):
     """The tools that may be called.
 
     Attributes:
-        refused: why others may not, or why a server is not there, by `server` or `server/tool`.
+        refused: why others may not, or why a server is not available, by `server` or `server/tool`.
     """
 
     def __init__(self, tools: Iterable[McpTool] = (), refused: Mapping[str, str] | None = None) -> None:
@@ -70,23 +69,29 @@ async def mcp_tools(
     approve: Approve | None = None,
     taken: Collection[str] = (),
 ) -> AsyncIterator[McpTools]:
-    """Open servers and give their tools; a server that fails takes nobody with it.
+    """Open servers and give their tools; a server that fails does not affect the others.
 
     Args:
-        servers: command lines or URLs, or what says more of them.
-        pins: what was accepted before. A tool that is new or has changed since is not offered until it is accepted.
+        servers: command lines or URLs, or `McpServer`s.
+        pins: the definitions that were accepted before. A new or changed tool is not offered until it is accepted.
         allow: hosts that may be asked although they are private, of this machine, or not encrypted.
-        approve: asks a person about what is new or has changed; None: it is refused.
-        taken: names that other tools have.
+        approve: asks a person about new and changed tools; None: they are refused.
+        taken: names of other tools.
 
     Raises:
-        SettingsError: a server cannot be meant so, or the extra `mcp` is not installed.
-        ToolError: there is no tool at all that may be called; the message says why.
+        SettingsError: an address is invalid, or the extra `mcp` is not installed.
+        ToolError: no tool at all may be called; the message says why.
     """
     if find_spec("mcp") is None:
         raise SettingsError("an MCP server needs a package that is not installed: pip install 'mindstream[mcp]'")
-    wanted = _checked([McpServer(each) if isinstance(each, str) else each for each in servers], allow)
-    connections = [Connection(each, allow) for each in wanted]
+    names: Counter[str] = Counter()
+    connections: list[Connection] = []
+    for server in (McpServer(each) if isinstance(each, str) else each for each in servers):
+        server.check(allow)
+        names[server.name] += 1
+        if (number := names[server.name]) > 1:
+            server = replace(server, name=f"{server.name[:26]}_{number}")
+        connections.append(Connection(server, allow))
     try:
         found = McpTools()
         listings = await asyncio.gather(*(each.list_tools() for each in connections), return_exceptions=True)
@@ -106,25 +111,6 @@ async def mcp_tools(
         await asyncio.gather(*(each.close() for each in connections))
 
 
-def _checked(servers: list[McpServer], allow: Collection[str]) -> list[McpServer]:
-    """Return servers that can be opened, no two of them with one name.
-
-    Raises:
-        SettingsError: see `mcp_tools`.
-    """
-    names: Counter[str] = Counter()
-    checked = []
-    for server in servers:
-        server.check(allow)
-        names[server.name] += 1
-        number = names[server.name]
-        checked.append(server if number == 1 else replace(server, name=f"{server.name[:26]}_{number}"))
-    return checked
-
-
-# What is accepted.
-
-
 async def _accepted(
     connection: Connection,
     offered: Mapping[str, Definition],
@@ -132,7 +118,7 @@ async def _accepted(
     approve: Approve | None,
     refused: dict[str, str],
 ) -> list[McpTool]:
-    """Return the tools of a server that were accepted or are now; say of the others why not."""
+    """Return the tools of a server that were accepted, before or now; add to `refused` why others were not."""
     server = connection.server
     known = pins.accepted(server.identity)
     same = [tool for tool in offered.values() if known.get(tool.name) == tool]
@@ -147,58 +133,50 @@ async def _accepted(
         pins.accept(server.identity, (*changes.new, *(now for _, now in changes.changed)))
         same = list(offered.values())
     else:
-        refused.update(_refusals(changes))
+        how = "look at it, and accept it with --trust"
+        words = {tool.name: f"has a tool that nobody has accepted: {show(tool.name)}; {how}" for tool in changes.new}
+        for before, now in changes.changed:
+            diff = "\n".join(difference(before, now))[:MAX_ERROR]
+            words[now.name] = f"has changed {show(now.name)} since it was accepted; {how}:\n{diff}"
+        refused.update({f"{server.name}/{show(name)}": f"{server.name} {text}" for name, text in words.items()})
     unasked = pins.unasked(server.identity) | server.reads
     return [_tool(connection, tool, reads=tool.name in unasked) for tool in same]
-
-
-def _refusals(changes: Changes) -> dict[str, str]:
-    """Say of each tool that was not accepted why it may not be called, and how it is accepted."""
-    how = "look at it, and accept it with --trust"
-    words = {tool.name: f"has a tool that nobody has accepted: {show(tool.name)}; {how}" for tool in changes.new}
-    for before, now in changes.changed:
-        diff = "\n".join(difference(before, now))[:LONGEST_ERROR]
-        words[now.name] = f"has changed {show(now.name)} since it was accepted; {how}:\n{diff}"
-    return {f"{changes.server}/{show(name)}": f"{changes.server} {text}" for name, text in words.items()}
-
-
-# What a model is told.
 
 
 def _tool(connection: Connection, accepted: Definition, *, reads: bool) -> McpTool:
     server = connection.server
     description = _readable(accepted.description).strip() or f"A tool of {server.name}, without a description."
-    name = ODD.sub("_", accepted.name).strip("_")[:LONGEST_NAME] or "tool"
+    name = ODD.sub("_", accepted.name).strip("_")[:MAX_NAME] or "tool"
     spec = ToolSpec(name, description, _readable_schema(object_schema(accepted.parameters)))
     traits = Traits(changes=not reads, foreign=True, timeout_s=server.timeout_s)
     return McpTool(spec, accepted, server, traits, connection)
 
 
 def _named(tools: list[McpTool], taken: Collection[str]) -> list[McpTool]:
-    """Give each tool a name of its own: where two want the same, or one that is taken, with its server's before it."""
+    """Give each tool a unique name: one that is taken or wanted twice gets the server's name as a prefix."""
     wanted = Counter([*taken, *(tool.spec.name for tool in tools)])
     used = set(taken)
     named = []
     for tool in tools:
         name = tool.spec.name
         if wanted[name] > 1:
-            name = f"{tool.server.name}_{name}"[:LONGEST_NAME]
+            name = f"{tool.server.name}_{name}"[:MAX_NAME]
         stem, number = name, 1
         while name in used:
             number += 1
-            name = f"{stem[: LONGEST_NAME - 5]}_{number}"
+            name = f"{stem[: MAX_NAME - 5]}_{number}"
         used.add(name)
         named.append(replace(tool, spec=replace(tool.spec, name=name)))
     return named
 
 
 def _readable(text: str) -> str:
-    """Return a text without what nobody can see: a model would read it."""
+    """Return a text without invisible characters, which a model would read."""
     return "".join(c if c.isprintable() or c in "\n\t" else " " * c.isspace() for c in text)
 
 
 def _readable_schema(value: Any, key: str = "") -> Any:
-    """Return a schema whose words for a model are readable; names and values stay as they are."""
+    """Return a schema whose descriptions and titles are readable; names and values stay as they are."""
     if isinstance(value, dict):
         return {name: _readable_schema(each, name) for name, each in value.items()}
     if isinstance(value, list):

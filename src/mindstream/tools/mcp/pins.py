@@ -1,4 +1,4 @@
-"""What was accepted of a server's tools: a stranger's words, shown to a person once, and again when they change."""
+"""The accepted definitions of a server's tools: untrusted text, shown to a person once, and again when it changes."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from mindstream.private_files import make_private_folder, write_private
 if sys.platform != "win32":
     import fcntl
 
-MOST_BYTES = 50_000_000
-LINES = 500
-"""So many lines of a definition are compared."""
+MAX_BYTES = 50_000_000
+MAX_LINES = 500
+"""Maximum number of lines of a definition that are compared."""
 
 
 @dataclass(frozen=True)
 class Definition:
-    """A tool as its server describes it; `hints` are its annotations: nobody has checked them."""
+    """A tool as its server describes it; `hints` are its annotations, which are not verified."""
 
     name: str
     description: str
@@ -41,16 +41,16 @@ class Definition:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Return a hash of everything that a server says of the tool."""
+        """A hash of the whole definition."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
     @property
     def only_reads(self) -> bool:
-        """Tell whether the server says that it changes nothing."""
+        """Whether the server says that the tool changes nothing."""
         return self.hints.get("readOnlyHint") is True
 
     def lines(self) -> list[str]:
-        """Describe the tool to a person; nothing in it can look like ours, or hide."""
+        """Describe the tool to a person, so that no text in it can hide, or look like ours."""
         hints = [f"{name}: {value}" for name, value in sorted(self.hints.items())]
         takes = json.dumps(self.parameters, indent=1, ensure_ascii=False, sort_keys=True)
         return [
@@ -62,13 +62,13 @@ class Definition:
 
 
 def show(text: str) -> str:
-    """Return a text on one line, with everything that cannot be seen spelt out."""
+    """Return a text on one line, with every invisible character spelt out."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in text)
 
 
 @dataclass(frozen=True)
 class Changes:
-    """What a person is asked about: tools of a server that are new, or (before, now) that have changed."""
+    """Tools of a server about which a person is asked: new ones, and (before, now) of changed ones."""
 
     server: str
     address: str
@@ -79,38 +79,33 @@ class Changes:
         return bool(self.new or self.changed)
 
     def __str__(self) -> str:
-        """Say it in words for a terminal."""
-        lines = []
+        """Describe the changes for a terminal."""
+        lines, who = list[str](), f"{self.server} ({show(self.address)})"
         if self.new:
-            lines.append(f"{self.server} ({show(self.address)}) offers tools that nobody has accepted yet:")
+            lines.append(f"{who} offers tools that nobody has accepted yet:")
         for tool in self.new:
             lines += tool.lines()
-            if tool.only_reads:
-                lines.append("    it says that it only reads")
+            lines += ["    it says that it only reads"] * tool.only_reads
         if self.changed:
-            lines.append(f"{self.server} ({show(self.address)}) has changed tools since they were accepted:")
+            lines.append(f"{who} has changed tools since they were accepted:")
         for before, now in self.changed:
             lines += [f"  {show(now.name)}", *difference(before, now)]
             if now.only_reads and not before.only_reads:
                 lines.append("    it says since then that it only reads: you are asked before each call all the same")
         unasked = [tool.name for tool in self.new if tool.only_reads]
         unasked += [now.name for before, now in self.changed if before.only_reads and now.only_reads]
-        if unasked:
-            names = ", ".join(map(show, unasked))
-            then = (
-                f"If you accept, these tools run without asking you, as they only read: {names}. All others ask first."
-            )
-        else:
-            then = "If you accept, you are still asked before each call of these tools."
-        return "\n".join([*lines, then])
+        names = ", ".join(map(show, unasked))
+        then = f"these tools run without asking you, as they only read: {names}. All others ask first."
+        always = "you are still asked before each call of these tools."
+        return "\n".join([*lines, f"If you accept, {then if unasked else always}"])
 
 
 def difference(before: Definition, now: Definition) -> list[str]:
-    """Say line by line what has changed in a tool."""
+    """Return the changed lines of a tool's description."""
     old, new = before.lines(), now.lines()
-    found = list(difflib.unified_diff(old[:LINES], new[:LINES], n=0, lineterm=""))[2:]
+    found = list(difflib.unified_diff(old[:MAX_LINES], new[:MAX_LINES], n=0, lineterm=""))[2:]
     lines = [line for line in found if not line.startswith("@@")]
-    return lines or [f"  (the change stands after the first {LINES} lines)"]
+    return lines or [f"  (the change stands after the first {MAX_LINES} lines)"]
 
 
 Approve: TypeAlias = Callable[[Changes], bool | Awaitable[bool]]
@@ -119,11 +114,19 @@ Approve: TypeAlias = Callable[[Changes], bool | Awaitable[bool]]
 
 @dataclass(frozen=True)
 class _Pin:
-    """An accepted definition; `reads`: its hint to read only counts. None (written before there was this): it does."""
+    """An accepted definition.
+
+    Attributes:
+        reads: its hint to read only counts; None, in older files: it does.
+    """
 
     hash: str
     definition: Definition
     reads: bool | None = None
+
+    @property
+    def may_read(self) -> bool:
+        return self.definition.only_reads and self.reads is not False
 
 
 @dataclass(frozen=True)
@@ -135,13 +138,13 @@ _FILE = TypeAdapter(_File)
 
 
 class Pins:
-    """The definitions that were accepted, by server: a JSON file that its owner alone can read."""
+    """The definitions that were accepted, by server: a JSON file that only its owner can read."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def accepted(self, server: str) -> Mapping[str, Definition]:
-        """Return what was accepted of a server, by the tools' names.
+        """Return the accepted definitions of a server, by the tools' names.
 
         Raises:
             UserError: the file cannot be read.
@@ -150,59 +153,50 @@ class Pins:
         return {name: pin.definition for name, pin in pins.items() if pin.hash == pin.definition.fingerprint}
 
     def unasked(self, server: str) -> frozenset[str]:
-        """Return the tools of a server that are called without a question, as they said that they only read.
+        """Return the tools of a server that are called without a question, since they only read by their own account.
 
-        A hint counts where it stood there when the tool was first accepted: one that came later does not, whoever
-        accepted the change.
+        Their hint counts only if it was part of the definition that was accepted first, whatever was accepted later.
         """
-        return frozenset(
-            name for name, pin in self._read().servers.get(server, {}).items() if _reads(pin, pin.definition)
-        )
+        return frozenset(name for name, pin in self._read().servers.get(server, {}).items() if pin.may_read)
 
     def accept(self, server: str, definitions: Iterable[Definition]) -> None:
-        """Write down that definitions are accepted, in place of others of the same name.
+        """Store that definitions are accepted; they replace others of the same name.
 
         Raises:
             UserError: the file cannot be read.
             StorageError: it cannot be written.
         """
-        beside = self.path.with_name(f"{self.path.name}.{token()}")
+        draft = self.path.with_name(f"{self.path.name}.{token()}")
         try:
             make_private_folder(self.path.parent)
-            with _alone_in(self.path.parent):
-                found = self._read()
-                held = found.servers.get(server, {})
-                pins = {
-                    each.name: _Pin(each.fingerprint, each, _reads(held.get(each.name), each)) for each in definitions
-                }
-                servers = {**found.servers, server: {**held, **pins}}
-                write_private(beside, _FILE.dump_json(_File(servers), indent=1))
-                os.replace(beside, self.path)  # noqa: PTH105
+            with _locked(self.path.parent):
+                servers = self._read().servers
+                held = dict(servers.get(server, {}))
+                for each in definitions:
+                    before = held.get(each.name)
+                    reads = each.only_reads and (before is None or before.may_read)
+                    held[each.name] = _Pin(each.fingerprint, each, reads)
+                write_private(draft, _FILE.dump_json(_File({**servers, server: held}), indent=1))
+                os.replace(draft, self.path)  # noqa: PTH105
         except OSError as error:
-            beside.unlink(missing_ok=True)
+            draft.unlink(missing_ok=True)
             raise StorageError(f"{self.path} cannot be written: {error.strerror}") from None
 
     def _read(self) -> _File:
         if not self.path.exists():
             return _File({})
+        where = f"{self.path}, where accepted tools are kept,"
         try:
-            return _FILE.validate_json(read_text(self.path, MOST_BYTES))
+            return _FILE.validate_json(read_text(self.path, MAX_BYTES))
         except InputError as error:
-            raise UserError(f"{self.path}, where accepted tools are kept, {error}") from None
+            raise UserError(f"{where} {error}") from None
         except ValidationError:
-            raise UserError(
-                f"{self.path}, where accepted tools are kept, is damaged: delete it, and you are asked again"
-            ) from None
-
-
-def _reads(before: _Pin | None, now: Definition) -> bool:
-    """Tell whether a hint to read only counts: it was always there."""
-    return now.only_reads and (before is None or (before.definition.only_reads and before.reads is not False))
+            raise UserError(f"{where} is damaged: delete it, and you are asked again") from None
 
 
 @contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """Hold others that write here up: what two accept at once is kept of both."""
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold a lock between processes, so that what two of them accept at the same time is stored for both."""
     if sys.platform == "win32":
         yield
         return

@@ -1,4 +1,4 @@
-"""Which MCP server is meant: a command of this machine or a URL, and what it is given."""
+"""An MCP server's settings: a command of this machine or a URL, and what it is given."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from mindstream.models.providers.secrets import NO_KEY, remember
 from mindstream.paths import home
 from mindstream.tools.web.addresses import is_allowed
 
-MOST_BYTES = 8_000_000
-"""A longer message is not read."""
+MAX_BYTES = 8_000_000
+"""Maximum length of a message that is read, in bytes."""
 SECONDS, MEGABYTES = 10, 700
-"""So much time and memory may it take to read what comes after a question."""
+"""CPU seconds and memory in which the child must read what comes after a request."""
 OUT_OF_MEMORY = 77
-"""What that process ends with where Python has no more memory; other libraries abort."""
+"""Exit code of a child whose Python is out of memory; other libraries abort."""
 VARIABLE = re.compile(r"\$(\w+)|\$\{(\w+)\}")
 RUNNERS = ("python", "node", "npx", "uvx", "uv", "bash", "sh")
 HARMLESS = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TEMP", "TMP",
     "SYSTEMROOT", "SYSTEMDRIVE", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "PATHEXT", "COMSPEC",
 )  # fmt: skip
-"""The variables that a command gets in any case."""
+"""Environment variables that every command gets."""
 ODD = re.compile(r"[^A-Za-z0-9_-]+")
 
 
@@ -39,13 +39,13 @@ class McpServer:
 
     Attributes:
         address: a command line, or a URL (http, https).
-        name: what we call it; what it calls itself counts for nothing. "": from the address.
-        env: the variables of our environment that the command gets besides the harmless ones (PATH, HOME, LANG, …).
-        headers: what is sent with every request to a URL; `$NAME` in it stands for a variable of the environment.
+        name: our name for it; the server's own name is not used. "": derived from the address.
+        env: environment variables that the command gets in addition to the harmless ones (PATH, HOME, LANG, …).
+        headers: sent with every request to a URL; `$NAME` stands for an environment variable.
         reads: the names of tools that change nothing, as you know, whatever the server says.
-        folder: where the command runs; None: in your home.
-        timeout_s: how long one call may take.
-        start_s: how long it may take until the server is ready.
+        folder: the working directory of the command; None: your home.
+        timeout_s: maximum duration of one call.
+        start_s: maximum duration of the server's start.
     """
 
     address: str = field(repr=False)
@@ -82,17 +82,17 @@ class McpServer:
 
     @cached_property
     def identity(self) -> str:
-        """What its accepted tools are kept under: the address, which may hold what is private, as a hash."""
+        """The key of its accepted tools: its name, and a hash of the address, which may be private."""
         meant = "\0".join(self.command) or self.address
         return f"{self.name}:{hashlib.sha256(meant.encode('utf-8', 'replace')).hexdigest()[:32]}"
 
     @property
     def shown(self) -> str:
-        """The address for a person to read, without what is asked of a URL: it may be a key."""
+        """The address for a person to read, without a URL's query, which may hold a key."""
         return self.address if self.command else self.address.partition("?")[0]
 
     def expanded_headers(self) -> dict[str, str]:
-        """Return the headers with the environment's values in their places.
+        """Return the headers with the values of environment variables.
 
         Raises:
             SettingsError: a variable is not set.
@@ -103,12 +103,12 @@ class McpServer:
         """Make sure that it can be opened.
 
         Raises:
-            SettingsError: the command or the URL is none, the URL holds a password, or is not encrypted, with a host
-                that is not allowed by name; a variable of a header is not set.
+            SettingsError: the command or the URL is invalid, the URL holds a password, or is not encrypted and its host
+                not allowed by name; a variable of a header is not set.
         """
         if self.command:
             return
-        from mindstream.tools.web.web import checked_url  # what asks the web is not loaded for a command
+        from mindstream.tools.web.web import checked_url  # aiohttp is not loaded for a command
 
         try:
             parts = urlsplit(checked_url(self.address))
@@ -119,7 +119,7 @@ class McpServer:
         self.expanded_headers()
 
     def opening(self, allow: Collection[str]) -> dict[str, object]:
-        """Return what the process that speaks with it has to know (see `child.py`)."""
+        """Return what the child process needs to open it (see `child.py`)."""
         for name in self.env:
             remember(os.environ.get(name, NO_KEY))
         return {
@@ -134,13 +134,11 @@ class McpServer:
         }
 
     def misplaced(self) -> str:
-        """Say which words of the command are files of the working directory, and not of where it runs; "": none."""
+        """Name words of the command that are files of our working directory, but not of the command's; "": none."""
         folder, here = self._folder, Path.cwd()
         lost = [word for word in self.command if _is_file(here / word) and not _is_file(folder / word)]
-        if not lost:
-            return ""
         paths = ", ".join(str(here / word) for word in lost)
-        return f"the command runs in {folder}, not in {here}; give the file's whole path: {paths}"
+        return f"the command runs in {folder}, not in {here}; give the file's whole path: {paths}" if lost else ""
 
     @property
     def _folder(self) -> Path:
@@ -148,14 +146,13 @@ class McpServer:
 
     def _value(self, found: re.Match[str]) -> str:
         variable = found[1] or found[2]
-        value = os.environ.get(variable, "")
-        if not value:
+        if not (value := os.environ.get(variable, "")):
             raise SettingsError(f"{self.name}: a header wants the variable {variable}, which is not set")
         remember(value)
         return value
 
     def _short_name(self) -> str:
-        """Return a name for it: of a URL the host, of `python -m x` x, of any other command what it begins with."""
+        """Return a name: the host of a URL, x of `python -m x`, else the program or the script that it runs."""
         if not self.command:
             host = urlsplit(self.address).hostname or "server"
             parts = [part for part in host.split(".") if part not in ("www", "mcp", "api")]
@@ -172,5 +169,5 @@ class McpServer:
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except OSError:  # no word that could be a file's
+    except OSError:  # the word cannot be a path
         return False

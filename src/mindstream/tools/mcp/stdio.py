@@ -1,4 +1,4 @@
-"""A server as a process of this machine: JSON, line by line, over its input and output; the child's side of it."""
+"""The transport to a server that is a process of this machine: JSON, a line each; used in the child process."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, jsonrpc_message_adapter
 
-from mindstream.tools.mcp.server import MOST_BYTES
+from mindstream.tools.mcp.server import MAX_BYTES
 
-MOST_LINES = 10_000
-"""So many lines may come after what was last asked; more is no answer."""
+MAX_LINES = 10_000
+"""Maximum number of lines after the last request."""
 TAIL = 2_000
-"""So much is kept of what the process says beside the protocol, to tell why it ended."""
+"""Bytes of the server's error output that are kept, to report why it ended."""
 END_S = 1.0
-"""How long it may take to end after its input is closed, and again after it is asked to."""
+"""Seconds in which it must end after its input is closed, and again after a signal."""
 LIST_CHANGED = "notifications/tools/list_changed"
 Got = MemoryObjectSendStream[SessionMessage | Exception]
 Sending = MemoryObjectReceiveStream[SessionMessage]
@@ -32,8 +32,8 @@ Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObj
 
 
 @dataclass
-class LastWords:
-    """What is known of a connection that has ended; `lines`: so many came after what was last asked."""
+class Ending:
+    """What is known of how a connection ended; `lines`: number of lines since the last request."""
 
     over: asyncio.Event = field(default_factory=asyncio.Event)
     lines: int = 0
@@ -43,28 +43,32 @@ class LastWords:
     tail: bytes = b""
 
     def __str__(self) -> str:
-        """Say why it ended, in one line."""
         ended = self.fault or ("its process ended" if self.code is None else f"its process ended with {self.code}")
         said = " ".join(self.tail.decode("utf-8", "replace").split())[-300:]
         return f"{ended}: {said}" if said else ended
 
 
 @asynccontextmanager
-async def stdio_transport(process: Process, last: LastWords) -> AsyncIterator[Streams]:
-    """Give the streams to a process; at the end it is asked to end, then made to."""
+async def stdio_transport(process: Process, ending: Ending) -> AsyncIterator[Streams]:
+    """Give the streams of a process; at the end it is asked to end, then killed."""
     try:
         got, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         write, sending = anyio.create_memory_object_stream[SessionMessage](1_000)
         async with asyncio.TaskGroup() as group:
-            listening = group.create_task(_keep_tail(process, last))
-            talking = (_read(process, got, last, listening), _write(process, sending, got, last))
-            tasks = [listening, *map(group.create_task, talking)]
-            tasks.append(group.create_task(_watch(process, tasks[1], last)))
+            listening = group.create_task(_keep_tail(process, ending))
+            reading = group.create_task(_read(process, got, ending, listening))
+            writing = group.create_task(_write(process, sending, got, ending))
+            watching = group.create_task(_watch(process, reading, ending))
             try:
                 yield read, write
-                await _end(process)
+                assert process.stdin is not None
+                process.stdin.close()
+                for name in ("SIGTERM", "SIGKILL"):
+                    if not await _has_ended(process):
+                        _signal(process, name)
+                await _has_ended(process)
             finally:
-                for task in tasks:
+                for task in (listening, reading, writing, watching):
                     task.cancel()
                 for stream in (got, read, write, sending):
                     stream.close()
@@ -72,102 +76,78 @@ async def stdio_transport(process: Process, last: LastWords) -> AsyncIterator[St
         _signal(process, "SIGKILL")
         transport: Any = getattr(process, "_transport", None)
         if transport is not None:
-            transport.close()  # lets go of its pipes, which a child that got away may still hold
+            transport.close()  # closes its pipes, which an escaped descendant may still hold
 
 
-async def _read(process: Process, got: Got, last: LastWords, listening: asyncio.Task[None]) -> None:
-    """Pass messages on; what is none is left out, as servers do print what does not belong there."""
-    try:
-        with got, suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-            await _pass_on(process, got, last, listening)
-    finally:
-        last.over.set()
-
-
-async def _pass_on(process: Process, got: Got, last: LastWords, listening: asyncio.Task[None]) -> None:
+async def _read(process: Process, got: Got, ending: Ending, listening: asyncio.Task[None]) -> None:
+    """Pass messages on; lines that are none are skipped, since servers do print other text."""
     assert process.stdout is not None
     try:
-        while line := await process.stdout.readline():
-            last.lines += 1
-            if last.lines > MOST_LINES:
-                last.fault = f"it sent more than {MOST_LINES:,} lines that nobody asked for"
-                return
-            if (message := _parse(line)) is not None:
-                await got.send(SessionMessage(message))
-            await asyncio.sleep(0)  # lines that are there already come without a pause
+        with got, suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            while line := await process.stdout.readline():
+                ending.lines += 1
+                if ending.lines > MAX_LINES:
+                    ending.fault = f"it sent more than {MAX_LINES:,} lines that nobody asked for"
+                    return
+                if (message := _parse(line)) is not None:
+                    await got.send(SessionMessage(message))
+                await asyncio.sleep(0)  # `readline` does not suspend while lines are buffered
+            ending.is_over = True
+            if await _has_ended(process):
+                ending.code = process.returncode
+                await asyncio.wait({listening}, timeout=END_S)
     except ValueError:
-        last.fault = f"it sent a line of more than {MOST_BYTES:,} bytes"
-        return
+        ending.fault = f"it sent a line of more than {MAX_BYTES:,} bytes"
     finally:
-        last.is_over = True
-    if await _has_ended(process):
-        last.code = process.returncode
-        await asyncio.wait({listening}, timeout=END_S)
+        ending.is_over = True
+        ending.over.set()
 
 
 def _parse(line: bytes) -> JSONRPCMessage | None:
-    """Return the message of a line, or None for what is none, or tells of progress that nobody watches."""
+    """Return the message of a line; None for other text, and for notifications that are not used."""
     try:
-        message = jsonrpc_message_adapter.validate_json(_mend(line), by_name=False)
+        if b"\\ud" in line.lower():  # half a character, for which the SDK refuses the whole message, becomes a mark
+            text = json.dumps(json.loads(line), ensure_ascii=False)
+            line = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+        message = jsonrpc_message_adapter.validate_json(line, by_name=False)
     except (ValueError, RecursionError):
         return None
     return None if isinstance(message, JSONRPCNotification) and message.method != LIST_CHANGED else message
 
 
-def _mend(line: bytes) -> bytes:
-    """Return JSON with a mark for each half of a character, which the SDK refuses whole messages for."""
-    if b"\\ud" not in line.lower():
-        return line
-    text = json.dumps(json.loads(line), ensure_ascii=False)
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
-
-
-async def _write(process: Process, sending: Sending, got: Got, last: LastWords) -> None:
+async def _write(process: Process, sending: Sending, got: Got, ending: Ending) -> None:
     assert process.stdin is not None
     with sending:
         try:
             async for item in sending:
                 if isinstance(item.message, JSONRPCRequest):
-                    last.lines = 0
+                    ending.lines = 0
                 process.stdin.write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
                 await process.stdin.drain()
         except OSError:
             if not await _has_ended(process):
-                last.fault = "it takes no more questions"
-                last.is_over = True
-                got.close()  # whoever waits is told; of a process that has ended the reader tells why
+                ending.fault = "it takes no more questions"
+                ending.is_over = True
+                got.close()  # ends the calls; if the process has ended, `_read` does so and reports why
 
 
-async def _watch(process: Process, reading: asyncio.Task[None], last: LastWords) -> None:
-    """End the reading soon after the process has ended: another may still hold its output."""
+async def _watch(process: Process, reading: asyncio.Task[None], ending: Ending) -> None:
+    """End the reading soon after the process has ended: another process may still hold its output."""
     while not await _has_ended(process):
         pass
     await asyncio.wait({reading}, timeout=END_S)
-    last.code, last.is_over = process.returncode, True
+    ending.code, ending.is_over = process.returncode, True
     reading.cancel()
 
 
-async def _keep_tail(process: Process, last: LastWords) -> None:
+async def _keep_tail(process: Process, ending: Ending) -> None:
     assert process.stderr is not None
     while said := await process.stderr.read(65_536):
-        last.tail = (last.tail + said)[-TAIL:]
-
-
-# The end.
-
-
-async def _end(process: Process) -> None:
-    """Close its input, then ask it and what it has started to end, then make them."""
-    assert process.stdin is not None
-    process.stdin.close()
-    for name in ("SIGTERM", "SIGKILL"):
-        if not await _has_ended(process):
-            _signal(process, name)
-    await _has_ended(process)
+        ending.tail = (ending.tail + said)[-TAIL:]
 
 
 async def _has_ended(process: Process) -> bool:
-    """Wait a while; not with `wait`, which waits for whoever else holds its output, too."""
+    """Wait up to END_S; `Process.wait` would also wait for other processes that hold the output."""
     for _ in range(50):
         if process.returncode is not None:
             return True

@@ -1,4 +1,4 @@
-"""`mindstream coach`: how well the coach does: against one plain agent, and in what it foresees."""
+"""`mindstream coach`: compare the coach with a plain agent, and check its predictions."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from mindstream_evals.contest.play import COACH, OPPONENTS, PLAIN, read_talks
 from mindstream_evals.contest.run import Terms, estimate, run_contest
 
 NOTES = """Talks are a JSON list of {"id", "who", "lines": [{"text", "session", "days",
-"key"}]}; a higher session comes so many days later; the answer to a line with a
-key is graded by it. Opponents are shown the whole talk (plain), its newest 8,000
+"key"}]}; a session with a higher number begins `days` days later; the answer to a
+line with a key is graded against it. Opponents are shown the whole talk (plain), its newest 8,000
 tokens (recent), or a summary of the days before (summary). Without --judge
 people judge, on a page: OUT/judge.html."""
-app = group("See how well the coach does: against one plain agent, and in what it foresees.")
+app = group("Evaluate the coach: against a plain agent, and in its predictions.")
 
 
 @command(
@@ -38,14 +38,16 @@ app = group("See how well the coach does: against one plain agent, and in what i
 async def contest(
     settings: Settings,
     talks: Annotated[Path, flag("FILE", "What people say, line by line.")],
-    judge: Annotated[str, flag("MODEL", "Who judges the pairs, blind, in both orders [people, on a page].")] = "",
-    out: Annotated[Path, flag("DIR", "Where all is kept; the same command goes on.")] = Path("contest"),
-    against: Annotated[str, flag("SIDES", f"Opponents, by commas: {', '.join(OPPONENTS)}.")] = PLAIN,
-    constitution: Annotated[Path | None, flag("FILE", "The plain agent's [the pack's].")] = None,
-    estimate_only: Annotated[bool, switch("--estimate", "Say what it will take, and play nothing.")] = False,
+    judge: Annotated[
+        str, flag("MODEL", "The model that judges the pairs, blind, in both orders [people, on a page].")
+    ] = "",
+    out: Annotated[Path, flag("DIR", "The folder of all results; the same command resumes.")] = Path("contest"),
+    against: Annotated[str, flag("SIDES", f"Opponents, separated by commas: {', '.join(OPPONENTS)}.")] = PLAIN,
+    constitution: Annotated[Path | None, flag("FILE", "The plain agent's constitution [the pack's].")] = None,
+    estimate_only: Annotated[bool, switch("--estimate", "Only show what it would cost.")] = False,
     json: AsJson = False,
 ) -> None:
-    """Play talks with the coach and with one plain agent on the same models, and have the pairs judged."""
+    """Play conversations with the coach and with a plain agent on the same models, and have the pairs judged."""
     expected = estimate(read_talks(talks))
     told = f"{expected['turns']} turns: about {expected[COACH]:,} tokens of the coach, {expected[PLAIN]:,} of the agent"
     if estimate_only:
@@ -80,14 +82,14 @@ async def contest(
                 f" in {each['coach_worse']}; preference {said}"
             )
     if not judge and not any("preference" in each for each in found.values()):
-        say(f"\nopen {out / 'judge.html'}, choose, save what it gives beside it as people1.json, and come again")
+        say(f"\nopen {out / 'judge.html'}, choose, save the result next to it as people1.json, and repeat the command")
 
 
 def _opponents(named: str) -> list[str]:
-    """Read who plays against the coach.
+    """Read the names of opponents.
 
     Raises:
-        InputError: there is no such opponent.
+        InputError: a name is unknown.
     """
     sides = list(split_names([named]) or ())
     for side in sides:
@@ -98,7 +100,7 @@ def _opponents(named: str) -> list[str]:
 
 @command(app, "data user pack", "mindstream coach calibration", "mindstream coach calibration --user ann")
 async def calibration(settings: Settings, user: OneUser = None, json: AsJson = False) -> None:
-    """Say how well it foresees what users do: of the steps it thought so likely, how many were done."""
+    """Show how well the coach predicts what users do: for each predicted probability, the share of steps done."""
     pack = load(settings.pack)
     async with open_user_memory(settings) as opened:
         minds, now = [opened.key] if user else await opened.store.streams(), opened.clock.now()
@@ -109,11 +111,11 @@ async def calibration(settings: Settings, user: OneUser = None, json: AsJson = F
     if json:
         print_json(asdict(found))
     elif not found.steps:
-        say("no step with a forecast was told and reported on yet", sys.stderr)
+        say("no step has both a prediction and a report yet", sys.stderr)
     else:
-        say(f"{found.steps} steps were foreseen, told and reported on; Brier score {found.brier:.3f} (.25: a coin)\n")
+        say(f"{found.steps} steps have a prediction and a report; Brier score {found.brier:.3f} (.25: a coin)\n")
         rows = [
             (f"{low:.1f} to {low + 1 / BINS:.1f}", f"{each.steps}", f"{each.thought:.2f}", f"{each.done:.2f}")
             for low, each in sorted(found.bins.items())
         ]
-        print_table(("thought likely", "steps", "on average", "were done"), rows)
+        print_table(("predicted", "steps", "on average", "were done"), rows)

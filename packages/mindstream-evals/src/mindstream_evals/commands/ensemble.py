@@ -1,4 +1,4 @@
-"""`mindstream town ensemble`: many runs of one town, and what they have in common."""
+"""`mindstream town ensemble`: many runs of one town, and their statistics."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ from mindstream_evals.town.evaluate import Design
 app = group()
 FAILED = 1
 NOTES = """Each run has its town in DIR/CONDITION/seed-N: every command for a town works
-there. DIR/runs.jsonl keeps what has ended: after Ctrl-C, a crash or a limit the
-same command goes on, and runs that have ended are not run again. Beside it are
-report.json, runs.csv and a picture, ensemble.svg. Limits hold for each run.
+there. DIR/runs.jsonl keeps finished runs: after Ctrl-C, a crash or a limit the
+same command resumes, and finished runs are not repeated. Next to it are
+report.json, runs.csv and a picture, ensemble.svg. Limits apply to each run.
 --ray runs them on the cluster that RAY_ADDRESS names, else on this machine.
 
-Exit code: 0; 1 where a run failed; 2 a mistake; 130 after Ctrl-C."""
+Exit code: 0; 1 if a run failed; 2 after a mistake; 130 after Ctrl-C."""
 
 
 @dataclass(frozen=True)
 class Runs:
-    """Which runs there are beside the whole town, and where they live."""
+    """The runs in addition to the whole town, and their folder."""
 
     without: Annotated[
         list[str] | None,
@@ -52,19 +52,23 @@ class Runs:
             "A,B", "Compare with the town without these: observation, reflection, planning, recall, talk; repeatable."
         ),
     ] = None
-    workers: Annotated[int, flag("N", "So many at a time [one a processor].", "--workers", min=0, max=100_000)] = 0
+    workers: Annotated[int, flag("N", "Runs at a time [one per processor].", "--workers", min=0, max=100_000)] = 0
     ray: Annotated[bool, switch("--ray", "On Ray's workers, not on processes of this machine.")] = False
 
 
 @dataclass(frozen=True)
 class Measuring:
-    """What is measured beside what `town metrics` counts."""
+    """Measures in addition to those of `town metrics`."""
 
-    fact: Annotated[list[str] | None, flag("WORDS", "How many know this at the end; repeatable.")] = None
-    evaluate: Annotated[bool, switch("--evaluate", "How believable residents answer, too (town evaluate).")] = False
+    fact: Annotated[
+        list[str] | None, flag("WORDS", "Also count the residents who know this at the end; repeatable.")
+    ] = None
+    evaluate: Annotated[bool, switch("--evaluate", "Also measure how believably residents answer (town evaluate).")] = (
+        False
+    )
     judge: Annotated[str, flag("NAME", "The model that judges [--role judge=NAME, else --model].", "--judge")] = ""
-    questions: Annotated[int, flag("N", "So many questions to each, of all categories alike [all 25].", min=0)] = 0
-    pairs: Annotated[int, flag("N", "So many pairs, drawn question by question [all].", min=0)] = 0
+    questions: Annotated[int, flag("N", "Questions per resident, equally from all categories [all 25].", min=0)] = 0
+    pairs: Annotated[int, flag("N", "Number of pairs, drawn question by question [all].", min=0)] = 0
 
 
 @command(
@@ -88,14 +92,14 @@ def ensemble(
     days: Days = None,
     hours: Hours = None,
     until: Until = "",
-    steps: Annotated[int | None, flag("N", "Live so many steps.", min=1, max=2**40)] = None,
+    steps: Annotated[int | None, flag("N", "Run this number of steps.", min=1, max=2**40)] = None,
     yes: Yes = False,
     json: AsJson = False,
 ) -> int:
-    """Let one town live many times, with other seeds or with parts of its residents left out, and compare.
+    """Run one town many times, with other seeds or with parts of its residents switched off, and compare.
 
-    Each measure has its mean, spread and 95 % interval (Student) over the seeds; a condition is compared with the whole
-    town seed by seed (sign test, corrected by Holm). One day of each run, unless you say otherwise.
+    Each measure has its mean, spread and 95 % interval (Student) over the seeds. A condition is compared with the whole
+    town seed by seed (sign test, corrected by Holm). Each run lasts one day by default.
     """
     span = Span(days, hours, until, steps)
     design = Design(questions=measuring.questions, pairs=measuring.pairs) if measuring.evaluate else None
@@ -114,9 +118,7 @@ def ensemble(
         runs.ray,
     )
     if design and towns.is_free(settings):
-        raise InputError(
-            "nobody is there to judge: name a model (--judge MODEL, --model MODEL), or leave --evaluate away"
-        )
+        raise InputError("there is no judge: name a model (--judge MODEL, --model MODEL), or omit --evaluate")
     if not towns.is_free(settings) and not yes and not _has_leave(settings, wish):
         return 0
     failed: list[bool] = []
@@ -130,14 +132,14 @@ def ensemble(
             write_text(wish.into / "ensemble.svg", draw(found))
         print_json(found.as_json()) if json else _show(found, wish)
 
-    code = run_kept("towns", work, f"what has ended is kept in {wish.kept}, what has not in its own folder", show)
+    code = run_kept("towns", work, f"finished runs are in {wish.kept}, unfinished ones in their own folders", show)
     return code or FAILED * any(failed)
 
 
 def _has_leave(settings: Settings, wish: Wish) -> bool:
-    """Say what all runs may cost that have not been paid yet, and ask."""
+    """Show the estimated cost of all unfinished runs and ask for approval."""
     if not output.is_answerable():
-        raise InputError("models are asked, and nobody is there to be asked whether they may be: say --yes")
+        raise InputError("calls of models need approval, and the input is no terminal: add --yes")
     jobs = service.jobs_of(settings, wish)
     setting, runs = jobs[0].setting, len(jobs)
     with progress("counting") as told:
@@ -197,7 +199,7 @@ def _interval(low: float | None, high: float | None) -> str:
 
 
 def draw(found: Ensemble) -> str:
-    """Draw each measure that differs between runs: a dot for each run by its seed, a colour for each condition."""
+    """Draw each measure that differs between runs: a dot per run and seed, a colour per condition."""
     grid = leather.Grid()
     values = {name: _values(found, name) for name in dict.fromkeys(each.measure for each in found.spreads)}
     conditions = list(dict.fromkeys(each.condition for each in found.lived))
@@ -215,7 +217,7 @@ def draw(found: Ensemble) -> str:
         chart.add_y_scale(*_ends(values[name]))
         chart.add_x_axis(name="seed")
         grid.add_one(chart)
-    columns = math.ceil(math.sqrt(len(drawn)))  # as leather lays them out
+    columns = math.ceil(math.sqrt(len(drawn)))  # leather's layout
     return str(grid.to_svg(width=WIDTH * columns, height=HEIGHT * -(-len(drawn) // columns)))
 
 
@@ -224,7 +226,7 @@ def _values(found: Ensemble, name: str) -> list[float]:
 
 
 def _ends(values: Sequence[float]) -> tuple[float, float]:
-    """Return where an axis begins and ends: around the values, and never of no length."""
+    """Return the ends of an axis around the values; never of zero length."""
     low, high = min(values), max(values)
     room = (high - low) * 0.1 or max(abs(high) * 0.1, 0.1)
     return (0.0 if 0 <= low < room * 2 else low - room), high + room

@@ -1,4 +1,4 @@
-"""`mindstream gate`: how the gates have done."""
+"""`mindstream gate`: statistics of gate decisions."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ for nothing: those that would have waited for a thought that changed no answer""
 
 @command(app, "data user", "mindstream gate report --user ann")
 async def report(settings: Settings, user: OneUser = None, json: AsJson = False) -> None:
-    """Say how often each gate waited, and how often it was wrong.
+    """Show how often each gate waited, and how often it was wrong.
 
-    From the log alone: what was decided for each utterance, and what the reasoner came to afterwards.
+    From the log alone: the decision for each utterance, and the reasoner's later result.
     """
     async with open_user_memory(settings) as opened:
         found = await gate_report(opened.store, opened.key if user else None)
@@ -55,9 +55,9 @@ async def report(settings: Settings, user: OneUser = None, json: AsJson = False)
 
 @command(app, "data user pack", "mindstream gate curve --user ann")
 async def curve(settings: Settings, user: OneUser = None, json: AsJson = False) -> None:
-    """Say what other rules of waiting would have cost on the same talks: stale answers against seconds and tokens.
+    """Show what other rules of waiting would have cost on the same conversations: stale answers, seconds, tokens.
 
-    From the log alone: of each utterance that was thought about, whether that was needed, and how long it took.
+    From the log alone: whether each thought was needed, and how long it took.
     """
     waiting = [phase.name for phase in load(settings.pack).phases if phase.waits]
     async with open_user_memory(settings) as opened:

@@ -1,4 +1,4 @@
-"""`mindstream memory evaluate`: how many questions are answered rightly from memory alone, and by controls."""
+"""`mindstream memory evaluate`: questions answered from memory alone, and by controls."""
 
 from __future__ import annotations
 
@@ -21,18 +21,19 @@ from mindstream_evals.runs import memory as service
 from mindstream_evals.runs.memory import MemoryEvaluated, MemoryWish
 
 app = group()
-NOTES = """FILE has the form of LoCoMo, LongMemEval or BEAM; which, its structure says. Each
-talk is written into a memory of its own, as it was said; no model is asked for
-that. Then the reader answers each question three times: from what memory
-recalls, from what BM25 alone finds (both within --tokens), and from the whole
-talk (within --whole-tokens). Accuracy is the judge's; without one there is none,
-only the overlap of words (F1). The recall of evidence stands beside it.
+NOTES = """FILE has the form of LoCoMo, LongMemEval or BEAM, recognized by its structure.
+Each conversation is written unchanged into its own memory, without a model.
+Then the reader answers each question three times: from what memory recalls,
+from what BM25 alone finds (both within --tokens), and from the whole
+conversation (within --whole-tokens). The judge decides accuracy; without a
+judge only the overlap of words (F1) is reported. The recall of evidence is
+shown too.
 
-Answers and judgements are kept in a file beside FILE (.answers.jsonl), a line
-each with what was shown: after Ctrl-C, a model that fails or a limit, the same
-command goes on.
+Answers and judgements are kept in a file next to FILE (.answers.jsonl), one per
+line with the text that was shown: after Ctrl-C, a model error or a limit, the
+same command resumes.
 
-Exit code: 0; 1 where a model failed or nothing more may be spent; 2 a mistake;
+Exit code: 0; 1 after a model error or a spent budget; 2 after a mistake;
 130 after Ctrl-C."""
 
 
@@ -42,25 +43,25 @@ Exit code: 0; 1 where a model failed or nothing more may be spent; 2 a mistake;
     "mindstream memory evaluate --data locomo10.json --reader openai:gpt-5-mini --judge openai:gpt-5 --dry-run",
     "mindstream memory evaluate --data locomo10.json --reader local --questions 10 --arms memory,bm25",
     notes=NOTES,
-    roles="Who answers in one role: reader, judge, reranker; repeatable.",
+    roles="The model for one role: reader, judge, reranker; repeatable.",
 )
 def evaluate(
     settings: Settings,
-    data: Annotated[Path, flag("FILE", "Talks with questions.", "--data")],
+    data: Annotated[Path, flag("FILE", "Conversations with questions.", "--data")],
     reader: Annotated[str, flag("NAME", "The model that answers [--role reader=NAME].", "--reader")] = "",
-    judge: Annotated[str, flag("NAME", "The model that judges [--role judge=NAME, else nobody].", "--judge")] = "",
-    tokens: Annotated[int, flag("N", "So many of what is found are shown.", "--tokens", min=50)] = 1500,
-    whole_tokens: Annotated[int, flag("N", "So many of the whole talk, the newest.", min=50)] = 100_000,
+    judge: Annotated[str, flag("NAME", "The model that judges [--role judge=NAME, else none].", "--judge")] = "",
+    tokens: Annotated[int, flag("N", "Maximum tokens of recalled text that are shown.", "--tokens", min=50)] = 1500,
+    whole_tokens: Annotated[int, flag("N", "Maximum tokens of the whole conversation, the newest.", min=50)] = 100_000,
     arms: Annotated[str, flag("A,B", "What is shown: memory, bm25, whole.", "--arms")] = ",".join(ARMS),
-    questions: Annotated[int, flag("N", "So many questions, of all types alike [all].", min=0)] = 0,
+    questions: Annotated[int, flag("N", "Number of questions, equally from all types [all].", min=0)] = 0,
     types: Annotated[str, flag("A,B", "Only questions of these types [all].", "--types")] = "",
-    seed: Annotated[int, flag("N", "Start of the random numbers that draw.", "--seed")] = 0,
+    seed: Annotated[int, flag("N", "Seed of the random draw.", "--seed")] = 0,
     out: Annotated[Path | None, flag("FILE.jsonl", "Keep answers and judgements there.", "--out")] = None,
-    dry_run: Annotated[bool, switch("--dry-run", "Only say what it would cost.")] = False,
+    dry_run: Annotated[bool, switch("--dry-run", "Only show what it would cost.")] = False,
     yes: Yes = False,
     json: AsJson = False,
 ) -> int:
-    """Have questions about long talks answered from memory alone, and say how many answers are right."""
+    """Answer questions about long conversations from memory alone, and count correct answers."""
     settings = service.with_reader(settings, reader, judge)
     wish = MemoryWish(
         data, tokens, whole_tokens, _arms(arms), questions, split_names([types] if types else []) or (), seed, out
@@ -70,7 +71,7 @@ def evaluate(
     if dry_run:
         tell = f"at most {count_of(asked.calls, 'call')}, {asked.tokens_in:,} tokens in and {asked.tokens_out:,} out"
         row: dict[str, JsonValue] = {**asdict(asked), "usd": usd}
-        print_json(row) if json else say(f"{tell}; {_price(usd)}; what is kept is not asked again")
+        print_json(row) if json else say(f"{tell}; {_price(usd)}; kept answers are not asked for again")
         return 0
     if asked.calls and usd != 0 and not yes and not has_leave(settings, _at_most(asked, usd)):
         return 0
@@ -97,13 +98,12 @@ def _run(settings: Settings, wish: MemoryWish, json: bool) -> int:
     return run_kept(
         "answering",
         lambda told: service.evaluate(settings, wish, told),
-        f"what was answered and judged is kept in {wish.kept_in}",
+        f"answers and judgements are kept in {wish.kept_in}",
         lambda found: print_json(as_json(found)) if json else _show(found, wish),
     )
 
 
 def as_json(found: MemoryEvaluated) -> dict[str, JsonValue]:
-    """Return it as plain data."""
     standings = [asdict(each) | {"accuracy": each.accuracy} for each in found.standings]
     return {**asdict(found), "standings": standings}
 
@@ -111,15 +111,15 @@ def as_json(found: MemoryEvaluated) -> dict[str, JsonValue]:
 def _show(found: MemoryEvaluated, wish: MemoryWish) -> None:
     say(
         f"{found.form}: {count_of(found.questions, 'question')} about {count_of(found.talks, 'talk')}, read by"
-        f" {found.reader}, " + (f"judged by {found.judge}" if found.judge else "judged by nobody")
+        f" {found.reader}, " + (f"judged by {found.judge}" if found.judge else "without a judge")
     )
     columns = ("shown", "type", "n", "right", "95 % interval", "F1", "evidence", "tokens", "seconds")
     print_table(columns, [_row(each) for each in found.standings], words=2)
     if any(each.arm == "whole" and each.left for each in found.standings):
-        say(f"of some talks more than {wish.whole_tokens:,} tokens were left out of `whole`, the oldest")
+        say(f"`whole` was cut to the newest {wish.whole_tokens:,} tokens in some conversations")
     if found.unreadable:
         say(f"{count_of(found.unreadable, 'reply').replace('replys', 'replies')} could not be read")
-    say(f"each question, what was shown and answered: {wish.kept_in}")
+    say(f"questions, shown texts and answers: {wish.kept_in}")
 
 
 def _row(each: ArmStanding) -> tuple[str, ...]:

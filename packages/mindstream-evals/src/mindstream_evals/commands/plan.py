@@ -1,4 +1,4 @@
-"""`mindstream plan evaluate`: ways of solving, compared on a set of questions."""
+"""`mindstream plan evaluate`: strategies compared on a set of questions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mindstream.errors import InputError
 from mindstream.models.asked_once import Told
 from mindstream.models.rules import Rules
 from mindstream.planning.exemplars import NONE
-from mindstream.planning.solve import Strategy
+from mindstream.planning.planner import Strategy
 from mindstream.settings import Settings
 from mindstream.text.words import count_of
 from mindstream.tools.mcp.pins import Approve
@@ -33,51 +33,53 @@ from mindstream_evals.runs.plans import Evaluated, Expected, Wish
 
 app = group()
 MOST_PAIRS = 6
-"""So many pairs of ways are shown."""
+"""Maximum pairs of strategies in the table."""
 Form = Literal["hotpotqa", "gsm8k", "strategyqa", "triviaqa", "plain"]
-NOTES = """Forms, told from the file: HotpotQA (its contexts are the documents of each
+NOTES = """Forms, recognized from the file: HotpotQA (its contexts are the documents of each
 question), GSM8K, StrategyQA, TriviaQA as they are published; else CSV or JSON
 Lines of question and answer.
 
-What was asked is kept in DIR/kept.jsonl, call by call: after Ctrl-C, a model that
-fails or a limit, the same command goes on. DIR/answers.csv has each answer,
-DIR/report.json what is printed.
+DIR/kept.jsonl keeps each call: after Ctrl-C, a model error or a limit, the same
+command resumes. DIR/answers.csv has each answer, DIR/report.json the printed
+figures.
 
-Exit code: 0; 1 where a model failed or nothing more may be spent; 2 a mistake;
+Exit code: 0; 1 after a model error or a spent budget; 2 after a mistake;
 130 after Ctrl-C."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """What is compared, on which questions."""
+    """The strategies and questions to compare."""
 
-    form: Annotated[Form | None, flag("FORM", "The file's form [as it looks].", "--form")] = None
+    form: Annotated[Form | None, flag("FORM", "The file's form [recognized].", "--form")] = None
     how: Annotated[str, flag("A,B", "rewoo, react, plan-execute; without tools: direct, cot.", "--how")] = (
         "rewoo,react,direct,cot"
     )
     exemplars: Annotated[
-        str, flag("A,B", "Shown to planners: none, shipped, a FILE; of several each is a way.", "--exemplars")
+        str,
+        flag("A,B", "Shown to planners: none, shipped, a FILE; each of several is its own strategy.", "--exemplars"),
     ] = NONE
-    limit: Annotated[int, flag("N", "So many questions, drawn by the seed [all].", "--limit", "-n", min=0)] = 0
-    seed: Annotated[int, flag("N", "Start of the random numbers that draw, and let fail.", "--seed")] = 0
+    limit: Annotated[int, flag("N", "Number of questions, drawn by the seed [all].", "--limit", "-n", min=0)] = 0
+    seed: Annotated[int, flag("N", "Seed of the random draw and of tool failures.", "--seed")] = 0
     fail: Annotated[
-        list[str] | None, flag("TOOL=P", "This tool fails so often, for every way alike; repeatable.", "--fail")
+        list[str] | None,
+        flag("TOOL=P", "Probability that this tool fails, the same for every strategy; repeatable.", "--fail"),
     ] = None
-    judge: Annotated[str, flag("MODEL", "Who says which answers are right [nobody: words decide].", "--judge")] = ""
+    judge: Annotated[str, flag("MODEL", "The model that judges the answers [none: words decide].", "--judge")] = ""
     control: Annotated[
-        Literal["shuffled"] | None, flag("shuffled", "Have answers of other questions judged, too.", "--control")
+        Literal["shuffled"] | None, flag("shuffled", "Also judge answers of other questions.", "--control")
     ] = None
-    out: Annotated[Path | None, flag("DIR", "Keep all there [beside FILE].", "--out")] = None
-    estimate: Annotated[bool, switch("--estimate", "Only say what it would take.")] = False
+    out: Annotated[Path | None, flag("DIR", "The folder of all results [next to FILE].", "--out")] = None
+    estimate: Annotated[bool, switch("--estimate", "Only show what it would cost.")] = False
     at_once: Annotated[
-        int, flag("N", "So many questions at a time; seconds are true with 1.", "--at-once", min=1, max=64)
+        int, flag("N", "Questions at a time; only with 1 are the seconds exact.", "--at-once", min=1, max=64)
     ] = 4
-    ray: Annotated[bool, switch("--ray", "Each question is a task of Ray's (docs/ray.md).")] = False
+    ray: Annotated[bool, switch("--ray", "Run each question as a Ray task (docs/ray.md).")] = False
 
 
 @dataclass(frozen=True)
 class Means:
-    """What may be used."""
+    """The permitted tools and models."""
 
     tools: Tools = None
     docs: Docs = None
@@ -85,7 +87,7 @@ class Means:
     trust: Trust = False
     replans: Replans = 1
     own_knowledge: Annotated[
-        bool, switch("--own-knowledge", "Where a tool fails, the model may say what it knows itself.")
+        bool, switch("--own-knowledge", "If a tool fails, the model may use its own knowledge.")
     ] = False
 
 
@@ -97,8 +99,8 @@ class Means:
     "mindstream plan evaluate --data hotpot.json --fail docs=0.3 --own-knowledge --model ollama:qwen3",
     "mindstream plan evaluate --data mine.csv --docs ./reports --how rewoo --exemplars none,shipped --model local",
     notes=NOTES,
-    model="Who plans, works and answers, as for chat.",
-    roles="Who answers in one role: planner, worker, solver, replanner, judge; repeatable.",
+    model="The model that plans, works and answers, as for chat.",
+    roles="The model for one role: planner, worker, solver, replanner, judge; repeatable.",
 )
 def evaluate(
     settings: Settings,
@@ -108,11 +110,12 @@ def evaluate(
     yes: Yes = False,
     json: AsJson = False,
 ) -> int:
-    """Solve a set of questions by several ways: how many are right, and what they took.
+    """Solve a set of questions by several strategies, and compare accuracy and cost.
 
-    Right is what is the expected answer (exact), holds it (contained), or says it (judged, with --judge), each with
-    its 95 % interval (Wilson). Tokens are counted with what was cached in full, and at a tenth. Ways are compared on
-    the same questions (McNemar, corrected by Holm). The control is what was answered to other questions.
+    An answer is right if it equals the expected one (exact), contains it (contained), or means the same (judged, with
+    --judge), each with its 95 % interval (Wilson). Tokens are counted with cached ones in full, and at a tenth.
+    Strategies are compared on the same questions (McNemar, corrected by Holm). The control scores answers to other
+    questions.
     """
     if compared.judge:
         settings = settings.model_copy(update={"roles": {**settings.roles, service.JUDGE: compared.judge}})
@@ -214,7 +217,7 @@ def _cells(each: WayFound) -> tuple[str, ...]:
 
 
 def _show_pairs(found: Evaluated) -> None:
-    """Show how ways differ by two; of many ways only how the others differ from the first."""
+    """Show the differences of pairs; with many strategies only those to the first."""
     pairs, first = found.findings.pairs, found.findings.ways[0].way
     shown = pairs if len(pairs) <= MOST_PAIRS else [each for each in pairs if each.first == first]
     if not shown:
@@ -237,7 +240,7 @@ def _pair_cells(each: PairFound) -> tuple[str, ...]:
 
 
 def _show_control(control: Sequence[WayFound]) -> None:
-    """Say how many answers of other questions count as right: hardly any may, but of yes or no."""
+    """Show how many answers to other questions count as right; except for yes or no, hardly any may."""
     if not control:
         return
     found = []

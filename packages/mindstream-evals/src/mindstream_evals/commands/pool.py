@@ -1,4 +1,4 @@
-"""`mindstream pool experiment`: measure what sharing exemplars is worth (Gao 2024)."""
+"""`mindstream pool experiment`: the benefit of shared exemplars (Gao 2024)."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ SCORES = ("rouge_2", "rouge_l", "token_match", "bert_score", "own_exemplars")
 TITLES = {
     "shots": "How many exemplars (domain pools, the whole stream)",
     "pools": "A pool for each domain, or one of the same size for all",
-    "growth": "While the stream comes in",
-    "controls": "Controls: they must do worse than what is recalled",
+    "growth": "While the stream arrives",
+    "controls": "Controls: they must do worse than recalled exemplars",
 }
 
 
 NOTES = """Three studies: zero to three shots; pools of a domain against a single pool of
-the same size; the pools while the stream comes in, by fifths. And a control:
+the same size; the pools while the stream arrives, by fifths. And a control:
 exemplars drawn at random, and exemplars with the answers of others, which
 must do worse. ROUGE-2, ROUGE-L (Chinese by characters), token_match (greedy
 matching over wordllama's token vectors; BERTScore itself with --bertscore).
 
-Without a model rules copy the nearest exemplar's answer: what recall alone is
-worth. Nine agents come with the package; --data DIR reads your own, in the
+Without a model rules copy the nearest exemplar's answer: the effect of recall
+alone. Nine agents come with the package; --data DIR reads your own, in the
 same form (NAME.toml), or the published folders.
 
-Exit code: 0; 1 where a model failed; 2 a mistake; 130 after Ctrl-C."""
+Exit code: 0; 1 after a model error; 2 after a mistake; 130 after Ctrl-C."""
 
 
 @command(
@@ -64,37 +64,37 @@ Exit code: 0; 1 where a model failed; 2 a mistake; 130 after Ctrl-C."""
     "mindstream pool experiment --agents limerick,riddle --model local --tests 2 --out cells.jsonl",
     "mindstream pool experiment --models ollama:qwen3,openai:gpt-5-mini --studies shots --json",
     notes=NOTES,
-    model="Who answers for all agents [rules].",
+    model="The model of all agents [rules].",
 )
 def experiment(
     settings: Settings,
     agents: Annotated[str, flag("A,B,…", "Only these agents [all].")] = "",
     agents_from: Annotated[Path | None, flag("DIR", "Your own agents, or the published pairs.", "--data")] = None,
     studies: Annotated[str, flag("A,B,…", "Which studies.")] = "shots,pools,growth,controls",
-    shots: Annotated[str, flag("N,N,…", "How many exemplars; the most of these elsewhere.")] = "0,1,2,3",
+    shots: Annotated[str, flag("N,N,…", "Numbers of exemplars; the other studies use the largest.")] = "0,1,2,3",
     form: Annotated[
         Literal["both", "composed", "bare"],
-        typer.Option(help="What of an exemplar is embedded: with its own examples, or the query."),
+        typer.Option(help="The embedded part of an exemplar: with its own examples, or the query."),
     ] = "both",
-    tests: Annotated[int, flag("N", "At most so many tests an agent [all].", min=0)] = 0,
-    seed: Annotated[int, flag("N", "In which order the stream comes.")] = 0,
-    models: Annotated[str, flag("A,B,…", "Who answers, given to the agents in turn.")] = "",
-    scorer: Annotated[str, flag("NAME", "Who grades what streams in [the first of --models].")] = "",
-    bertscore: Annotated[str, flag("MODEL", "BERTScore, too, by this model of the hub or folder.")] = "",
+    tests: Annotated[int, flag("N", "Maximum tests per agent [all].", min=0)] = 0,
+    seed: Annotated[int, flag("N", "Seed of the order of the stream.")] = 0,
+    models: Annotated[str, flag("A,B,…", "The models, assigned to the agents in turn.")] = "",
+    scorer: Annotated[str, flag("NAME", "The model that grades the stream [the first of --models].")] = "",
+    bertscore: Annotated[str, flag("MODEL", "Also compute BERTScore with this model of the hub or a folder.")] = "",
     own_answers: Annotated[
-        bool, switch("--own-answers", "Agents answer what streams in themselves, as in the paper.")
+        bool, switch("--own-answers", "Agents answer the stream themselves, as in the paper.")
     ] = False,
     blind: Annotated[
-        Path | None, flag("DIR", "Write answers with exemplars and without there, unmarked, and a key beside.")
+        Path | None, flag("DIR", "Write answers with and without exemplars there, unmarked, with a key.")
     ] = None,
-    price: Annotated[bool, switch("--price", "Only say what it will take at most.")] = False,
-    out: Annotated[Path | None, flag("FILE.jsonl", "Keep each answer; the same command goes on behind them.")] = None,
+    price: Annotated[bool, switch("--price", "Only show the maximum cost.")] = False,
+    out: Annotated[Path | None, flag("FILE.jsonl", "Keep each answer; the same command resumes.")] = None,
     ray: Annotated[
         bool, switch("--ray", "What is answered from one pool is a task of Ray's (docs/ray.md); wants --out.")
     ] = False,
     json: AsJson = False,
 ) -> int:
-    """Measure what sharing is worth: the studies of memory sharing (Gao 2024), with any model."""
+    """Measure the benefit of sharing: the studies of memory sharing (Gao 2024), with any model."""
     forms: tuple[Form, ...] = ("composed", "bare") if form == "both" else (form,)
     design = Design(named_studies(_names(studies)), split_shots(shots), forms, tests, seed, own_answers)
     wish = ExperimentSettings(design, _names(agents), agents_from, _names(models), scorer, bertscore, blind, out, ray)
@@ -137,7 +137,7 @@ def _print(found: Report) -> None:
 
 
 def _condition(rows: Sequence[dict[str, Any]]) -> tuple[str, str]:
-    """Return the name of what a study changes, and its field."""
+    """Return the name of the variable of a study, and its field."""
     study = rows[0]["study"]
     return {"shots": ("shots", "shots"), "pools": ("pool", "pool"), "growth": ("stream", "stage")}.get(
         study, ("exemplars", "control")

@@ -1,4 +1,4 @@
-"""`mindstream town evaluate`: how believable residents answer, and which part of the memory does it."""
+"""`mindstream town evaluate`: how believable residents answer, and which part of the memory contributes."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from mindstream_evals.town.evaluate import Design
 from mindstream_evals.town.files import read_person, read_verdicts, write_questions
 
 app = group()
-NOTES = """Answers and verdicts are kept in a file beside the town (DIR.evaluation.jsonl): after
-Ctrl-C, a model that fails or a limit, the same command goes on. Nothing is
-written to the town.
+NOTES = """Answers and verdicts are kept in a file next to the town (DIR.evaluation.jsonl):
+after Ctrl-C, a model error or a limit, the same command resumes. The town itself
+is not changed.
 
-Exit code: 0; 1 where a model failed or nothing more may be spent; 2 a mistake;
+Exit code: 0; 1 after a model error or a spent budget; 2 after a mistake;
 130 after Ctrl-C."""
 CONDITIONS = "full,no_reflection,no_reflection_no_plan,none"
 
 
 @dataclass(frozen=True)
 class Compared:
-    """What is compared."""
+    """The residents, conditions and questions to compare."""
 
     residents: Annotated[str, flag("A,B", "Only these residents [all].", "--residents")] = ""
     conditions: Annotated[str, flag("A,B", "Which parts of the memory they may use.", "--conditions")] = CONDITIONS
-    questions: Annotated[int, flag("N", "So many questions to each, of all categories alike [all 25].", min=0)] = 0
-    pairs: Annotated[int, flag("N", "So many pairs, drawn question by question [all].", min=0)] = 0
+    questions: Annotated[int, flag("N", "Questions per resident, equally from all categories [all 25].", min=0)] = 0
+    pairs: Annotated[int, flag("N", "Number of pairs, drawn question by question [all].", min=0)] = 0
     control: Annotated[
-        Literal["shuffled"] | None, flag("shuffled", "Answers of other residents, too: they must lose.", "--control")
+        Literal["shuffled"] | None, flag("shuffled", "Add answers of other residents, which must lose.", "--control")
     ] = None
     person: Annotated[
         Path | None, flag("FILE", "A person's answers: CSV or JSON of resident, question, answer.", "--person")
@@ -55,7 +55,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Judging:
-    """Who judges, and what is written."""
+    """The judge, and the files to write."""
 
     judge: Annotated[str, flag("NAME", "The model that judges [--role judge=NAME, else --model].", "--judge")] = ""
     no_claims: Annotated[bool, switch("--no-claims", "Do not have checked what answers claim.")] = False
@@ -88,10 +88,11 @@ class Judging:
 def evaluate(
     settings: Settings, compared: Compared, judging: Judging, at: At = "", yes: Yes = False, json: AsJson = False
 ) -> int:
-    """Ask residents 25 questions in four conditions of their memory, and find out whose answers are believable.
+    """Ask residents 25 questions in four conditions of their memory, and rate how believable the answers are.
 
-    After Park 2023 (section 6): a judge sees two answers and what the resident knows, not the conditions. The rest is
-    TrueSkill, the test of Kruskal and Wallis, Dunn's with Holm's correction, and claims that nothing bears out.
+    After Park 2023 (section 6): a judge sees two answers and the facts about the resident, not the conditions. Results
+    are
+    TrueSkill ratings, the Kruskal-Wallis test, Dunn's test with Holm's correction, and claims without support.
     """
     settings = service.with_judge(settings, judging.judge)
     wish = _wish(compared, judging, at)
@@ -166,7 +167,7 @@ def _tell_estimate(counted: Counting, usd: float | None, json: bool) -> None:
     ]
     columns = ("prompt", "calls", "tokens in", "tokens out")
     print_table(columns, [*rows, ("all", f"{calls:,}", f"{tokens:,}", "in and out")])
-    say(f"US dollars: {'not known' if usd is None else f'{usd:,.2f}'}; what is kept from before is not asked again")
+    say(f"US dollars: {'not known' if usd is None else f'{usd:,.2f}'}; kept answers are not asked for again")
 
 
 def _in_words(counted: Counting, usd: float | None) -> str:
@@ -184,7 +185,7 @@ def _run(settings: Settings, wish: Wish, json: bool) -> int:
     def show(found: Evaluated) -> None:
         print_json(found.as_json()) if json else _show(found, wish)
 
-    kept = f"what was answered and judged is kept in {service.kept_in(settings, wish)}"
+    kept = f"answers and verdicts are kept in {service.kept_in(settings, wish)}"
     return run_kept("answering", work, kept, show)
 
 

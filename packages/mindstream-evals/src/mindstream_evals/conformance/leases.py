@@ -1,4 +1,4 @@
-"""What every store promises of work: one owner at a time, by lease, and no writing for who lost it (log/work)."""
+"""Promises of stores about work: one owner at a time, by lease, and no writes after its loss (log/work)."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ async def a_fence_lets_nothing_by_once_the_lease_is_lost(open_store: Factory[Sto
         await hear(store, "me", 100.0)
         waiting = ids(await store.open_work(ANN))
         early = build_fenced(waiting, "me", build_record("too early"))
-        await expect_error(LeaseLost, store.commit(early), "work that nobody has taken up holds no fence")
+        await expect_error(LeaseLost, store.commit(early), "work that was never acquired has no fence")
         mine = ids(await store.claim(ANN, SLOT, "me", 50.0, 60.0))
         await store.commit(build_fenced(mine, "me", build_record("a step")))
         await store.commit(build_fenced(mine, "me", build_record("a step more")))
@@ -110,15 +110,15 @@ async def work_that_is_put_back_is_tried_again(open_store: Factory[Store]) -> No
 async def work_that_is_let_go_of_is_anybodys(open_store: Factory[Store]) -> None:
     async with open_store() as store:
         first, second = await hear(store, "me", 100.0), await hear(store, "me", 100.0)
-        await store.let_go(ANN, first, "other")
+        await store.release_work(ANN, first, "other")
         expect(await store.claim(ANN, SLOT, "other", 50.0, 60.0) == [], "only its owner lets go of work")
-        await store.let_go(ANN, first, "me")
+        await store.release_work(ANN, first, "me")
         theirs = [each.cause for each in await store.claim(ANN, SLOT, "other", 50.0, 100.0)]
         expect(theirs == [first], f"what was let go of alone, not {theirs}")
-        await store.let_go(ANN, first, "other")
+        await store.release_work(ANN, first, "other")
         going = [each.running for each in await store.open_work(ANN) if each.cause == first]
         expect(going == [True], "a run that has begun goes on")
-        await store.let_go(ANN, second, "me", [SLOT])
+        await store.release_work(ANN, second, "me", [SLOT])
         left = [each.cause for each in await store.open_work(ANN)]
         expect(left == [first], f"no work that was ended, not {left}")
 

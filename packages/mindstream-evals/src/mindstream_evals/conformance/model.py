@@ -1,6 +1,6 @@
-"""What every model promises (models/model): parts in their order, an end to whoever stops listening, one kind of error.
+"""Promises of models (models/model): order of parts, early end of reading, one kind of error.
 
-A factory opens a model that answers the prompt `Greet` any number of times, in words; for `FAILING`, one that cannot.
+A factory opens a model that answers the prompt `Greet` any number of times, in words; for `FAILING`, one that fails.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ async def it_ends_when_nobody_listens(open_model: Factory[Model]) -> None:
         async with asyncio.timeout(SOON_S):
             await reply.aclose()
         expect([part async for part in reply] == [], "no part after the end")
-        for _ in range(100):  # a second
+        for _ in range(100):  # a second one
             if not (left := asyncio.all_tasks() - before):
                 break
             await asyncio.sleep(0.01)

@@ -1,6 +1,6 @@
-"""What every reasoner promises (reasoners/reasoner): a slot, a trigger, a time limit, and thoughts that can be written.
+"""Promises of reasoners (reasoners/reasoner): slot, trigger, time limit, and writable thoughts.
 
-A factory opens a `Trial`: the reasoner, a stream for it alone, and what is said to it.
+A factory opens a `Trial`: the reasoner, an empty stream, and the utterances.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mindstream.log.events import Heard, Thought
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Entry
-from mindstream.reasoners.background import Background
+from mindstream.reasoners.background import Background, make_writing
 from mindstream.reasoners.reasoner import (
     Occurrence,
     Reasoner,
@@ -25,7 +25,6 @@ from mindstream.reasoners.reasoner import (
     build_context,
     nothing_newer,
 )
-from mindstream.reasoners.write_result import make_writing
 from mindstream_evals.conformance.samples import Factory, Promise, expect
 
 SAID = ("Hello, my name is Ann.", "I drink coffee at night, and it keeps me awake.")
@@ -33,7 +32,7 @@ SAID = ("Hello, my name is Ann.", "I drink coffee at night, and it keeps me awak
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A reasoner, an empty stream, and what is said."""
+    """A reasoner, an empty stream, and the utterances."""
 
     reasoner: Reasoner
     memory: Memory
@@ -41,7 +40,7 @@ class Trial:
 
 
 async def hear(trial: Trial) -> RunContext:
-    """Write down what is said; return the occasion that it gives."""
+    """Store the utterances and return the occasion."""
     stream, rows = trial.memory, []
     for text in trial.said:
         (record,) = await stream.build_records([RecordDraft(text=text, kind="chat", by="user", data={"by_user": True})])
@@ -93,7 +92,7 @@ async def it_is_written_anew_where_somebody_was_first(open_trial: Factory[Trial]
     async with open_trial() as trial:
         context = await hear(trial)
         result = await _think(trial, context)
-        for _ in range(2):  # the first is another writer, who came to the same
+        for _ in range(2):  # the first is another writer with the same result
             entries, revisions = await make_writing(context, result)
             await trial.memory.commit(_thought(trial, result), *entries, revisions=revisions)
         notes = [record.text for record in await trial.memory.latest("note", 99)]
@@ -145,7 +144,7 @@ PROMISES: tuple[Promise[Trial], ...] = (
 
 @dataclass
 class _Failing:
-    """Thinks like another, and fails at the end, on every utterance."""
+    """A reasoner that works like another and then fails."""
 
     inner: Reasoner
     trigger: Trigger = field(default_factory=Trigger)

@@ -1,4 +1,4 @@
-"""Records and commits that the promises of a store are tried with."""
+"""Sample records and commits for the suites, and their assertions."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from mindstream.memory.store.store import Commit, Entry
 T = TypeVar("T")
 
 Factory: TypeAlias = Callable[[], AbstractAsyncContextManager[T]]
-"""Opens a fresh one each time, and closes it."""
+"""Opens a new object and closes it."""
 Promise: TypeAlias = Callable[[Factory[T]], Awaitable[None]]
 
 
 async def keep(promises: Sequence[Promise[T]], open_one: Factory[T]) -> list[str]:
-    """Try promises, one after the other; return the names of what is kept.
+    """Check promises in order and return the names of those that hold.
 
     Raises:
-        AssertionError: one is not kept; the message names it.
+        AssertionError: a promise is broken; the message names it.
     """
     kept = []
     for promise in promises:
         name = getattr(promise, "__name__", str(promise)).replace("_", " ")
         try:
             await promise(open_one)
-        except Exception as error:  # whatever is raised where nothing should be breaks the promise
+        except Exception as error:  # an unexpected error breaks the promise
             what = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
             raise AssertionError(f"not kept: {name}: {what}") from error
         kept.append(name)
@@ -40,20 +40,20 @@ async def keep(promises: Sequence[Promise[T]], open_one: Factory[T]) -> list[str
 
 
 def expect(holds: bool, wanted: str) -> None:
-    """Go on where something holds; `python -O` does not skip it.
+    """Assert a condition, also under `python -O`.
 
     Raises:
-        AssertionError: it does not hold; the message says what was wanted.
+        AssertionError: it is false; with the expectation.
     """
     if not holds:
         raise AssertionError(wanted)
 
 
 async def expect_error(kind: type[Exception], awaited: Awaitable[object], wanted: str) -> Exception:
-    """Return the error of that kind that something raises.
+    """Return the expected error of an awaitable.
 
     Raises:
-        AssertionError: it raises another, or none.
+        AssertionError: it raises another error, or none.
     """
     try:
         await awaited

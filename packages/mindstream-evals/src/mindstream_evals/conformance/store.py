@@ -1,6 +1,6 @@
-"""What every store promises (memory/store/store): all or nothing, one moment a read, walls, conflicts, leases.
+"""Promises of stores (memory/store/store): atomicity, snapshots, tenant isolation, conflicts, leases.
 
-A factory opens an empty store. Whether what was erased is gone from the files, only a store's own tests can tell.
+A factory opens an empty store. Erasure from files is for the tests of a particular store.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ async def another_stream_never_sees_it(open_store: Factory[Store]) -> None:
         record = build_record("mine")
         await store.commit(build_writing(record))
         await store.commit(Commit(mind=BOB, at=THEN, revisions=(Revision(id=record.id, forgotten=THEN),)))
-        expect(await store.erase(BOB, [record.id]) == 0, "that nobody erases another stream's record")
+        expect(await store.erase(BOB, [record.id]) == 0, "that no stream erases another stream's record")
         seen = [
             await store.records(BOB, [record.id]),
             await store.latest(BOB, n=9, now=NOW),
@@ -59,7 +59,8 @@ async def another_stream_never_sees_it(open_store: Factory[Store]) -> None:
         ]
         expect(not any(seen) and not await store.events(BOB), f"nothing of ann's in bob's stream, not {seen}")
         expect(
-            (await store.records(ANN, [record.id]))[0].forgotten is None, "that nobody revises another stream's record"
+            (await store.records(ANN, [record.id]))[0].forgotten is None,
+            "that no stream revises another stream's record",
         )
         async with store.walk(BOB) as (count, records):
             expect(count == 0 and not [each async for each in records], "an empty walk through bob's stream")
@@ -189,7 +190,7 @@ async def a_guarded_revision_is_refused_where_somebody_was_first(open_store: Fac
         await expect_error(Conflict, store.commit(again), "a level that is another by now is a conflict")
         end = Commit(mind=ANN, at=NOW, revisions=(Revision(id=record.id, valid_until=NOW, holds=True),))
         await store.commit(end)
-        await expect_error(Conflict, store.commit(end), "what does not hold any longer is a conflict")
+        await expect_error(Conflict, store.commit(end), "a belief that is no longer valid is a conflict")
 
 
 async def what_had_ended_can_hold_again(open_store: Factory[Store]) -> None:

@@ -1,6 +1,6 @@
-"""What every store promises of tenants: whoever is handed one tenant's store sees and writes nothing of another's.
+"""Promises of stores about tenants: a tenant's store can neither read nor write the data of another.
 
-A factory opens three stores on one place: two tenants', and the one of what is no tenant's.
+A factory opens three stores in one place: of two tenants, and of data without a tenant.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from mindstream_evals.conformance.samples import (
 
 
 class Theirs(NamedTuple):
-    """What a tenant has: a stream, what stands in it, the work that goes on, and who is at it."""
+    """The data of a tenant: stream, content, open work and its owner."""
 
     key: StreamKey
     record: Record
@@ -43,7 +43,7 @@ USER = StreamName("user", "ann")
 
 
 async def _write(store: Store, words: str) -> Record:
-    """Write one of each that a store holds, and take up the work."""
+    """Write one of each kind of data, and claim the work."""
     key = store.key(USER)
     record = replace(build_record(words), stream=key)
     wake, kept = NewWork((SLOT,), words, 9e9), Checkpoint("head", 1, words.encode())
@@ -82,7 +82,7 @@ TRIED: dict[str, Call] = {
     "walk": lambda store, its: _walk(store, its.key),
     "open_work": lambda store, its: store.open_work(its.key),
     "claim": lambda store, its: store.claim(its.key, SLOT, its.owner, NOW, 9e9),
-    "let_go": lambda store, its: store.let_go(its.key, its.cause, its.owner),
+    "release_work": lambda store, its: store.release_work(its.key, its.cause, its.owner),
     "kept": lambda store, its: store.kept(its.key),
     "keep": lambda store, its: store.keep(its.key, "kept", NOW, lambda _: "alien"),
     "drop_kept": lambda store, its: store.drop_kept(its.key, "", NOW),
@@ -92,7 +92,7 @@ TRIED: dict[str, Call] = {
     "unembedded": lambda store, its: store.unembedded(its.key),
     "erase": lambda store, its: store.erase(its.key),
 }
-"""What asks for a stream by its key."""
+"""Methods that take the key of a stream."""
 AT_LARGE: dict[str, Call] = {
     "events": lambda store, _: store.events(),
     "streams": lambda store, _: store.streams(),
@@ -107,7 +107,7 @@ AT_LARGE: dict[str, Call] = {
     "audit": lambda store, _: store.audit(),
 }
 """What asks for no stream, or for one's own with what is another's."""
-OF_NOBODY = {"key", "version", "heeding", "close", "last_erasure", "note"}
+OF_NOBODY = {"key", "version", "subscribe", "close", "last_erasure", "note"}
 """What tells nothing of any stream, or is tried beside these."""
 
 
@@ -128,7 +128,7 @@ async def every_method_sees_one_tenant_alone(open_stores: Factory[Sequence[Store
 
 
 async def _try_all(mine: Store, its: Theirs) -> None:
-    """Ask a store of one tenant for what is another's, in every way."""
+    """Call a tenant's store with the ids of another, in every way."""
     for name, call in TRIED.items():
         with contextlib.suppress(MindstreamError):
             told = repr(await call(mine, its))

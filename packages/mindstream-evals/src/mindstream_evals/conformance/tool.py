@@ -1,6 +1,6 @@
-"""What every tool promises (tools/tool): a schema that can be sent, text as its result, errors for whoever called.
+"""Promises of tools (tools/tool): a schema for providers, text as result, errors for the caller.
 
-A factory opens a `Trial`: the tool, arguments that fit it, and arguments that do not.
+A factory opens a `Trial`: the tool, valid arguments, and invalid ones.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from mindstream.tools.tool import Tool
 from mindstream_evals.conformance.samples import Factory, Promise, expect, expect_error
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""What endpoints take as a name."""
+"""Names that providers accept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A tool, and arguments to try it with, as JSON; `misfit` "": there are none that do not fit."""
+    """A tool, and arguments as JSON; `misfit` is "" if no arguments are invalid."""
 
     tool: Tool
     fit: str

@@ -1,1 +1,1 @@
-"""The coach against one plain agent on the same models: the same talks, blind pairs, both orders."""
+"""The coach against a plain agent on the same models: the same conversations, blind pairs, both orders."""

@@ -1,4 +1,4 @@
-"""Who did better? A blind pair, put in one order and in the other."""
+"""The judge: blind pairs, in both orders; and grades of answers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Preference(BaseModel):
 
 
 class Judge(Prompt[Preference]):
-    """Which coach would this person rather go back to?"""
+    """Which coach would this person prefer to return to?"""
 
     role = "judge"
 
@@ -31,7 +31,7 @@ class Judge(Prompt[Preference]):
 
 
 class Vote(BaseModel):
-    """What a judge said of a pair, by side. `first`: the side that stood as A."""
+    """A judge's verdict on a pair, by side. `first`: the side that was shown as A."""
 
     first: str
     preferred: str
@@ -39,7 +39,7 @@ class Vote(BaseModel):
 
 
 async def vote(model: Model, first: tuple[str, str], second: tuple[str, str], who: str) -> Vote:
-    """Ask which of two (side, transcript) is better; the judge sees no side."""
+    """Ask which of two (side, transcript) is better, without naming the sides."""
     found = await ask(model, Judge(a=first[1], b=second[1], who=who))
     sides = {"A": first[0], "B": second[0], "same": "same"}
     return Vote(first=first[0], preferred=sides[found.preferred], why=found.why)
@@ -58,7 +58,7 @@ class Grade(BaseModel):
 
 
 class GradeAnswer(Prompt[Grade]):
-    """Does the answer hold what a right one must?"""
+    """Does the answer contain what a right one must?"""
 
     role = "judge"
 

@@ -34,9 +34,9 @@ MOST_BYTES = 20_000_000
 
 
 class SaidLine(BaseModel):
-    """What a person says, and in which talk: a higher number comes `days` later than the one before.
+    """A line of the person; a session with a higher number is `days` after the one before.
 
-    `key`: what a right answer holds, where there is one; no player sees it.
+    `key`: what a right answer contains, if there is one; no side sees it.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -48,7 +48,7 @@ class SaidLine(BaseModel):
 
 
 class Script(BaseModel):
-    """A person's side of a talk. `who`: for whoever judges."""
+    """The person's side of a conversation; `who`: a description for judges."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -59,12 +59,12 @@ class Script(BaseModel):
 
 
 class Turn(BaseModel):
-    """An utterance and what was answered to it, follow-ups included.
+    """An utterance and its answer, follow-ups included.
 
     Attributes:
-        before: what passed since the turn before, as "the next day".
-        first_s: seconds until the first piece of the answer (fillers are none).
-        tokens: that all calls of the turn took, read and written; cached: of them, read from a cache.
+        before: the time since the turn before, such as "the next day".
+        first_s: seconds until the first part of the answer (without fillers).
+        tokens: of all calls of the turn, in and out; cached: those read from a cache.
     """
 
     before: str = ""
@@ -77,14 +77,14 @@ class Turn(BaseModel):
 
 
 class Played(BaseModel):
-    """A talk as one side has answered it."""
+    """A conversation as one side has answered it."""
 
     id: str
     side: str
     turns: list[Turn]
 
     def written(self) -> str:
-        """Write it as it is judged."""
+        """Return the transcript for a judge."""
         lines: list[str] = []
         for turn in self.turns:
             lines += [f"--- {turn.before} ---"] if turn.before else []
@@ -93,10 +93,10 @@ class Played(BaseModel):
 
 
 def read_talks(path: Path) -> list[Script]:
-    """Read talks from a JSON file: a list of {"id", "lines": [{"text", "session"}], "who", "language"}.
+    """Read conversations from a JSON file: a list of {"id", "lines": [{"text", "session"}], "who", "language"}.
 
     Raises:
-        InputError: it is none.
+        InputError: the file has another form.
     """
     try:
         text = read_text(path, MOST_BYTES)
@@ -115,14 +115,14 @@ def read_talks(path: Path) -> list[Script]:
 
 
 def passed(before: SaidLine, line: SaidLine) -> str:
-    """Say what lies between two lines; "" where they are of one talk."""
+    """Return the time between two lines in words; "" in the same session."""
     if line.session == before.session:
         return ""
     return {0: "later that day", 1: "the next day"}.get(line.days, f"{line.days} days later")
 
 
 RECENT_TOKENS = 8_000
-"""What an agent with a window is shown of the talk."""
+"""Tokens of the conversation that an agent with a window is shown."""
 
 
 class PlainAgent(Prompt[str]):
@@ -137,7 +137,7 @@ class PlainAgent(Prompt[str]):
 
 
 class Summarise(Prompt[str]):
-    """What is worth keeping of a talk that is over, and of the summary of those before it?"""
+    """What is worth keeping of a finished conversation and of the earlier summary?"""
 
     role = "talker"
 
@@ -146,10 +146,10 @@ class Summarise(Prompt[str]):
 
 
 class Agent:
-    """Holds a conversation; the talk is all it has.
+    """An agent without a memory.
 
     Args:
-        window: of the talk so far it is shown the newest, as many tokens; 0: all of it.
+        window: newest tokens of the conversation that it is shown; 0: all.
     """
 
     def __init__(self, model: Model, constitution: str, window: int = 0) -> None:
@@ -157,11 +157,11 @@ class Agent:
         self._said: list[Line] = []
 
     async def note(self, text: str) -> None:
-        """Take down what passes between two talks, as "the next day"."""
+        """Note the time between two sessions, such as "the next day"."""
         self._said.append(Line(by_user=True, text=f"({text})"))
 
     async def hear(self, text: str) -> AsyncGenerator[str]:
-        """Answer, piece by piece."""
+        """Yield the answer in parts."""
         history = tuple(self._said)
         if self._window:
             history = fit([Part("history", history, "last")], self._window).kept("history", history)
@@ -174,7 +174,7 @@ class Agent:
 
 
 class SummingUp(Agent):
-    """Has the talk of today, and of those before it a summary that it writes when a new one begins."""
+    """An agent with today's conversation and a summary of earlier ones, which it updates for each new one."""
 
     async def note(self, text: str) -> None:
         before = self._said[0].text if self._said and self._said[0].by == "summary" else ""
@@ -190,13 +190,13 @@ OPPONENTS: dict[str, Callable[[Model, str], Agent]] = {
     RECENT: lambda model, constitution: Agent(model, constitution, RECENT_TOKENS),
     SUMMARY: SummingUp,
 }
-"""Shown the whole talk, its newest tokens, or a summary of the days before."""
+"""Shown: the whole conversation, its newest tokens, or a summary of the days before."""
 
 
 COACH = "coach"
 TALKS_AT_ONCE = 4
 PATIENCE_S = 3_600.0
-"""Maximum time of an answer, in seconds; generous, because patience is not what is measured."""
+"""Maximum time of an answer, in seconds; generous, because speed is not measured."""
 
 
 class DaysLater(SystemClock):
@@ -229,9 +229,9 @@ class Contest:
     """Plays conversations with both sides and stores them: a resumed run plays only the missing ones.
 
     Args:
-        folder: one file a talk and a side, `ID.SIDE.json`.
-        constitution: of the opponents. against: which of them play (plain_agent.OPPONENTS).
-        told: is told of each talk that is over.
+        folder: one file per conversation and side, `ID.SIDE.json`.
+        constitution: of the opponents. against: the names of the opponents.
+        told: is called after each conversation.
     """
 
     models: Models
@@ -348,7 +348,7 @@ def _order(id_: str, side: str) -> tuple[str, str]:
 
 
 def _hidden(side: str) -> str:
-    """Name an opponent so that whoever judges does not know which it is."""
+    """Return a name for an opponent that judges cannot interpret."""
     return f"{chance.fraction('contest', side):.6f}"[2:]
 
 
@@ -366,7 +366,8 @@ def _pair(script: Script, side: str, texts: dict[tuple[str, str], str]) -> str:
 
 
 def by_people(folder: Path) -> dict[str, dict[str, list[str]]]:
-    """Read what people chose, by opponent and talk: files `people*.json` in the folder, as the page gives them."""
+    """Read people's choices by opponent and conversation: files `people*.json` in the folder, as the page writes
+    them."""
     cast: dict[str, dict[str, list[str]]] = {}
     sides = {_hidden(side): side for side in OPPONENTS}
     for pair, chosen in _chosen(folder):
@@ -396,8 +397,8 @@ section{border-top:1px solid var(--line);padding:1.5rem 0}div{display:flex;gap:2
 article{flex:1 1 22rem;min-width:0}pre{white-space:pre-wrap;overflow-wrap:anywhere;font:inherit}
 label{margin-right:1.2rem;white-space:nowrap}textarea{width:100%;height:7rem}
 </style><h1>Which coach would this person rather go back to?</h1>
-<p>The same person, two coaches. Read both, choose one for each pair. When you are done, save what stands at the end as
-people1.json beside this page.</p>
+<p>The same person, two coaches. Read both, choose one for each pair. When you are done, save the text at the end as
+people1.json next to this page.</p>
 {{pairs}}<section><h2>What you chose</h2><textarea readonly aria-label="What you chose"></textarea></section>
 <script>addEventListener("change",()=>{document.querySelector("textarea").value=JSON.stringify(
 Object.fromEntries([...document.querySelectorAll("input:checked")].map(e=>[e.name,e.value])),null,1)})</script></html>

@@ -1,4 +1,4 @@
-"""A contest: talks played by coach and plain agent, judged blind, each step kept, so that the same call goes on."""
+"""A contest between coach and plain agents with blind judgement; all steps are stored, so it can be resumed."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ DRAWS = 2_000
 
 
 def score(votes: Sequence[str]) -> float:
-    """Return how far the coach is preferred in a talk, by its votes: from -1 to 1."""
+    """Return how far the coach is preferred in a conversation, from its votes: from -1 to 1."""
     values = [0.0 if vote == "same" else 1.0 if vote == COACH else -1.0 for vote in votes]
     return sum(values) / max(1, len(values))
 
 
 def interval(values: Sequence[float], seed: int = 0) -> tuple[float, float]:
-    """Return where the mean lies in 95 of 100 draws of as many talks."""
+    """Return the 95 % interval of the mean, by bootstrap over conversations."""
     draw = random.Random(seed)
     means = sorted(sum(draw.choices(values, k=len(values))) / len(values) for _ in range(DRAWS))
     return means[int(0.025 * DRAWS)], means[int(0.975 * DRAWS) - 1]
@@ -42,10 +42,10 @@ def interval(values: Sequence[float], seed: int = 0) -> tuple[float, float]:
 def summarise(
     played: Sequence[Played], votes: Mapping[str, Mapping[str, Sequence[str]]], points: Mapping[str, Sequence[float]]
 ) -> dict[str, Any]:
-    """Return the figures by side: what a turn took, how far the coach is preferred to it, what it answered rightly.
+    """Return the figures by side: cost of a turn, preference for the coach, share of right answers.
 
     Args:
-        votes: by opponent and talk. points: of answers to questions with a key, by side.
+        votes: by opponent and conversation. points: of answers to questions with a key, by side.
     """
     found: dict[str, Any] = {}
     for side in dict.fromkeys(each.side for each in played):
@@ -84,17 +84,17 @@ def _cost(turns: Sequence[Turn]) -> dict[str, float]:
 
 
 COACH_TURN, PLAIN_TURN = 2_600, 500
-"""What a turn takes beside the talk so far, in tokens, as a first estimate."""
+"""Tokens of a turn in addition to the conversation, for the estimate."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What is played, and who judges.
+    """The conversations, and the judge.
 
     Attributes:
-        talks: the file of talks. out: where all is kept; the same command goes on from there.
+        talks: the file of conversations. out: the folder of results; the same call resumes.
         judge: the model that judges; "": people do, on a page.
-        against: the opponents, by name (plain_agent.OPPONENTS).
+        against: names of opponents.
         constitution: a file with theirs; None: the pack's `plain_agent.md`, else the pack's own.
     """
 
@@ -116,7 +116,7 @@ def opponent(pack: Pack, terms: Terms) -> str:
 
 
 def estimate(scripts: Sequence[Script]) -> dict[str, int]:
-    """Estimate the tokens of both sides, the coach and an agent that is shown all: the talk grows from turn to turn."""
+    """Estimate the tokens of the coach and of an agent that is shown the whole conversation."""
     lengths = [(len(each.lines), sum(estimate_tokens(line.text) + 90 for line in each.lines)) for each in scripts]
     talk = sum(length * turns // 2 for turns, length in lengths)
     turns = sum(turns for turns, _ in lengths)
@@ -126,12 +126,12 @@ def estimate(scripts: Sequence[Script]) -> dict[str, int]:
 async def run_contest(
     models: Models, pack: Pack, terms: Terms, told: Callable[[str], None], gate: str = ""
 ) -> dict[str, Any]:
-    """Play what is not played yet, judge what is not judged, and return the figures.
+    """Play and judge the missing talks, and return the figures.
 
     Raises:
-        InputError: the talks, or the folder, cannot be used.
-        SettingsError: no model is named.
-        ModelError: a model cannot be had; what was done is kept.
+        InputError: the conversations or the folder cannot be used.
+        SettingsError: no model is set.
+        ModelError: a model is not available; results until then are stored.
     """
     scripts = read_talks(terms.talks)
     if models.of("talker").name == Rules.name:
@@ -155,7 +155,7 @@ async def run_contest(
 async def _judged(
     model: Model, folder: Path, script: Script, side: str, played: Sequence[Played], told: Callable[[str], None]
 ) -> tuple[str, list[str]]:
-    """Return whom the judge prefers in a talk, in both orders; what was judged once stands."""
+    """Return the side that the judge prefers in both orders; stored verdicts are reused."""
     path = folder / f"{script.id}.{side}.votes.json"
     if not path.is_file():
         texts = {each.side: each.written() for each in played if each.id == script.id}
@@ -170,7 +170,7 @@ async def _judged(
 async def _graded(
     model: Model, folder: Path, scripts: Sequence[Script], played: Sequence[Played]
 ) -> dict[str, list[float]]:
-    """Return what the answers to questions with a key are worth, by side; what was graded once stands."""
+    """Return the grades of answers to questions with a key, by side; stored grades are reused."""
     keys = {(each.id, line.text): line.key for each in scripts for line in each.lines if line.key}
     path = folder / "grades.json"
     kept: dict[str, str] = json.loads(path.read_text("utf-8")) if path.is_file() else {}

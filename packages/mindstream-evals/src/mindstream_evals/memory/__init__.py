@@ -1,1 +1,1 @@
-"""Questions answered from memory alone: the published forms, what is shown, what was right (`memory evaluate`)."""
+"""Evaluation of answers from memory alone: data formats, conditions, results (`memory evaluate`)."""

@@ -1,4 +1,5 @@
-"""What a reader is shown: what memory recalls, what BM25 alone finds, the whole talk; within so many tokens."""
+"""The conditions of the memory evaluation: what a reader sees from recall, from BM25 alone, or from the whole
+conversation, within a token budget."""
 
 from __future__ import annotations
 
@@ -26,12 +27,13 @@ from mindstream_evals.memory.forms import AskedTalk, TalkMessage, TalkQuestion
 Arm = Literal["memory", "bm25", "whole"]
 ARMS: tuple[Arm, ...] = ("memory", "bm25", "whole")
 BEST = 100
-"""So many messages are ranked; what of them fits is shown."""
+"""Maximum number of messages that are ranked; those that fit are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownLines:
-    """What a reader is shown, in the order of the talk; how many tokens that is, and how many messages are left out."""
+    """The messages that a reader sees, in the order of the conversation; their tokens, and the number of messages left
+    out."""
 
     messages: tuple[TalkMessage, ...]
     tokens: int
@@ -39,18 +41,18 @@ class ShownLines:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The messages as they are read."""
+        """The messages as text."""
         return tuple(map(line_of, self.messages))
 
     def share_of(self, evidence: frozenset[str]) -> float | None:
-        """Return which share of the evidence is among them; None: there is none."""
+        """Return the share of the evidence that is shown; None: there is no evidence."""
         there = {each.id for each in self.messages} | {each.session for each in self.messages}
         return len(evidence & there) / len(evidence) if evidence else None
 
 
 @dataclass
 class TalkArms:
-    """The arms over one talk."""
+    """The conditions for one conversation."""
 
     talk: AskedTalk
     memory: Memory
@@ -64,14 +66,14 @@ class TalkArms:
         self._by_id = {each.id: each for each in self.talk.messages}
 
     async def show(self, question: TalkQuestion, arm: Arm) -> ShownLines:
-        """Return what an arm shows for a question."""
+        """Return the lines for a question under a condition."""
         if arm == "whole":
             return self._fit(self._newest(), self.whole_tokens)
         ranked = await self._recalled(question) if arm == "memory" else self._by_words(question)
         return self._fit(ranked, self.tokens)
 
     def _newest(self) -> list[TalkMessage]:
-        """Return the newest messages, as many as fit without a gap."""
+        """Return the newest messages that fit, without gaps."""
         kept, tokens = list[TalkMessage](), 0
         for each in reversed(self.talk.messages):
             tokens += estimate_tokens(line_of(each))
@@ -90,7 +92,7 @@ class TalkArms:
         return [self.talk.messages[at] for at in best if scores[at] > 0]
 
     def _fit(self, ranked: Sequence[TalkMessage], most: int) -> ShownLines:
-        """Take as many as fit, the best first, and put them into the order of the talk."""
+        """Select the messages that fit, best first, and return them in the order of the conversation."""
         kept, tokens = list[TalkMessage](), 0
         for each in ranked:
             size = estimate_tokens(line_of(each))
@@ -106,7 +108,7 @@ class TalkArms:
 async def open_arms(
     talk: AskedTalk, embedder: Embedder, tokens: int, whole_tokens: int, second: SecondStage | None = None
 ) -> AsyncIterator[TalkArms]:
-    """Write a talk into a memory of its own, which goes with the block; no model is asked for that."""
+    """Write a conversation into a temporary memory. No language model is called."""
     asked = [question.at for question in talk.questions if question.at is not None]
     clock = ManualClock(max([talk.ends, *asked]) + 60)
     with tempfile.TemporaryDirectory() as folder:
@@ -129,6 +131,6 @@ def _draft(said: TalkMessage) -> RecordDraft:
 
 
 def line_of(said: TalkMessage) -> str:
-    """Write a message as it is read."""
+    """Format a message for the reader."""
     day = datetime.fromtimestamp(said.at, UTC).strftime("%Y-%m-%d (%a)")
     return f"{day} {said.by}: {' '.join(said.text.split())}"

@@ -1,4 +1,5 @@
-"""Have questions answered from memory alone, and from what controls show; each answer is kept, and asked for once."""
+"""Have questions answered from memory alone and under control conditions; answers are cached, so each is requested
+once."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ class AnswerFromMemory(Prompt[str]):
     """What is the answer, by these lines alone?
 
     Attributes:
-        recalled: lines of the talk, in the order in which they were said.
+        recalled: messages of the conversation, in order.
         asked: the day on which it is asked.
     """
 
@@ -42,25 +43,25 @@ class AnswerFromMemory(Prompt[str]):
 
 @rule(AnswerFromMemory)
 def answer_nothing(ask: AnswerFromMemory) -> str:
-    """Say that nobody can: to read wants a model."""
+    """Report that reading needs a model."""
     return f"No model reads here; {len(ask.recalled)} lines were recalled."
 
 
 AT_ONCE = 8
 R = TypeVar("R")
 STATIC, REPLY = 170, 40
-"""About so many tokens of words stand around what is shown, and so many are replied."""
+"""Approximate number of tokens of the prompt around the shown messages, and of a reply."""
 
 
 @dataclass(frozen=True)
 class GivenAnswer:
-    """A question as one arm had it answered.
+    """The answer to a question under one condition.
 
     Attributes:
-        tokens: of what was shown; left: messages of the talk that were not.
-        evidence: which share of the evidence was shown; None: the data names none.
-        overlap: how well the words of answer and expectation agree (F1); None: nothing is expected.
-        right: by the judge; None: nobody judged.
+        tokens: of the shown messages; left: number of messages that were not shown.
+        evidence: share of the evidence that was shown; None: the data name none.
+        overlap: F1 of the words of answer and expected answer; None: no answer is expected.
+        right: the judge's verdict; None: there is no judge.
     """
 
     talk: str
@@ -77,13 +78,13 @@ class GivenAnswer:
 
 @dataclass
 class MemoryEvaluation:
-    """One evaluation.
+    """An evaluation.
 
     Attributes:
-        judge: None: nobody judges; then there is no accuracy, only the words' overlap.
-        open_arms: opens what is shown of a talk.
-        told: takes how many are done, of how many, and what is done now.
-        unreadable: how many replies could not be read, even when they were asked for again.
+        judge: None: there is no accuracy, only word overlap.
+        open_arms: opens the conditions for a conversation.
+        told: called with the number of finished answers, their total, and the current activity.
+        unreadable: number of replies that could not be parsed, even after a retry.
     """
 
     talks: Sequence[AskedTalk]
@@ -98,10 +99,10 @@ class MemoryEvaluation:
     _asked: dict[str, asyncio.Lock] = field(default_factory=dict)
 
     async def run(self) -> list[GivenAnswer]:
-        """Answer and judge everything, talk by talk.
+        """Answer and judge everything, conversation by conversation.
 
         Raises:
-            ModelError: a model cannot be had; what was answered so far is kept.
+            ModelError: a model is not available; earlier answers are cached.
         """
         found: list[GivenAnswer] = []
         for talk in self.talks:
@@ -191,7 +192,7 @@ class MemoryEvaluation:
         self, model: Model, prompt: Prompt[Any], do: Callable[[], Awaitable[dict[str, Any]]]
     ) -> dict[str, Any] | None:
         key = fingerprint(Request(prompt, prompt.role), model.name)
-        async with self._asked.setdefault(key, asyncio.Lock()):  # two arms may show the very same
+        async with self._asked.setdefault(key, asyncio.Lock()):  # two arms may show the same messages
             found = self.kept.find(key)
             if found is None:
                 try:
@@ -204,14 +205,14 @@ class MemoryEvaluation:
 
 
 def word_overlap(said: str, expected: str) -> float:
-    """Return F1 of the words of an answer and of what is expected, as LoCoMo scores answers."""
+    """Return F1 of the words of an answer and the expected answer, as LoCoMo scores answers."""
     one, other = terms(said), terms(expected)
     common = sum(min(one.count(word), other.count(word)) for word in set(one))
     return 2 * common / (len(one) + len(other)) if common else 0.0
 
 
 def draw_questions(talks: Sequence[AskedTalk], n: int, seed: int, types: Iterable[str] = ()) -> list[tuple[str, str]]:
-    """Return n questions, of all types alike, by keyed chance: talk and id; 0: all of them."""
+    """Return n questions, balanced over types, by keyed random numbers, as conversation and id; 0: all of them."""
     wanted = set(types)
     by_type: dict[str, list[tuple[str, str]]] = {}
     for talk in talks:
@@ -231,7 +232,7 @@ def _in_turns(rows: Sequence[Sequence[tuple[str, str]]]) -> Iterator[tuple[str, 
 
 @dataclass(frozen=True)
 class AtMost:
-    """What would be asked at most, if nothing is kept: of the reader and of the judge, calls and tokens."""
+    """Upper limits of the calls and tokens of an evaluation without cached answers."""
 
     calls: int
     tokens_in: int
@@ -241,7 +242,7 @@ class AtMost:
 def count_at_most(
     talks: Sequence[AskedTalk], arms: Sequence[Arm], tokens: int, whole_tokens: int
 ) -> tuple[AtMost, AtMost]:
-    """Return what an evaluation asks of its reader, and what of its judge."""
+    """Return the upper limits for the reader and for the judge."""
     questions = [(talk, question) for talk in talks for question in talk.questions]
     whole = {
         talk.id: min(whole_tokens, sum(20 + estimate_tokens(each.text) for each in talk.messages)) for talk in talks

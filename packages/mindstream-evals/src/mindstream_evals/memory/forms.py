@@ -1,4 +1,4 @@
-"""Talks with questions, in the forms in which they were published; which one a file has, its structure says.
+"""Read conversations with questions in their published formats, which are recognised by structure.
 
 LoCoMo (Maharana 2024): samples with `conversation` and `qa`. LongMemEval (Wu 2024): questions, each with its own
 `haystack_sessions`. BEAM (Tavakoli 2025): rows with `chat` and `probing_questions`.
@@ -22,15 +22,16 @@ from mindstream.paths import read_text
 LARGEST = 4 << 30
 DATES = ("%I:%M %p on %d %B, %Y", "%Y/%m/%d (%a) %H:%M", "%Y/%m/%d", "%B-%d-%Y", "%Y-%m-%d")
 ADVERSARIAL = 5
-"""LoCoMo's category of questions that nothing in the talk answers."""
+"""LoCoMo's category of questions that the conversation does not answer."""
 LOCOMO_TYPES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", ADVERSARIAL: "adversarial"}
 STEP_S = 1.0
-"""Messages of one session are so far apart, where nobody says when each was."""
+"""Interval between the messages of a session, in seconds, if the data have no times."""
 
 
 @dataclass(frozen=True, slots=True)
 class TalkMessage:
-    """What was said. `by_user`: to an assistant, or by one; None: people talk."""
+    """A message. `by_user`: whether the user wrote it in a conversation with an assistant; None: a conversation between
+    people."""
 
     id: str
     session: str
@@ -42,13 +43,13 @@ class TalkMessage:
 
 @dataclass(frozen=True, slots=True)
 class TalkQuestion:
-    """A question about a talk.
+    """A question about a conversation.
 
     Attributes:
-        expected: the answer; "" where there is none in the talk.
-        points: what an answer must hold, where the data says so.
-        evidence: ids of the messages, or of the sessions, that answer it.
-        at: when it is asked; None: after the talk.
+        expected: the answer; "" if the conversation has none.
+        points: what an answer must contain, if the data say so.
+        evidence: ids of the messages or sessions that answer it.
+        at: when it is asked; None: after the conversation.
     """
 
     id: str
@@ -62,7 +63,7 @@ class TalkQuestion:
 
 @dataclass(frozen=True, slots=True)
 class AskedTalk:
-    """A talk, in the order in which it went, and what is asked about it."""
+    """A conversation in order, and questions about it."""
 
     id: str
     messages: tuple[TalkMessage, ...]
@@ -70,15 +71,15 @@ class AskedTalk:
 
     @property
     def ends(self) -> Moment:
-        """When the last thing was said."""
+        """The time of the last message."""
         return max((each.at for each in self.messages), default=0.0)
 
 
 def read_talks(file: Path) -> tuple[str, list[AskedTalk]]:
-    """Read a file; return the name of its form, and its talks.
+    """Read a file; return the name of its format, and its conversations.
 
     Raises:
-        InputError: it cannot be read, or has none of the forms.
+        InputError: it cannot be read, or has none of the formats.
     """
     try:
         found = json.loads(read_text(file, LARGEST))
@@ -99,9 +100,7 @@ def read_talks(file: Path) -> tuple[str, list[AskedTalk]]:
             except (LookupError, TypeError, ValueError, AttributeError) as error:
                 raise InputError(f"{file} looks like {name}, and is not: {error!r}") from None
             return name, [talk for talk in talks if talk.messages and talk.questions]
-    raise InputError(
-        f"{file} has none of the forms of LoCoMo, LongMemEval and BEAM (docs/memory.md says what they hold)"
-    )
+    raise InputError(f"{file} has none of the forms of LoCoMo, LongMemEval and BEAM (described in docs/memory.md)")
 
 
 def _locomo(sample: Mapping[str, Any], n: int) -> AskedTalk:
@@ -131,7 +130,7 @@ def _locomo(sample: Mapping[str, Any], n: int) -> AskedTalk:
 
 
 def _turn_ids(named: Sequence[str]) -> Iterator[str]:
-    """Read the turns that evidence names: D8:6, several in one text, 0 before a number."""
+    """Parse the turns that evidence names: D8:6, several in one text, leading zeros."""
     for word in " ".join(named).replace(";", " ").replace(",", " ").split():
         session, _, turn = word.removeprefix("D").strip(":").rpartition(":")
         if session.isdigit() and turn.isdigit():
@@ -187,7 +186,7 @@ def _beam(row: Mapping[str, Any], n: int) -> AskedTalk:
 
 
 def _turns(batch: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the turns of a part of a chat, however they are put together."""
+    """Yield the turns of a part of a chat, however they are nested."""
     if isinstance(batch, Mapping):
         if "content" in batch:
             yield batch
@@ -199,7 +198,7 @@ def _turns(batch: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _literal(value: Any) -> Any:
-    """Return what a text says as JSON or as a Python literal; anything else as it is."""
+    """Parse a text as JSON or as a Python literal; return any other value unchanged."""
     if not isinstance(value, str):
         return value
     with suppress(ValueError):
@@ -223,7 +222,7 @@ def _said(id_: str, session: str, at: Moment, said: Mapping[str, Any]) -> TalkMe
 
 
 def _moment(text: str, before: Sequence[TalkMessage]) -> Moment:
-    """Read a date; without one it is a minute after what was said last."""
+    """Parse a date; without one, return a minute after the last message."""
     for form in DATES:
         with suppress(ValueError):
             return datetime.strptime(text.strip(), form).replace(tzinfo=UTC).timestamp()
@@ -231,7 +230,8 @@ def _moment(text: str, before: Sequence[TalkMessage]) -> Moment:
 
 
 def draw(talks: Sequence[AskedTalk], wanted: Sequence[tuple[str, str]]) -> list[AskedTalk]:
-    """Return the talks with only these questions, named by talk and id; talks without one are left out."""
+    """Return the conversations with only these questions, named by conversation and id; conversations without one are
+    left out."""
     named = set(wanted)
     kept = (
         replace(talk, questions=tuple(each for each in talk.questions if (talk.id, each.id) in named)) for talk in talks

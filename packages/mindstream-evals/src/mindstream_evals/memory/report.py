@@ -1,4 +1,4 @@
-"""What came of an evaluation: by arm and by type, accuracy with its interval, tokens, seconds; evidence beside it."""
+"""Summarise an evaluation by condition and question type: accuracy with its interval, tokens, seconds, evidence."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from mindstream_evals.memory.evaluate import GivenAnswer
 
 @dataclass(frozen=True)
 class ArmStanding:
-    """How an arm did, with all questions or with those of a type.
+    """The result of a condition, for all questions or those of one type.
 
     Attributes:
         type: "": all.
-        right, judged: of these, so many.
-        low, high: Wilson's interval of 95 %.
-        overlap, evidence: means, where there is something to compare.
-        left: the share of the answers that were given without the whole talk.
+        right, judged: number of correct answers, and of judged ones.
+        low, high: Wilson's 95 % interval.
+        overlap, evidence: means over the answers that have a value.
+        left: share of the answers that were given without the whole conversation.
     """
 
     arm: Arm
@@ -38,12 +38,12 @@ class ArmStanding:
 
     @property
     def accuracy(self) -> float | None:
-        """The share that is right; None: nobody judged."""
+        """Share of correct answers; None: there is no judge."""
         return self.right / self.judged if self.judged else None
 
 
 def report(answers: Sequence[GivenAnswer]) -> list[ArmStanding]:
-    """Return how each arm did, with all questions and with those of each type."""
+    """Return the result of each condition, for all questions and for those of each type."""
     types = ["", *sorted({each.question.type for each in answers})]
     arms = list(dict.fromkeys(each.arm for each in answers))
     found = []

@@ -1,1 +1,1 @@
-"""Sets of questions, solved by several ways: how many are right, and what they took (Xu 2023)."""
+"""Strategies compared on sets of questions: accuracy and cost (Xu 2023)."""

@@ -1,4 +1,4 @@
-"""Solve questions by several ways, and have the answers judged; what was asked is kept, and it can be gone on with."""
+"""Questions solved by several strategies, with judged answers; results are stored, and a run can be resumed."""
 
 from __future__ import annotations
 
@@ -23,9 +23,8 @@ from mindstream.models.recording import fingerprint
 from mindstream.models.shorten import estimate_tokens, request_tokens
 from mindstream.models.wrappers.meter import Metered
 from mindstream.planning.exemplars import SHIPPED_FILE, shipped_exemplars
-from mindstream.planning.planner import Planner
+from mindstream.planning.planner import UNPLANNED, WITHOUT_TOOLS, Planner, Strategy
 from mindstream.planning.prompts import ActOnTask, AnswerAlone, AnswerFromEvidence, KnowInstead, MakePlan, MendPlan
-from mindstream.planning.solve import UNPLANNED, WITHOUT_TOOLS, Strategy
 from mindstream.tools.ask_model import model_tool
 from mindstream.tools.documents import open_documents
 from mindstream.tools.tool import Tool
@@ -40,12 +39,12 @@ USED = TypeAdapter(list[Usage])
 
 @dataclass
 class RunCalls:
-    """What the calls of a run took.
+    """The model calls of a run.
 
     Attributes:
-        usd: None once a price is not known.
-        before_s: seconds that calls took which were made before the run was killed.
-        halted: why the run says nothing: a model cannot be had, or nothing more may be spent.
+        usd: None once a price is unknown.
+        before_s: seconds of calls from before the run was killed.
+        halted: why the run has no result: a model is not available, or the budget is spent.
     """
 
     ledger: Ledger
@@ -60,13 +59,13 @@ class RunCalls:
     _asked: Counter[str] = field(default_factory=Counter)
 
     def key(self, request: Request, name: str) -> str:
-        """Return what a call is kept under: what is asked, of whom, the how-manieth time in this run."""
+        """Return the key of a call: prompt, model, and its number in this run."""
         asked = fingerprint(request, name, self.run)
         self._asked[asked] += 1
         return f"{asked}.{self._asked[asked]}"
 
     def take(self, used: list[Usage]) -> None:
-        """Count what a call took, with all its attempts."""
+        """Count a call with all its attempts."""
         self.calls += 1
         for each in used:
             self.input_tokens += each.input_tokens
@@ -76,7 +75,7 @@ class RunCalls:
 
 
 class KeptModel:
-    """A model whose calls are those of a run; one that is kept is answered again from there."""
+    """A model whose calls belong to a run; stored ones are answered from the store."""
 
     def __init__(self, model: Model, calls: RunCalls) -> None:
         self.name = model.name
@@ -96,7 +95,7 @@ class KeptModel:
                 async for part in parts:
                     heard.append(part)
                     yield part
-        except HALTING as error:  # a tool that asks a model may live with it, and the run may not
+        except HALTING as error:  # a tool may survive a failed model call, the run may not
             calls.halted = error
             raise
         finally:
@@ -113,7 +112,7 @@ class KeptModel:
 
 
 def _estimated(request: Request, heard: list[Part]) -> list[Usage]:
-    """Estimate what a call took that was broken off, or of which the endpoint told nothing."""
+    """Estimate the tokens of an interrupted call, or of one without usage data."""
     said = "".join(
         part.text if isinstance(part, Piece) else part.arguments for part in heard if isinstance(part, Piece | Call)
     )
@@ -129,17 +128,17 @@ def _into(metered: list[Usage]) -> Any:
 
 
 PROMPTS = (MakePlan, MendPlan, KnowInstead, AnswerFromEvidence, ActOnTask, AnswerAlone)
-"""Whose words decide what a run comes to."""
+"""Prompts that can change the result of a run."""
 JUDGED, EXPECTED, NAME = 4_000, 20, 80
-"""So many characters of an answer, so many expected ones, are shown to a judge; so long is a document's name."""
+"""Maximum characters of an answer and number of expected answers for a judge, and length of a document's name."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """A way of solving.
+    """A strategy.
 
     Attributes:
-        exemplars: what is shown to its planner; None: what ships, as far as the tools are there.
+        exemplars: for its planner; None: the shipped ones, as far as the tools allow.
     """
 
     how: Strategy
@@ -147,7 +146,7 @@ class Way:
     exemplars: tuple[str, ...] | None = ()
 
     def shots(self, specs: Sequence[ToolSpec]) -> tuple[str, ...]:
-        """Return the exemplars for these tools; a way without a plan has none."""
+        """Return the exemplars for these tools; strategies without a plan have none."""
         if self.how in UNPLANNED:
             return ()
         return shipped_exemplars(specs) if self.exemplars is None else self.exemplars
@@ -155,11 +154,11 @@ class Way:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a question came to by a way.
+    """The result of a strategy for a question.
 
     Attributes:
-        tool_calls: how many; failed: of them by injection.
-        input_tokens: those cached among them.
+        tool_calls: their number; failed: those that failed by injection.
+        input_tokens: with cached ones.
     """
 
     question: str
@@ -189,12 +188,12 @@ class Outcome:
 
 @dataclass
 class Evaluation:
-    """A set of questions, ways, and what they may use.
+    """A set of questions, strategies, and their tools.
 
     Attributes:
-        tools: for every question; those of its own documents come with it.
-        with_llm: the model is a tool, too. own_documents: a question's context is searched.
-        named: what else tells one evaluation from another: tools, folders, settings.
+        tools: for every question; documents of a question are added.
+        with_llm: the model is a tool, too. own_documents: the context of a question can be searched.
+        named: what else distinguishes evaluations: tools, folders, settings.
         elsewhere: solves a question in another process; None: all are solved here.
     """
 
@@ -215,7 +214,7 @@ class Evaluation:
         self._words = [prompt.words() for prompt in PROMPTS]
 
     def key(self, question: Question, way: Way, specs: Sequence[ToolSpec]) -> str:
-        """Return what a run is kept under: all that its answer rests on."""
+        """Return the key of a run: everything that its answer depends on."""
         names = [(role, self._named(role).name) for role in self._roles(way)]
         tools = () if way.how in WITHOUT_TOOLS else (*(spec.name for spec in specs), self.with_llm)
         failures = (self.seed, sorted(self.failures.items())) if self.failures and tools else ()
@@ -228,16 +227,16 @@ class Evaluation:
         )
 
     async def solve(self, questions: Sequence[Question]) -> list[Outcome]:
-        """Solve each question by each way; what is kept is not solved again.
+        """Solve each question by each strategy, except stored results.
 
         Raises:
-            ModelError: a model cannot be had, or nothing more may be spent; what was done is kept.
+            ModelError: a model is not available, or the budget is spent; results until then are stored.
         """
         found = await self.asked.each("solving", questions, self.solve_one)
         return [outcome for outcomes in found for outcome in outcomes]
 
     def find(self, question: Question, way: Way, specs: Sequence[ToolSpec]) -> Outcome | None:
-        """Return what a question came to by a way, where that is kept."""
+        """Return a stored result."""
         row = self.asked.ledger.find(self.key(question, way, specs))
         names = Outcome.__dataclass_fields__
         return (
@@ -250,16 +249,16 @@ class Evaluation:
         )
 
     def llm(self, calls: RunCalls | None = None) -> tuple[Tool, ...]:
-        """Return the model as a tool, where it is one."""
+        """Return the model as a tool, if it is one."""
         calls = calls or RunCalls(self.asked.ledger, "")
         return (model_tool(self._model(calls, "worker")),) if self.with_llm else ()
 
     def specs(self, documents: Sequence[Tool] = ()) -> list[ToolSpec]:
-        """Return what can be called on a question."""
+        """Return the tools for a question."""
         return [tool.spec for tool in (*self.tools, *documents)]
 
     async def solve_one(self, question: Question) -> list[Outcome]:
-        """Solve a question by each way; what is kept is not solved again. Raises: see `solve`."""
+        """Solve a question by each strategy, except stored results. Raises: see `solve`."""
         own = self.own_documents and bool(question.context)
         specs = self.specs()
         found = {way.label: self.find(question, way, specs) for way in self.ways}
@@ -290,7 +289,7 @@ class Evaluation:
             solution = await planner.solve(question.text)
             answer, stopped, unanswered = solution.answer, solution.stopped, solution.unanswered
             tool_calls = solution.spent.tool_calls
-        except (ReplyInvalid, ModelRefused) as error:  # it is an answer that is wrong, and what it took is counted
+        except (ReplyInvalid, ModelRefused) as error:  # a wrong answer, whose cost counts
             stopped = str(error)
         if calls.halted:
             raise calls.halted
@@ -313,7 +312,7 @@ class Evaluation:
         return outcome
 
     def _roles(self, way: Way) -> tuple[str, ...]:
-        """Name who is asked; a judge is not one of them."""
+        """Return the models of all roles except the judge."""
         if way.how in UNPLANNED:
             return ("worker",)
         return ("planner", "solver", "replanner", *(["worker"] if self.with_llm else []))
@@ -326,17 +325,17 @@ class Evaluation:
 
     @asynccontextmanager
     async def documents(self, question: Question) -> AsyncIterator[tuple[Tool, ...]]:
-        """Open the documents that come with a question."""
+        """Open the documents of a question."""
         with tempfile.TemporaryDirectory(prefix="mindstream-") as folder:
             _write_documents(Path(folder), question)
             async with open_documents(folder, embed=self.embed) as documents:
-                await documents.refresh()  # else the first way's seconds hold it
+                await documents.refresh()  # else it counts as time of the first strategy
                 yield documents.tools()
 
     # Judging.
 
     async def judge(self, questions: Sequence[Question], outcomes: Sequence[Outcome]) -> dict[tuple[str, str], bool]:
-        """Have a model say which answers are right, by question and way; what cannot be read is left out."""
+        """Have a model judge answers, by question and strategy; unreadable verdicts are left out."""
         by_id = {each.id: each for each in questions}
 
         async def one(outcome: Outcome) -> tuple[tuple[str, str], bool | None]:
@@ -346,14 +345,14 @@ class Evaluation:
 
     async def _judge(self, question: Question, answer: str) -> bool | None:
         if not answer.strip() or score(question.kind, question.answers, answer).exact:
-            return bool(answer.strip())  # nobody need be asked
+            return bool(answer.strip())  # without a call of the judge
         prompt = judge_prompt(question, answer)
         kept = await self.asked.kept(prompt, {"row": "verdict", "question": question.id}, Judgement.model_dump)
         return None if kept is None else Judgement.model_validate(kept[1]).right
 
 
 def _write_documents(folder: Path, question: Question) -> None:
-    """Write the documents that come with a question, a sentence a line, each called by its title."""
+    """Write the documents of a question, one sentence per line, each named by its title."""
     for number, (title, lines) in enumerate(question.context, 1):
         name = "".join(sign if sign.isalnum() or sign in " -_()," else "_" for sign in title)[:NAME].strip()
         path = folder / f"{name or number}.txt"
@@ -362,12 +361,11 @@ def _write_documents(folder: Path, question: Question) -> None:
 
 
 def judge_prompt(question: Question, answer: str) -> JudgeAnswer:
-    """Return what a judge is asked."""
     return JudgeAnswer(question=question.text, expected=question.answers[:EXPECTED], answer=answer[-JUDGED:])
 
 
 def shuffled(questions: Sequence[Question], outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """Return the control: to each question what was answered to the next one, by the same way."""
+    """Return the control: for each question the same strategy's answer to the next one."""
     order = [each.id for each in questions]
     following = dict(zip(order, [*order[1:], *order[:1]], strict=True))
     said: dict[tuple[str, str], Any] = {(each.question, each.way): each.answer for each in outcomes}

@@ -1,4 +1,4 @@
-"""Tools that fail as often as is wished, by a seed: on a question the n-th call of a tool fails for every way alike."""
+"""Tools that fail with a given frequency, by a seed: for a question the n-th call fails in every strategy alike."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from mindstream.planning.formats.inputs import IN_THE_PAPER
 from mindstream.tools.tool import Tool, Traits, traits_of
 
 NOTHING = "No evidence found."
-"""What the paper's tools say that fail."""
+"""The result of failing tools in the paper."""
 NAMED = {"web": "web_search", "llm": "LLM", "docs": "search_documents", "documents": "search_documents", **IN_THE_PAPER}
-"""Names under which tools are opened, and the paper's."""
+"""Names of tools here, and in the paper."""
 
 
 def read_failures(given: Sequence[str]) -> dict[str, float]:
-    """Read `web=0.3` as how often which tool fails.
+    """Parse `web=0.3` as tool and frequency.
 
     Raises:
         InputError: it is no tool with a share of 0 to 1.
@@ -37,10 +37,10 @@ def read_failures(given: Sequence[str]) -> dict[str, float]:
 
 
 def check_failures(failures: Mapping[str, float], names: Sequence[str]) -> None:
-    """Refuse failures of tools that nobody calls.
+    """Refuse failures of tools that no strategy calls.
 
     Raises:
-        InputError: so it is.
+        InputError: there is such a tool.
     """
     for name in failures:
         if name not in names:
@@ -50,7 +50,7 @@ def check_failures(failures: Mapping[str, float], names: Sequence[str]) -> None:
 
 @dataclass
 class Failing:
-    """A tool of which some calls find nothing."""
+    """A tool some of whose calls find nothing."""
 
     tool: Tool
     share: float
@@ -65,7 +65,7 @@ class Failing:
 
     @property
     def traits(self) -> Traits:
-        return replace(traits_of(self.tool), batch=None)  # else its calls would not pass here
+        return replace(traits_of(self.tool), batch=None)  # calls must pass through this wrapper
 
     async def __call__(self, call: Call) -> str:
         self.calls += 1
@@ -78,7 +78,7 @@ class Failing:
 def with_failures(
     tools: Sequence[Tool], failures: Mapping[str, float], seed: int, question: str
 ) -> tuple[tuple[Tool, ...], list[Failing]]:
-    """Return the tools as they fail on a question, and those that do."""
+    """Return the tools with their failures for a question, and the failing ones."""
     failing = {
         name: Failing(tool, failures[name], seed, question) for tool in tools if (name := tool.spec.name) in failures
     }

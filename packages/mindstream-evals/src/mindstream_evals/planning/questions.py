@@ -1,6 +1,6 @@
-"""Questions with answers, read from files in the forms in which their makers publish them.
+"""Questions with answers, in the forms in which data sets are published.
 
-Compared is the last line of an answer: before it somebody may have thought aloud.
+Only the last line of an answer is compared: models may reason in the lines before.
 """
 
 from __future__ import annotations
@@ -18,29 +18,28 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StrictBool, StrictStr, ValidationError
 
 from mindstream import chance
-from mindstream.encodings import decode_clear
+from mindstream.encodings import decode_clear, read_csv
 from mindstream.errors import InputError
 from mindstream.models.prompt import complaints
 from mindstream.paths import read_bytes
-from mindstream.text.csv_rows import read_csv
 
 Kind: TypeAlias = Literal["words", "trivia", "number", "yes_no"]
-"""How answers are compared: as HotpotQA's scorer does, as TriviaQA's, by the number, by yes or no."""
+"""How to compare: as HotpotQA's scorer, as TriviaQA's, by number, by yes or no."""
 
 YES, NO = frozenset({"yes", "true"}), frozenset({"no", "false"})
 ARTICLES = frozenset({"a", "an", "the"})
 TYPED = "‘’´`"
-"""What TriviaQA's scorer takes for punctuation, too."""
+"""Additional punctuation of TriviaQA's scorer."""
 NUMBER = re.compile(r"-?(?:\d[\d,]*(?:\.\d+)?|\.\d+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How right an answer is.
+    """The score of an answer.
 
     Attributes:
-        exact: it is one of the expected ones. contained: it holds one of them.
-        f1: the harmonic mean of the words that it shares, over its own and over the expected ones.
+        exact: it equals an expected answer. contained: it contains one.
+        f1: harmonic mean of the shared words' shares in both.
     """
 
     exact: bool = False
@@ -49,14 +48,14 @@ class Score:
 
 
 def score(kind: Kind, expected: Sequence[str], answer: str) -> Score:
-    """Compare an answer with those that are expected; the best of them counts."""
+    """Compare an answer with the expected ones and return the best score."""
     line = last_line(answer)
     found = [_compared(kind, line, wanted) for wanted in expected]
     return Score(*(max(getattr(each, name) for each in found) for name in ("exact", "contained", "f1")))
 
 
 def last_line(answer: str) -> str:
-    """Return the last line of an answer that says something."""
+    """Return the last line of an answer with content."""
     return next((line.strip() for line in reversed(answer.splitlines()) if line.strip()), "")
 
 
@@ -72,25 +71,26 @@ def _compared(kind: Kind, line: str, wanted: str) -> Score:
         contained = bool(decided) and (decided in YES) == positive
         exact = contained and len(said) == 1
         return Score(exact, contained, float(exact))
-    if not expected:  # an alias of signs alone: nothing is an answer to it
+    if not expected:  # an alias of punctuation only cannot be matched
         return Score()
     return Score(said == expected, _holds(said, expected), _f1(said, expected))
 
 
 def words_of(text: str, *, spaced: bool = False) -> list[str]:
-    """Return a text's words in lower case without articles and punctuation; `spaced`: a sign parts words."""
+    """Return the words of a text in lower case without articles and punctuation; `spaced`: punctuation separates
+    words."""
     signs = string.punctuation + TYPED if spaced else string.punctuation
     bare = text.lower().translate(dict.fromkeys(map(ord, signs), " " if spaced else None))
     return [word for word in bare.split() if word not in ARTICLES]
 
 
 def find_numbers(text: str) -> list[Decimal]:
-    """Return the numbers of a text; commas part thousands."""
+    """Return the numbers of a text; commas group thousands."""
     return [Decimal(each.replace(",", "")) for each in NUMBER.findall(text)]
 
 
 def is_number(text: str) -> bool:
-    """Tell whether a text is a number and nothing else."""
+    """Return whether a text is a number only."""
     try:
         return Decimal(text.strip().replace(",", "")).is_finite()
     except InvalidOperation:
@@ -109,7 +109,7 @@ def _f1(said: Sequence[str], expected: Sequence[str]) -> float:
 
 LARGEST = 1 << 30
 GSM8K = "####"
-"""Stands before the number in GSM8K's answers."""
+"""Marker before the number in GSM8K's answers."""
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,8 @@ class Question:
     """A question with its answers.
 
     Attributes:
-        text: as it is put. answers: each is right. kind: how they are compared.
-        context: documents that come with it: title, and lines.
+        answers: each of them is right. kind: how to compare.
+        context: its documents: title, and lines.
     """
 
     id: str
@@ -129,13 +129,13 @@ class Question:
 
 
 class _Row(BaseModel):
-    """A question as a set has it."""
+    """A row of a data set."""
 
     model_config = ConfigDict(extra="ignore", populate_by_name=True)
     wanted: ClassVar[str]
 
     def to_question(self) -> Question:
-        """Return it as a question; one without an id is called by its row."""
+        """Return it as a question; a missing id is its row number."""
         raise NotImplementedError
 
 
@@ -220,10 +220,10 @@ FORMS: Mapping[str, type[_Row]] = {
 
 
 def read_questions(file: Path, form: str = "") -> tuple[list[Question], str]:
-    """Read a set of questions; return it, and the form that it has. `form`: "" is told from the first row.
+    """Read a set of questions and return it with its form; `form` "" is detected from the first row.
 
     Raises:
-        InputError: it cannot be read, is in no such form, or a row has no answer; the message says what is wanted.
+        InputError: it cannot be read, has another form, or a row has no answer.
     """
     try:
         text = decode_clear(read_bytes(file, LARGEST))
@@ -238,7 +238,7 @@ def read_questions(file: Path, form: str = "") -> tuple[list[Question], str]:
 
 
 def draw(questions: Sequence[Question], limit: int, seed: int) -> list[Question]:
-    """Draw so many (0: all), in their order; of one seed a larger draw holds the smaller ones."""
+    """Draw some questions (0: all) in their order; for a seed, larger draws include smaller ones."""
     if not 0 < limit < len(questions):
         return list(questions)
     order = sorted(range(len(questions)), key=lambda at: chance.fraction(seed, "question", questions[at].id))
@@ -246,7 +246,7 @@ def draw(questions: Sequence[Question], limit: int, seed: int) -> list[Question]
 
 
 def _rows_of(text: str) -> list[Any]:
-    """Return the rows of a text: of a JSON list, of the list `Data` of an object, of JSON Lines, or of CSV."""
+    """Return the rows of a JSON list, the list `Data` of an object, JSON Lines, or CSV."""
     if not text.lstrip().startswith(("[", "{")):
         return list(read_csv(text))
     try:
@@ -282,7 +282,7 @@ def _read(file: Path, rows: Sequence[Any], kind: type[_Row], name: str) -> list[
 
 
 def _unique(questions: Iterable[Question]) -> list[Question]:
-    """Give each a name of its own."""
+    """Return unique names."""
     found: dict[str, Question] = {}
     for each in questions:
         name, number = each.id, 1

@@ -1,4 +1,4 @@
-"""What an evaluation found: how many each way has right, what it took, and which is right where another is not."""
+"""Results of an evaluation: accuracy and cost of each strategy, and paired comparisons."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Judged = Mapping[tuple[str, str], bool]
 
 @dataclass(frozen=True)
 class Share:
-    """How many of how many, and the 95 % interval of the share."""
+    """A share of a number, and its 95 % interval."""
 
     hits: int
     of: int
@@ -24,18 +24,18 @@ class Share:
     high: float
 
     def __str__(self) -> str:
-        """Say it in short: `3 of 4, 30 to 95 %`."""
+        """Return the short form: `3 of 4, 30 to 95 %`."""
         return f"{self.hits} of {self.of}, {self.low:.0%} to {self.high:.0%}" if self.of else "-"
 
 
 @dataclass(frozen=True)
 class WayFound:
-    """What one way came to.
+    """The result of one strategy.
 
     Attributes:
-        judged: None where nobody judged.
-        tokens, tokens_at_a_tenth, calls, tool_calls, seconds: a question; usd: of all, None where no price is known.
-        no_answer: how many questions ended without an answer. failed: how many calls of tools failed by injection.
+        judged: None without a judge.
+        tokens, tokens_at_a_tenth, calls, tool_calls, seconds: per question; usd: in total, None without a price.
+        no_answer: questions without an answer. failed: tool calls that failed by injection.
     """
 
     way: str
@@ -55,10 +55,10 @@ class WayFound:
 
 @dataclass(frozen=True)
 class PairFound:
-    """Two ways on the same questions: how many only one of them has right; p by McNemar, mended by Holm.
+    """Two strategies on the same questions: numbers that only one has right; p by McNemar, corrected by Holm.
 
     Attributes:
-        tokens: the first's over the second's.
+        tokens: ratio of the first's tokens to the second's.
     """
 
     first: str
@@ -72,7 +72,7 @@ class PairFound:
 
 @dataclass(frozen=True)
 class Findings:
-    """What was found. `by`: the measure by which ways are compared; `control`: how answers of other questions score."""
+    """The results. `by`: the measure of comparisons; `control`: scores of answers to other questions."""
 
     ways: tuple[WayFound, ...]
     pairs: tuple[PairFound, ...]
@@ -87,7 +87,7 @@ def report(
     judged: Judged | None = None,
     judged_control: Judged | None = None,
 ) -> Findings:
-    """Put together what ways answered, what a judge said, and the same of the control."""
+    """Combine the answers of strategies, the verdicts, and those of the control."""
     by_id = {each.id: each for each in questions}
     ways = list(dict.fromkeys(each.way for each in outcomes))
     found = tuple(_way(way, by_id, outcomes, judged) for way in ways)
@@ -129,7 +129,7 @@ def _way(way: str, by_id: Mapping[str, Question], outcomes: Sequence[Outcome], j
 def _pairs(
     ways: Sequence[str], by_id: Mapping[str, Question], outcomes: Sequence[Outcome], judged: Judged | None
 ) -> tuple[PairFound, ...]:
-    """Compare ways by two, on the questions that both were judged on."""
+    """Compare pairs of strategies on the questions that both were judged on."""
     right = judged or {(each.question, each.way): _score(by_id, each).contained for each in outcomes}
     took = {way: sum(each.tokens for each in outcomes if each.way == way) for way in ways}
     found = []

@@ -1,1 +1,1 @@
-"""Evaluations with a person's settings."""
+"""Evaluations with a user's settings."""

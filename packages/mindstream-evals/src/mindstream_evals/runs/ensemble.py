@@ -1,4 +1,4 @@
-"""An ensemble in a folder: a town for each run, a line for each that has ended, and what they came to together."""
+"""An ensemble in a folder: a town per run, a line per finished run, and their statistics."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ CLOCK = SystemClock()
 
 @dataclass(frozen=True)
 class Wish:
-    """What is wanted of an ensemble.
+    """The options of an ensemble.
 
     Attributes:
         town: a shipped one by name, or the path of a file. profile: constants, as `key=value`.
-        without: conditions beside the whole town: what is left out in each.
+        without: conditions in addition to the whole town, each a set of ablations.
         last: returns the last step of a run.
-        facts: whose spread is measured; design: how residents are asked and judged, None: they are not.
-        workers: so many runs at a time; 0: as many as there are processors. ray: they are Ray's.
+        facts: facts whose spread is measured; design: of the evaluation, None: none.
+        workers: parallel runs; 0: one per processor. ray: as Ray tasks.
     """
 
     town: str
@@ -62,13 +62,13 @@ class Wish:
 
     @property
     def kept(self) -> Path:
-        """The file with a line for each run that has ended."""
+        """The file with a line for each finished run."""
         return self.into / "runs.jsonl"
 
 
 @dataclass(frozen=True)
 class Job:
-    """A run as a worker gets it: plain data, and no file but its own folder."""
+    """A run as plain data for a worker, which needs no file except its folder."""
 
     run: Run
     source: str
@@ -82,19 +82,19 @@ class Job:
 
     @property
     def setting(self) -> Setting:
-        """The town that lives."""
+        """The town to run."""
         return load_source(self.source, seed=self.run.seed, profile=self.profile, start=self.start)
 
     @property
     def key(self) -> str:
-        """What its outcome is kept under: all that it rests on."""
+        """The key of its result: everything that it depends on."""
         rests = (self.source, self.profile.model_dump_json(), self.start, self.last, self.facts, self.design)
         return chance.keyed_token(32, "town run", self.run.seed, rests, sorted(self.settings.models.items()))
 
 
 @dataclass(frozen=True)
 class Ensemble:
-    """What came of it."""
+    """The result of an ensemble."""
 
     town: str
     steps: int
@@ -104,12 +104,11 @@ class Ensemble:
     differences: tuple[Difference, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain data."""
         return asdict(self)
 
 
 def jobs_of(settings: Settings, wish: Wish) -> list[Job]:
-    """Return the runs as jobs, each town read once a condition.
+    """Return the runs as jobs; the town is read once per condition.
 
     Raises:
         InputError: there is no such town, constant or part of a resident.
@@ -139,12 +138,12 @@ def jobs_of(settings: Settings, wish: Wish) -> list[Job]:
 
 
 async def run_ensemble(settings: Settings, wish: Wish, told: Told = lambda *_: None) -> Ensemble:
-    """Let all runs live that have not ended yet, and put together what came of them, in `into` too.
+    """Run all unfinished runs and combine the results, which are also written to `into`.
 
-    A run that fails is told of, and the others go on.
+    A failed run is reported, and the others continue.
 
     Raises:
-        UserError: a town, a folder, an engine that cannot be used.
+        UserError: a town, a folder or an engine cannot be used.
     """
     jobs = jobs_of(settings, wish)
     try:
@@ -175,7 +174,7 @@ async def run_ensemble(settings: Settings, wish: Wish, told: Told = lambda *_: N
 
 @dataclass
 class _Running:
-    """The runs that are under way."""
+    """The runs in progress."""
 
     engine: Engine
     ledger: Ledger
@@ -185,7 +184,7 @@ class _Running:
     told: Told
 
     async def each(self, jobs: Sequence[Job]) -> None:
-        """Let each live, as many at a time as there are workers, in their order."""
+        """Run all jobs in their order, as many at a time as there are workers."""
         self._began, self._done = CLOCK.elapsed(), 0
         self._tell()
         async with asyncio.TaskGroup() as group:
@@ -203,7 +202,7 @@ class _Running:
         self._tell()
 
     def _tell(self) -> None:
-        """Say how far it is, and how long the rest will take as the runs so far did."""
+        """Report the progress and the estimated remaining time."""
         over = self.all - self.left + self._done
         words = f"{over} of {self.all} towns"
         if self._done:
@@ -218,11 +217,11 @@ def _lived(row: Mapping[str, Any]) -> Lived:
 
 
 async def live_run(job: Job) -> Lived:
-    """Let a run live, in a worker: from its beginning, or from where another one left it.
+    """Run a job in a worker, from the beginning or from where another one stopped.
 
     Raises:
         InputError: another town is in its folder.
-        ModelError: a model failed; what is done is kept.
+        ModelError: a model failed; finished steps are kept.
     """
     began, setting = CLOCK.elapsed(), job.setting
     if not await holds_town(job.settings.data):
@@ -242,7 +241,7 @@ async def live_run(job: Job) -> Lived:
 
 
 async def _believed(job: Job, design: Design) -> dict[str, float]:
-    """Return how believable residents answer with each part of their memory, and how much of it they make up."""
+    """Return how believable residents answer with each part of their memory, and the share of unsupported claims."""
     wish = EvaluationWish(replace(design, seed=job.run.seed))
     async with open_evaluation(job.settings, wish) as (evaluation, spent):
         found = await evaluate(evaluation, wish, spent)

@@ -1,4 +1,4 @@
-"""The evaluation of a memory's answers, with the models of a person's settings, and a file beside the questions."""
+"""The evaluation of answers from memory, with the models of a user's settings, and a file next to the questions."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from mindstream_evals.memory.report import ArmStanding, report
 
 @dataclass
 class Spent:
-    """What models were asked, as they are metered."""
+    """Metered use of models."""
 
     calls: int = 0
     tokens: int = 0
     usd: float | None = 0.0
 
     def add(self, other: Spent) -> None:
-        """Count what others counted."""
+        """Add the counts of others."""
         self.calls, self.tokens = self.calls + other.calls, self.tokens + other.tokens
         self.usd = None if self.usd is None or other.usd is None else self.usd + other.usd
 
     def rest(self, settings: Settings) -> Settings:
-        """Return settings that allow what is left of what they allow."""
+        """Return settings with the remaining budget."""
         calls, tokens, usd = settings.budget_calls, settings.budget_tokens, settings.budget_usd
         return settings.model_copy(
             update={
@@ -60,17 +60,17 @@ class Spent:
 
 READER, JUDGE = "reader", "judge"
 OWN = ("gguf", "local", "ollama")
-"""Models on one's own machine cost nothing."""
+"""Vendors of local models, which are free of charge."""
 
 
 @dataclass(frozen=True)
 class MemoryWish:
-    """What is wanted of an evaluation.
+    """The options of an evaluation.
 
     Attributes:
-        file: talks and questions. out: where answers are kept; None: beside it.
-        tokens: so many are shown of what memory, or BM25, found; whole_tokens: of the whole talk.
-        questions: so many, drawn of all types alike; 0: all. types: only these; empty: all.
+        file: conversations and questions. out: the file of answers; None: next to it.
+        tokens: limit for messages found by memory or BM25; whole_tokens: for the whole conversation.
+        questions: number, drawn equally of all types; 0: all. types: only these; empty: all.
     """
 
     file: Path
@@ -84,13 +84,13 @@ class MemoryWish:
 
     @property
     def kept_in(self) -> Path:
-        """The file in which answers and judgements are kept."""
+        """The file of answers and verdicts."""
         return self.out or self.file.resolve().with_suffix(".answers.jsonl")
 
 
 @dataclass(frozen=True)
 class MemoryEvaluated:
-    """What came of it; unreadable: replies that were no use."""
+    """The result; unreadable: replies that could not be used."""
 
     form: str
     talks: int
@@ -103,13 +103,13 @@ class MemoryEvaluated:
 
 
 def with_reader(settings: Settings, reader: str, judge: str) -> Settings:
-    """Return settings in which these read and judge; "": as the settings say."""
+    """Return settings with these models for reading and judging; "": as in the settings."""
     roles = {**settings.roles, **({READER: reader} if reader else {}), **({JUDGE: judge} if judge else {})}
     return settings.model_copy(update={"model": settings.model or reader or Rules.name, "roles": roles})
 
 
 def read_wish(wish: MemoryWish) -> tuple[str, list[AskedTalk]]:
-    """Return the form of the file, and its talks with the questions that are drawn.
+    """Return the form of the file, and its conversations with the drawn questions.
 
     Raises:
         InputError: the file cannot be used, or there is no such question.
@@ -123,7 +123,7 @@ def read_wish(wish: MemoryWish) -> tuple[str, list[AskedTalk]]:
 
 
 def estimate(settings: Settings, wish: MemoryWish, talks: Sequence[AskedTalk]) -> tuple[AtMost, float | None]:
-    """Return what it asks of models at most, and for how many US dollars; None where a price is not known."""
+    """Return the maximum use of models, and its cost in US dollars; None if a price is not known."""
     asked = count_at_most(talks, wish.arms, wish.tokens, wish.whole_tokens)
     named = [settings.models.get(READER, settings.model), settings.models.get(JUDGE)]
     bills = [(name, each) for name, each in zip(named, asked, strict=True) if name and name != Rules.name]
@@ -143,11 +143,11 @@ def _cost(name: str, asked: AtMost) -> float | None:
 async def evaluate(
     settings: Settings, wish: MemoryWish, told: Callable[[int, int, str], None] = lambda *_: None
 ) -> MemoryEvaluated:
-    """Ask, judge, and say what was found; what is kept from before is not asked again.
+    """Answer, judge and report, except stored answers.
 
     Raises:
         InputError: a file cannot be used.
-        ModelError: a model cannot be had; what was answered so far is kept.
+        ModelError: a model is not available; answers until then are stored.
     """
     form, talks = read_wish(wish)
     spent, ledger = Spent(), Ledger(wish.kept_in)

@@ -1,4 +1,4 @@
-"""Ways of solving compared on a set of questions, with the models and tools of a person's settings."""
+"""Strategies compared on a set of questions, with the models and tools of a user's settings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mindstream.models.shorten import request_tokens
 from mindstream.paths import write_text
 from mindstream.planning.estimate import cost_of, estimate
 from mindstream.planning.exemplars import NONE, SHIPPED, choose_exemplars
-from mindstream.planning.solve import UNPLANNED, WITHOUT_TOOLS, Strategy
+from mindstream.planning.planner import UNPLANNED, WITHOUT_TOOLS, Strategy
 from mindstream.private_files import make_private_folder
 from mindstream.service.opening import answering
 from mindstream.service.solving import open_tools
@@ -36,23 +36,23 @@ from mindstream_evals.planning.report import Findings, report
 from mindstream_evals.runs.memory import Spent
 
 JUDGE, VERDICT = "judge", 40
-"""The role that judges; the tokens of a verdict."""
+"""The role of the judge; tokens of a verdict."""
 LLM = "llm"
 
 
 @dataclass(frozen=True)
 class Wish:
-    """What is wanted of an evaluation.
+    """The options of an evaluation.
 
     Attributes:
-        data: the file of questions; form: its form, "" is told from it. limit: so many, drawn by the seed; 0: all.
-        exemplars: each of them makes a way of its own of those that plan.
+        data: the file of questions; form: its form, "": detected. limit: number, drawn by the seed; 0: all.
+        exemplars: each makes a variant of the strategies that plan.
         tools: by name; None: the calculator and the model.
-        docs: searched in the place of the documents that come with a question.
-        failures: how often which tool fails.
-        control: answers of other questions are judged, too: they must be wrong.
-        out: the folder in which all is kept; None: beside the file.
-        ray: each question is a task of Ray's.
+        docs: a folder to search instead of the questions' documents.
+        failures: frequency of failures by tool.
+        control: answers to other questions are judged, too; they must be wrong.
+        out: the folder of results; None: next to the file.
+        ray: each question is a Ray task.
     """
 
     data: Path
@@ -75,18 +75,18 @@ class Wish:
 
     @property
     def folder(self) -> Path:
-        """Where all is kept."""
+        """The folder of results."""
         return self.out or self.data.with_name(f"{self.data.stem}.evaluation")
 
     @property
     def kept(self) -> Path:
-        """The file in which answers and verdicts are kept."""
+        """The file of answers and verdicts."""
         return self.folder / "kept.jsonl"
 
 
 @dataclass
 class Opened:
-    """An evaluation that is open."""
+    """An open evaluation."""
 
     wish: Wish
     form: str
@@ -97,13 +97,13 @@ class Opened:
 
     @property
     def has_judge(self) -> bool:
-        """Somebody judges."""
+        """Whether there is a judge."""
         return bool(self.wish.judge) or self.models.has(JUDGE)
 
 
 @dataclass(frozen=True)
 class Evaluated:
-    """What came of it. `unreadable`: verdicts that could not be read, even when they were asked for again."""
+    """The result. `unreadable`: verdicts that could not be read, even when repeated."""
 
     data: str
     form: str
@@ -115,13 +115,12 @@ class Evaluated:
     spent: Spent
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain data."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What is still to be asked: calls, tokens, US dollars (None: a price is not known)."""
+    """The remaining use of models: calls, tokens, US dollars (None: a price is not known)."""
 
     calls: int
     tokens: int
@@ -136,10 +135,10 @@ async def open_evaluation(
     approve: Approve | None = None,
     part: str = "",
 ) -> AsyncIterator[Opened]:
-    """Open questions, models, tools and what is kept. `part`: see `Ledger`.
+    """Open questions, models, tools and stored results. `part`: see `Ledger`.
 
     Raises:
-        UserError: a file, a model, a tool, a folder, a server that cannot be used.
+        UserError: a file, a model, a tool, a folder or a server cannot be used.
         ToolError: no tool of the MCP servers may be called.
     """
     questions, form = read_questions(wish.data, wish.form)
@@ -178,7 +177,7 @@ async def open_evaluation(
 
 
 def _ways(wish: Wish) -> list[Way]:
-    """Return the ways: of those that plan, one for each kind of exemplars."""
+    """Return the strategies: those that plan, once per kind of exemplars."""
     found = []
     for how in dict.fromkeys(wish.how):
         for named in wish.exemplars[: 1 if how in UNPLANNED else None]:
@@ -195,7 +194,7 @@ def _folder(wish: Wish) -> None:
 
 
 async def _check_failures(evaluation: Evaluation, questions: Sequence[Question], wish: Wish) -> None:
-    """Refuse failures of a tool that no way calls."""
+    """Refuse failures of a tool that no strategy calls."""
     if wish.failures:
         calling = [how for how in wish.how if how not in WITHOUT_TOOLS]
         names = [spec.name for spec in await _specs(evaluation, questions)] if calling else []
@@ -203,7 +202,7 @@ async def _check_failures(evaluation: Evaluation, questions: Sequence[Question],
 
 
 async def _specs(evaluation: Evaluation, questions: Sequence[Question]) -> list[Any]:
-    """Return what can be called, as it is on the first question that brings documents."""
+    """Return the tools for the first question with documents."""
     llm = [each.spec for each in evaluation.llm()]
     first = next((each for each in questions if each.context and evaluation.own_documents), None)
     if first is None:
@@ -213,7 +212,7 @@ async def _specs(evaluation: Evaluation, questions: Sequence[Question]) -> list[
 
 
 async def expect(opened: Opened) -> Expected:
-    """Estimate what is still to be asked; something stands for each answer that a judge would be shown."""
+    """Estimate the remaining use; placeholders stand for answers that do not exist yet."""
     evaluation, names = opened.evaluation, dict(opened.models.names)
     names |= {role: opened.models.of(role).name for role in ("planner", "worker", "solver") if _answers(opened, role)}
     specs = await _specs(evaluation, opened.questions)
@@ -248,17 +247,18 @@ def _answers(opened: Opened, role: str) -> bool:
 
 
 async def solve_question(settings: Settings, wish: Wish, number: int) -> tuple[list[Outcome], Spent]:
-    """Solve one of the questions, in a worker; what is asked is kept beside the file."""
+    """Solve a question in a worker; results are stored next to the file."""
     async with open_evaluation(settings, wish, part=str(number)) as opened:
         return await opened.evaluation.solve_one(opened.questions[number]), opened.spent
 
 
 @asynccontextmanager
 async def _as_tasks(settings: Settings, opened: Opened) -> AsyncIterator[None]:
-    """Have each question solved as a task while the block runs, where that is wished for.
+    """Have each question solved as a task during the block, if requested.
 
-    What a limit leaves is told to each task as it begins: those that are under way may come on top. What is kept is
-    taken in when all have ended, or are stopped.
+    Each task gets the budget that remains when it begins, so running tasks may exceed it. Results are merged when all
+    tasks
+    have ended or were stopped.
     """
     wish, evaluation = opened.wish, opened.evaluation
     if not wish.ray:
@@ -272,8 +272,8 @@ async def _as_tasks(settings: Settings, opened: Opened) -> AsyncIterator[None]:
                 left = opened.spent.rest(settings)
                 try:
                     outcomes, spent = await engine.run(solve_question, left, wish, number[question.id])
-                except BudgetSpent:  # the task's own numbers are those of what was left
-                    raise BudgetSpent("what was allowed is spent: allow more, or stop") from None
+                except BudgetSpent:  # a task counts from its remaining budget
+                    raise BudgetSpent("the budget is spent: raise it, or stop") from None
                 opened.spent.add(spent)
                 return outcomes
 
@@ -284,11 +284,11 @@ async def _as_tasks(settings: Settings, opened: Opened) -> AsyncIterator[None]:
 
 
 async def evaluate(opened: Opened, settings: Settings) -> Evaluated:
-    """Solve, judge, and say what was found; what is kept from before is not asked again.
+    """Solve, judge and report, except stored results.
 
     Raises:
         InputError: a file cannot be written.
-        ModelError: a model cannot be had, or nothing more may be spent; what was done is kept.
+        ModelError: a model is not available, or the budget is spent; results until then are stored.
     """
     wish, questions, evaluation = opened.wish, opened.questions, opened.evaluation
     async with _as_tasks(settings, opened):
@@ -313,7 +313,7 @@ async def evaluate(opened: Opened, settings: Settings) -> Evaluated:
 
 
 def _answers_table(opened: Opened, outcomes: Sequence[Any], judged: Mapping[tuple[str, str], bool] | None) -> str:
-    """Write each answer beside what was expected."""
+    """Write each answer next to the expected one."""
     by_id, out = {each.id: each for each in opened.questions}, io.StringIO()
     table = csv.writer(out)
     table.writerow(

@@ -1,4 +1,4 @@
-"""The experiment of memory sharing with a person's settings: which models answer, and the scores of what they said."""
+"""The experiment of memory sharing with a user's settings: models of the agents, and scores of their answers."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ from mindstream_evals.sharing.studies import (
 
 RULES = "rules"
 RUBRIC_TOKENS, GRADES_TOKENS = 600, 250
-"""About so many tokens a rubric takes before a pair, and its grades."""
+"""Approximate tokens of a rubric in a prompt, and of its grades."""
 MEANING = "rules copy the nearest exemplar's answer: what recall alone is worth, and nothing without an exemplar"
 
 
 @dataclass(frozen=True)
 class ExperimentSettings:
-    """Who takes part, and where answers are kept.
+    """The participants, and the file of answers.
 
     Attributes:
-        data: a folder of one's own agents, or the published pairs.
-        models: who answers, given to the agents in turn; scorer: who grades what streams in, "": the first of them.
-        ray: what is answered from one pool is a task of Ray's, so many at a time as there are processors; needs `out`.
-        blind: a folder for answers with exemplars and without, for readers who do not know which is which.
-        bert_model: by whom BERTScore is measured; "": it is not.
+        data: a folder of the user's own agents, or the published pairs.
+        models: assigned to the agents in turn; scorer: grades offered pairs, "": the first of them.
+        ray: each pool is a Ray task, as many at a time as there are processors; needs `out`.
+        blind: a folder for answers with and without exemplars, for readers who do not know which is which.
+        bert_model: the model for BERTScore; "": none.
     """
 
     design: Design
@@ -63,22 +63,22 @@ class ExperimentSettings:
 
 @dataclass(frozen=True)
 class Report:
-    """What came of it: how it was done, and the rows of the studies."""
+    """The result: the conditions, and the rows of the studies."""
 
     how: dict[str, Any]
     rows: tuple[dict[str, Any], ...]
 
 
 async def run_experiment(settings: Settings, wish: ExperimentSettings, answered: Callable[[int, int], None]) -> Report:
-    """Answer what is not answered yet, and score all.
+    """Answer the missing tests, and score everything.
 
     Raises:
         InputError: agents, a file or a folder cannot be used.
-        ModelError: a model cannot be had; what was answered is in the file.
+        ModelError: a model is not available; answers until then are in the file.
     """
     cast = load_cast(wish.agents, wish.data)
     if not any(each.tests for each in cast.agents):
-        raise InputError("no test is left: each question or answer stands in a pool or in what streams in")
+        raise InputError("no test is left: each question or answer is in a pool or in the stream")
     table, scorer = _who(settings, wish, cast)
     how = {
         "agents": table,
@@ -90,9 +90,9 @@ async def run_experiment(settings: Settings, wish: ExperimentSettings, answered:
     }
     how |= {"answers of the stream": "their own"} if wish.design.own_answers else {}
     if wish.ray and wish.out is None:
-        raise InputError("--ray needs a file beside which workers keep what they answer: --out FILE.jsonl")
+        raise InputError("--ray needs a file next to which workers keep their answers: --out FILE.jsonl")
     ledger = Ledger(wish.out, how)
-    score_answers([], wish.bert_model)  # what is missing is missed before anything is answered
+    score_answers([], wish.bert_model)  # fail early if a package is missing
     async with _open(settings, wish, cast, ledger, answered) as experiment:
         with _pools_folder(wish) as folder:
             if wish.ray:
@@ -108,7 +108,7 @@ async def run_experiment(settings: Settings, wish: ExperimentSettings, answered:
 
 
 def _who(settings: Settings, wish: ExperimentSettings, cast: Cast) -> tuple[dict[str, str], str]:
-    """Return which model answers for each agent, and which one scores."""
+    """Return the model of each agent, and the scorer."""
     names = wish.models or (settings.model or RULES,)
     return {each.name: names[at % len(names)] for at, each in enumerate(cast.agents)}, wish.scorer or names[0]
 
@@ -134,7 +134,7 @@ async def _open(
 async def answer_arm(
     settings: Settings, wish: ExperimentSettings, how: dict[str, Any], arm: Arm, folder: Path
 ) -> dict[str, int]:
-    """Answer from one pool, in a worker, beside the file; return what became of the pairs that were offered."""
+    """Answer from one pool in a worker, and return the verdicts on offered pairs."""
     ledger = Ledger(wish.out, how, "-".join(map(str, arm)))
     async with _open(settings, wish, load_cast(wish.agents, wish.data), ledger) as experiment:
         await experiment.answer(arm, folder)
@@ -144,11 +144,11 @@ async def answer_arm(
 async def _run_as_tasks(
     settings: Settings, wish: ExperimentSettings, how: dict[str, Any], experiment: Experiment, folder: Path
 ) -> None:
-    """Answer from each pool as a task; what was answered is taken in when all have ended, or are stopped.
+    """Answer from each pool as a task; results are merged when all have ended or were stopped.
 
     Raises:
         InputError: workers have another folder.
-        ModelError: a model cannot be had.
+        ModelError: a model is not available.
     """
     wanted, arms = len(cells(wish.design, experiment.cast.agents)), experiment.arms()
     done = wanted - sum(map(len, arms.values()))
@@ -174,7 +174,7 @@ async def _run_as_tasks(
 
 @contextlib.contextmanager
 def _pools_folder(wish: ExperimentSettings) -> Iterator[Path]:
-    """Give a folder for the pools, of this design alone: beside the file of answers, so nothing is scored twice."""
+    """Give a folder for the pools of this design, next to the file of answers, so that nothing is scored twice."""
     if wish.out is None:
         with tempfile.TemporaryDirectory() as scratch:
             yield Path(scratch)
@@ -185,7 +185,7 @@ def _pools_folder(wish: ExperimentSettings) -> Iterator[Path]:
 
 
 def experiment_estimate(settings: Settings, wish: ExperimentSettings) -> Estimate:
-    """Return what an experiment will take at most, from its beginning: answers, and what is scored.
+    """Return the maximum use of models from the beginning: answers, and scores.
 
     Raises:
         InputError: agents cannot be read.
@@ -221,7 +221,7 @@ def _score(cast: Cast, wish: ExperimentSettings, ledger: Ledger) -> dict[Cell, d
 
 
 def _own_share(cell: Cell, answer: CellAnswer) -> float:
-    """Return how many of the exemplars came from the agent itself."""
+    """Return the share of exemplars that came from the agent itself."""
     return answer.shown.count(cell.agent) / len(answer.shown) if answer.shown else 0.0
 
 
@@ -234,7 +234,7 @@ def _digest_of(told: Iterable[str]) -> str:
 
 
 def split_shots(text: str) -> tuple[int, ...]:
-    """Read how many shots are wanted, as 0,1,2,3."""
+    """Parse numbers of shots, such as 0,1,2,3."""
     parts: Sequence[str] = [part.strip() for part in text.split(",") if part.strip()]
     if not all(part.isascii() and part.isdigit() and len(part) < 3 for part in parts):
         raise InputError(f"shots are numbers with commas between, as 0,1,2,3, and not {text[:40]!r}")

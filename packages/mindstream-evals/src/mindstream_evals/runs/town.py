@@ -1,4 +1,4 @@
-"""The evaluation of a town in a data folder, with the models of a person's settings, and files beside it."""
+"""The evaluation of a town in a data folder, with the models of a user's settings, and files next to it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from typing import Any
 from mindstream_town.formats.files import write_text
 from mindstream_town.inspect.estimate import Counting, cost_usd
 from mindstream_town.inspect.history import read_history
-from mindstream_town.inspect.lookup import find_resident
-from mindstream_town.inspect.time_words import format_time
+from mindstream_town.inspect.lookup import find_resident, format_time
 from mindstream_town.opened import counting, find_past_step, look_in
 from mindstream_town.residents.interview import open_interview
 
@@ -32,22 +31,22 @@ from mindstream_evals.town.questions import gather_facts, load_questions
 from mindstream_evals.town.report import Findings, build_page, report
 
 NOBODY_JUDGES = (
-    "nobody is there to judge: name a model (--judge MODEL), or let people judge a page of pairs (--pairs-out"
-    " pairs.html) and read what they saved (--judged judged.csv)"
+    "there is no judge: name a model (--judge MODEL), or let people judge a page of pairs (--pairs-out"
+    " pairs.html) and read their saved verdicts (--judged judged.csv)"
 )
 PersonAnswers = Mapping[tuple[str, str], str]
 
 
 @dataclass(frozen=True)
 class Wish:
-    """What is wanted of an evaluation.
+    """The options of an evaluation.
 
     Attributes:
-        at: a time of the town as it is typed; "": as it is.
-        questions_from: one's own questions; None: ours.
-        read_person: gives a person's answers, once the town's names and the questions' ids are known.
-        verdicts: what people judged; empty: a model judges.
-        out: where answers and verdicts are kept; None: beside the town.
+        at: a time of the town as typed; "": now.
+        questions_from: a file of questions; None: the shipped ones.
+        read_person: returns a person's answers, for the town's names and the questions' ids.
+        verdicts: verdicts of people; empty: a model judges.
+        out: the file of answers and verdicts; None: next to the town.
         pairs_out, answers_out: files to write.
     """
 
@@ -63,11 +62,11 @@ class Wish:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """What came of it.
+    """The result.
 
     Attributes:
-        judged_by: a model's name, `people`, or "" nobody.
-        others: verdicts of people on pairs that are none of these. unreadable: replies that were no use.
+        judged_by: a model's name, `people`, or "" for none.
+        others: verdicts of people on other pairs. unreadable: replies that could not be used.
     """
 
     town: str
@@ -84,7 +83,6 @@ class Evaluated:
     spent: Spent
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain data."""
         found = self.findings
         standings = [
             {key: value for key, value in asdict(each).items() if key != "rating"}
@@ -123,13 +121,13 @@ class Evaluated:
 
 
 def with_judge(settings: Settings, judge: str) -> Settings:
-    """Return settings in which somebody answers for everybody, and `judge` judges; "": as the settings say."""
+    """Return settings with these models for residents and judge; "": as in the settings."""
     named = {"model": settings.model or Rules.name}
     return settings.model_copy(update=named | ({"roles": {**settings.roles, JUDGE: judge}} if judge else {}))
 
 
 def kept_in(settings: Settings, wish: Wish) -> Path:
-    """Return the file in which answers and verdicts are kept."""
+    """Return the file of answers and verdicts."""
     if wish.out:
         return wish.out
     if (folder := settings.data.folder) is None:
@@ -145,13 +143,13 @@ async def open_evaluation(
     told: Callable[[int, int, str], None] = lambda *_: None,
     models: Models | None = None,
 ) -> AsyncIterator[tuple[Evaluation, Spent]]:
-    """Open the town of the data folder to evaluate it; nothing but its calls is written to it.
+    """Open the town of the data folder for an evaluation, which writes only its calls to it.
 
     Args:
-        models: who answers, opened by the caller; None: the models of the settings.
+        models: models that the caller has opened; None: those of the settings.
 
     Raises:
-        InputError: no town lives there, it has not lived yet or not so far, or a file cannot be used.
+        InputError: there is no town, it has not reached this time, or a file cannot be used.
         SettingsError: a model cannot be used.
     """
     spent, ledger = Spent(), Ledger(kept_in(settings, wish))
@@ -177,17 +175,17 @@ async def open_evaluation(
 
 
 async def estimate(evaluation: Evaluation, settings: Settings) -> tuple[Counting, float | None]:
-    """Return what it would still ask of models, and for how many US dollars; None where a price is not known."""
+    """Return the remaining use of models, and its cost in US dollars; None if a price is not known."""
     counted = (await count_asked(evaluation, evaluation.comparisons())).without_rules(settings.models)
     return counted, cost_usd(counted, settings.models)
 
 
 async def evaluate(evaluation: Evaluation, wish: Wish, spent: Spent) -> Evaluated:
-    """Ask, judge, check, and say what was found; what is kept from before is not asked again.
+    """Ask, judge, check and report, except stored results.
 
     Raises:
         InputError: a file cannot be written.
-        ModelError: a model cannot be had; what was answered and judged so far is kept.
+        ModelError: a model is not available; results until then are stored.
     """
     comparisons = evaluation.comparisons()
     answers = await evaluation.answer(comparisons)
@@ -231,20 +229,20 @@ async def _write_page(evaluation: Evaluation, file: Path, pairs: Sequence[Pair])
 
 
 def require_use(evaluation: Evaluation, wish: Wish) -> None:
-    """Refuse, before anything is asked, an evaluation that nobody judges and that writes nothing.
+    """Refuse an evaluation without a judge and without files to write.
 
     Raises:
-        InputError: so it is.
+        InputError: it has neither.
     """
     if not (evaluation.has_judge or wish.verdicts or wish.pairs_out or wish.answers_out):
         raise InputError(NOBODY_JUDGES)
 
 
 def answers_of(rows: Sequence[tuple[str, str, str]]) -> Callable[[Sequence[str], Sequence[str]], PersonAnswers]:
-    """Return what gives a person's answers that came as resident, question id and answer.
+    """Return a reader of a person's answers from resident, question id and answer.
 
     Raises:
-        InputError: when asked: nobody is called so, or there is no such question.
+        InputError: when called: there is no such resident or question.
     """
 
     def read(names: Sequence[str], ids: Sequence[str]) -> PersonAnswers:

@@ -1,1 +1,1 @@
-"""The three studies of memory sharing (Gao 2024, 4): shots, domain against single pool, growth; and two controls."""
+"""The studies of memory sharing (Gao 2024, 4): shots, domain or single pool, growth; and two controls."""

@@ -1,7 +1,7 @@
-"""Example agents: nine in three domains come with the package, in `sharing/shipped/`; one's own have the same form.
+"""Example agents: nine in three domains are included; user-defined agents have the same format.
 
-An agent is a TOML file: who it is, what its pool begins with, what streams in, and what it is asked. Beside them lies
-a rubric for each domain. The published folders are read, too.
+An agent is a TOML file: its name and description, the initial exemplars of its pool, streamed exchanges, and tests.
+The folder also contains a rubric for each domain. The published folders can be read, too.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ Pair = dict[str, str]
 
 
 def is_published(folder: Path) -> bool:
-    """Tell whether a folder holds the published pairs."""
+    """Return whether a folder contains the published pairs."""
     return all((folder / where).is_dir() for where, *_ in DOMAINS.values())
 
 
@@ -61,7 +61,7 @@ def read_published(folder: Path) -> Iterator[dict[str, Any]]:
     """Yield the nine agents as tables.
 
     Raises:
-        InputError: a file is not as it was published.
+        InputError: a file differs from its published form.
     """
     for domain, (where, pool, problems, genres) in DOMAINS.items():
         seeds = _pairs(folder / where / f"{pool}.jsonl")
@@ -78,7 +78,7 @@ def read_published(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def _by_genre(domain: str, pairs: list[Pair]) -> dict[str, list[Pair]]:
-    """Cut a domain's problems into genres: they stand in blocks of 40, but for one limerick that comes first."""
+    """Split a domain's problems into genres: blocks of 40, except one limerick that comes first."""
     if domain == "literature":
         return {"limerick": pairs[:1] + pairs[41:80], "wuyanlushi": pairs[1:41], "sonnet": pairs[80:]}
     names = ("riddle", "pun", "puzzle") if domain == "logic" else ("travel", "study", "fitness")
@@ -100,7 +100,7 @@ MOST_BYTES = 4_000_000
 
 
 class Exchange(BaseModel):
-    """A question and the answer that somebody wrote to it."""
+    """A question with its reference answer."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True)
 
@@ -112,8 +112,8 @@ class Agent(BaseModel):
     """An agent and its exchanges.
 
     Attributes:
-        about: what it does, in a paragraph: the model that answers for it is told this.
-        seeds: what its pool begins with; stream: what comes later; tests: what it is asked.
+        about: a description in one paragraph, which its model gets.
+        seeds: the initial exemplars of its pool; stream: later exchanges; tests: its test questions.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True)
@@ -128,10 +128,10 @@ class Agent(BaseModel):
 
 @dataclass(frozen=True)
 class Cast:
-    """Who takes part: agents whose tests are clean, and the rubrics of their domains.
+    """The participants: agents with clean tests, and the rubrics of their domains.
 
     Attributes:
-        left_out: so many tests were no tests: their question or answer stands in a pool or stream, or twice.
+        left_out: number of removed tests, whose question or answer is in a pool or stream, or occurs twice.
     """
 
     agents: tuple[Agent, ...]
@@ -145,13 +145,13 @@ class Cast:
 
 
 def load_cast(names: Sequence[str] = (), folder: Path | None = None) -> Cast:
-    """Read agents, all of a folder or those that are named.
+    """Read agents: all of a folder, or the named ones.
 
     Args:
-        folder: one's own agents, or the published pairs; None: the nine that come with the package.
+        folder: user-defined agents, or the published pairs; None: the nine included ones.
 
     Raises:
-        InputError: there is none of that name, or a file cannot be read; naming it.
+        InputError: a name is unknown, or a file cannot be read; the message names it.
     """
     found = _read_folder(folder or SHIPPED)
     known = {each.name: each for each in found}
@@ -165,7 +165,7 @@ def load_cast(names: Sequence[str] = (), folder: Path | None = None) -> Cast:
 
 
 def clean_tests(agents: Sequence[Agent]) -> tuple[Agent, ...]:
-    """Leave out each test whose question or answer stands in any pool or stream, and those that stand there twice."""
+    """Remove tests whose question or answer occurs in any pool or stream, and duplicate tests."""
     told = list(chain(*((*each.seeds, *each.stream) for each in agents)))
     asked, answered = {each.query for each in told}, {each.answer for each in told}
     return tuple(
@@ -233,5 +233,5 @@ class AnswerByExample(Prompt[str]):
 
 @rule(AnswerByExample)
 def copy_nearest(ask: AnswerByExample) -> str:
-    """Copy the answer of the nearest exemplar: what a retriever alone is worth. There may be none."""
+    """Copy the answer of the nearest exemplar, which shows what the retriever alone is worth."""
     return ask.examples[-1].answer if ask.examples else "…"

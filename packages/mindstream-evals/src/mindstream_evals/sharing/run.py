@@ -1,4 +1,4 @@
-"""Answer the cells of an experiment: pools are filled stage by stage, and agents recall from them and answer."""
+"""Runs an experiment: pools are filled stage by stage, and agents answer with exemplars recalled from them."""
 
 from __future__ import annotations
 
@@ -15,30 +15,29 @@ from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.model import Model
 from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.events import Form
-from mindstream.sharing.exemplar import Exemplar, question_id
+from mindstream.sharing.exemplar import Exemplar, question_id, shots
 from mindstream.sharing.grading.rubric import general_rubric
 from mindstream.sharing.guarding.answer_fit import find_faults
 from mindstream.sharing.pool import Pool
-from mindstream.sharing.shots import shots
 from mindstream_evals.sharing.agents import AnswerByExample, Cast, Exchange
 from mindstream_evals.sharing.studies import STAGES, Cell, CellAnswer, Design, Ledger, cells
 
 OWNER = "experimenter"
 AT_ONCE = 3
-"""So many agents answer at once."""
+"""Number of agents that answer concurrently."""
 Arm = tuple[str, Form, bool]
-"""A pool: its scope (a domain, `single`, or `none`), what of an exemplar is embedded, whether answers are shuffled."""
+"""A pool: its scope (a domain, `single`, or `none`), the embedded form, and whether answers are shuffled."""
 Told = list[tuple[str, Exchange]]
-"""Agents' names, and what each of them brings."""
+"""Names of agents, with their exchanges."""
 
 
 @dataclass(frozen=True)
 class Stock:
-    """What a pool is filled with.
+    """The content of a pool.
 
     Attributes:
         scope: the domain, or `single`.
-        seeds: what is laid in; stream: what the agents offer, in this order.
+        seeds: initial exemplars; stream: the agents' later offers, in this order.
     """
 
     scope: str
@@ -49,22 +48,22 @@ class Stock:
 
     @property
     def name(self) -> str:
-        """What the pool is called."""
+        """The name of the pool."""
         return "-".join([self.scope, self.form, *(["shuffled"] if self.shuffled else [])])
 
     def portion(self, stage: int) -> Told:
-        """Return what streams in by a stage, and not by the one before."""
+        """Return the offers of a stage."""
         ends = [round(len(self.stream) * at / STAGES) for at in (stage - 1, stage)]
         return self.stream[ends[0] : ends[1]]
 
 
 @dataclass
 class Experiment:
-    """Agents, who answers for each, and the answers there are.
+    """Agents, their models, and the existing answers.
 
     Attributes:
-        answered: is called with how many cells are answered, and how many there are.
-        verdicts: what became of the pairs that were offered in this run.
+        answered: called with the number of answered cells, and of all cells.
+        verdicts: number of offered pairs by verdict in this run.
     """
 
     cast: Cast
@@ -81,7 +80,7 @@ class Experiment:
         self._all = len(cells(self.design, self.cast.agents))
 
     def arms(self) -> dict[Arm, list[Cell]]:
-        """Return the cells that are not answered yet, by the pool that they are answered from."""
+        """Return the unanswered cells by pool."""
         found: dict[Arm, list[Cell]] = {}
         for cell in cells(self.design, self.cast.agents):
             if cell.key not in self.ledger.answers:
@@ -90,16 +89,16 @@ class Experiment:
         return found
 
     async def run(self, folder: Path) -> None:
-        """Answer what is not answered yet; the pools are made in a folder, or gone on with that are there.
+        """Answer all unanswered cells; pools are created in a folder, or continued if they exist.
 
         Raises:
-            ModelError: a model cannot be had; what was answered stands in the ledger.
+            ModelError: a model is not available; earlier answers are stored.
         """
         for arm in self.arms():
             await self.answer(arm, folder)
 
     async def answer(self, arm: Arm, folder: Path) -> None:
-        """Answer what is not answered yet from one pool. Raises: see `run`."""
+        """Answer the unanswered cells of one pool. Raises: see `run`."""
         arms = self.arms()
         self._left = sum(map(len, arms.values()))
         if arm[0] == "none":
@@ -108,7 +107,8 @@ class Experiment:
             await self._answer_from(self.stock(*arm), arms[arm], folder)
 
     def stock(self, scope: str, form: Form, shuffled: bool = False) -> Stock:
-        """Return what a pool is filled with; the single one has each agent's first, so that it is no larger."""
+        """Return the content of a pool; the single pool gets the first exchanges of each agent, so that it is no
+        larger."""
         seeds, stream = list[tuple[str, Exchange]](), list[tuple[str, Exchange]]()
         for agent in self.cast.agents:
             if scope in (agent.domain, "single"):
@@ -121,7 +121,7 @@ class Experiment:
         return Stock(scope, form, shuffled, seeds, stream)
 
     def _shuffle(self, told: Told) -> Told:
-        """Give each question the answer of another."""
+        """Give each question the answer of another one."""
         order = chance.sample(range(len(told)), len(told), self.design.seed, "answers")
         taken = dict(zip(order, [*order[1:], *order[:1]], strict=True))
         return [
@@ -153,7 +153,7 @@ class Experiment:
                 await self._answer_all([cell for cell in some if cell.stage == stage], pool, whose)
 
     async def _offer(self, pool: Pool, stock: Stock, agent: str, exchange: Exchange, whose: dict[str, str]) -> None:
-        """Offer a pair as one that its agent answered after the exemplars that it recalls; or have it answer."""
+        """Offer a pair as its agent's answer after the exemplars that it recalls; or let the agent answer."""
         query, key = exchange.query, f"stream/{stock.name}/{agent}/{question_id(exchange.query)}"
         known = self.ledger.answers.get(key)
         if known is None:
@@ -164,7 +164,7 @@ class Experiment:
                 known = CellAnswer(await self._say(agent, query, recalled), self.answerers[agent].name, shown)
                 self.ledger.keep(key, known)
         if find_faults(query, known.text):
-            self.verdicts["rejected"] += 1  # it said nothing that could be kept
+            self.verdicts["rejected"] += 1  # an answer that cannot be kept
             return
         served = pool.served(await pool.member_state(agent), agent)
         pair = Pair(query, known.text, known.model, examples=tuple(each for each in known.shown if each in served))
@@ -191,7 +191,7 @@ class Experiment:
         self.answered(self._all - self._left, self._all)
 
     async def _say(self, agent: str, query: str, kept: Sequence[Exemplar]) -> str:
-        """Return an agent's answer after exemplars, the nearest last; "" where it gave none."""
+        """Return an agent's answer after exemplars, the nearest last; "" if it gave none."""
         nearest_last = tuple(Exchange(query=each.query, answer=each.answer) for each in reversed(kept))
         prompt = AnswerByExample(about=self._agents[agent].about, query=query, examples=nearest_last)
         try:
@@ -208,6 +208,6 @@ class Experiment:
 
 
 def _first(exchanges: Sequence[Exchange], share: float) -> list[Exchange]:
-    """Return the first of an agent's, those that can be kept."""
+    """Return the first exchanges of an agent that can be stored."""
     sound = [each for each in exchanges if not find_faults(each.query, each.answer)]
     return sound[: round(len(sound) * share)]

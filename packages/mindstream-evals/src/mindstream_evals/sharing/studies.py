@@ -1,7 +1,7 @@
-"""Which answers each study compares, and the means of their scores (Gao 2024, 4.2 to 4.4).
+"""Define the answers that each study compares, and the means of their scores (Gao 2024, 4.2 to 4.4).
 
-`token_match` is no BERTScore: it matches greedily like it, but over the default embedder's token vectors, which know no
-context. BERTScore itself (Zhang 2020) is asked for by the name of a model.
+`token_match` is not BERTScore: it matches greedily in the same way, but over the token vectors of the default
+embedder, which are independent of context. BERTScore itself (Zhang 2020) is used if a model is named.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from mindstream.sharing.events import Form
 from mindstream_evals.sharing.agents import Agent, Cast
 
 LONGEST = 4_000
-"""So many characters of an answer are compared."""
+"""Maximum number of characters of an answer that are compared."""
 Pairs = Sequence[tuple[str, str]]
-"""Each an answer, and the one that was written for the test."""
+"""Answers with their reference answers."""
 
 
 def score_answers(pairs: Pairs, bert_model: str = "") -> list[dict[str, float]]:
-    """Score answers; each score is an F between 0 and 1 (BERTScore's may fall below).
+    """Score answers; each score is an F between 0 and 1 (BERTScore's may be negative).
 
     Words are those of Unicode (UAX 29); each Chinese character is one.
 
@@ -46,7 +46,7 @@ def score_answers(pairs: Pairs, bert_model: str = "") -> list[dict[str, float]]:
 
 
 def token_match(said: str, wanted: str) -> float:
-    """Match each token of one text with the nearest of the other, both ways; return the F of both means."""
+    """Match each token of one text with the nearest of the other, in both directions; return the F of both means."""
     one, other = token_ids(said), token_ids(wanted)
     if not one or not other:
         return 0.0
@@ -85,7 +85,9 @@ def _bert_scores(pairs: Pairs, model: str) -> list[float]:
         known = model in bert_score.utils.model2layers
         layers = None if known else AutoConfig.from_pretrained(model).num_hidden_layers
         scorer: Any = bert_score.BERTScorer(model_type=model, num_layers=layers)
-        spoken = [at for at, pair in enumerate(pairs) if all(text.strip() for text in pair)]  # it fails on blank ones
+        spoken = [
+            at for at, pair in enumerate(pairs) if all(text.strip() for text in pair)
+        ]  # BERTScore fails on blank texts
         if not spoken:
             return [0.0] * len(pairs)
         _, _, found = scorer.score([pairs[at][0] for at in spoken], [pairs[at][1] for at in spoken])
@@ -97,19 +99,19 @@ def _bert_scores(pairs: Pairs, model: str) -> list[float]:
 
 STAGES = 5
 HEADER = "experiment"
-"""The first row of a file: what its answers depend on."""
+"""Key of the first row of a file: the settings that its answers depend on."""
 PoolKind = Literal["none", "domain", "single"]
 Control = Literal["", "random", "shuffled"]
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One test, answered by one agent.
+    """A test, answered by one agent under one condition.
 
     Attributes:
-        pool: whose exemplars are recalled: those of its domain, of all agents, or nobody's (zero-shot).
-        form: what of them was embedded.
-        stage: how many fifths of the stream have come in.
+        pool: the pool to recall from: that of its domain, of all agents, or none (zero-shot).
+        form: the embedded form of its exemplars.
+        stage: number of fifths of the stream that have been offered.
         control: exemplars are drawn at random, or have the answers of others.
     """
 
@@ -123,22 +125,22 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """What it is called in a file."""
+        """Its key in a file."""
         return "/".join(map(str, astuple(self)))
 
 
 def zero_shot(agent: str, test: int) -> Cell:
-    """Return the cell without exemplars: no pool, and so no form and no stage."""
+    """Return the cell without exemplars: no pool, form or stage."""
     return Cell(agent, test, 0, "none", "bare", 0)
 
 
 @dataclass(frozen=True)
 class CellAnswer:
-    """What was answered.
+    """An answer.
 
     Attributes:
-        model: who answered.
-        shown: whose exemplars stood before the question, the nearest first.
+        model: the model that answered.
+        shown: the writers of the exemplars in the prompt, the nearest first.
     """
 
     text: str
@@ -147,14 +149,14 @@ class CellAnswer:
 
 
 class Ledger:
-    """Answers by cell; with a file each is written as it comes, a line of JSON.
+    """Answers by cell; with a file, each is written at once, as a line of JSON.
 
     Args:
-        header: what the answers depend on: a file of another experiment is refused.
+        header: the settings that the answers depend on: the file of another experiment is refused.
         part: see `mindstream.ledger.Ledger`.
 
     Raises:
-        InputError: the file cannot be used, or is another experiment's.
+        InputError: the file cannot be used, or belongs to another experiment.
     """
 
     def __init__(self, file: Path | None, header: Mapping[str, Any], part: str = "") -> None:
@@ -170,12 +172,12 @@ class Ledger:
         self._read()
 
     def keep(self, key: str, answer: CellAnswer) -> None:
-        """Keep an answer: a cell's, or what an agent gave to what streamed in."""
+        """Store the answer of a cell, or of an agent to a streamed question."""
         self.answers[key] = answer
         self._kept.keep(key, asdict(answer))
 
     def take_in(self) -> None:
-        """Take in what workers kept beside the file, when none of them is at it any more."""
+        """Merge the files of workers, once these processes have ended."""
         self._kept.take_in()
         self._read()
 
@@ -198,12 +200,12 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class Design:
-    """What is compared.
+    """The comparisons of an experiment.
 
     Attributes:
-        shots: how many exemplars; all studies but the first take the most of these.
-        tests: how many tests an agent is asked at most; 0: all.
-        own_answers: agents answer what streams in themselves, as in the paper; else it has answers.
+        shots: numbers of exemplars; all studies but the first use the maximum.
+        tests: maximum number of tests per agent; 0: all.
+        own_answers: agents answer streamed questions themselves, as in the paper; otherwise the given answers are used.
     """
 
     studies: tuple[Study, ...] = STUDIES
@@ -221,17 +223,17 @@ class Design:
 
     @property
     def most(self) -> int:
-        """How many exemplars all studies but the first take."""
+        """The number of exemplars in all studies but the first."""
         return max(self.shots)
 
     def tests_of(self, agent: Agent) -> int:
-        """Return how many tests an agent is asked."""
+        """Return the number of tests of an agent."""
         return min(self.tests or len(agent.tests), len(agent.tests))
 
 
 @dataclass(frozen=True)
 class Arm:
-    """One arm of a study: all agents' tests under one condition."""
+    """One condition of a study: all agents' tests."""
 
     study: Study
     shots: int
@@ -241,7 +243,7 @@ class Arm:
     control: Control = ""
 
     def cell(self, agent: str, test: int) -> Cell:
-        """Return the cell of a test; arms of several studies share it."""
+        """Return the cell of a test; conditions of several studies share it."""
         if not self.shots:
             return zero_shot(agent, test)
         return Cell(agent, test, self.shots, self.pool, self.form, self.stage, self.control)
@@ -251,7 +253,7 @@ def named_studies(names: Sequence[str]) -> tuple[Study, ...]:
     """Return the studies of these names.
 
     Raises:
-        InputError: there is none of a name, or none is named.
+        InputError: a name is unknown, or there is none.
     """
     known = {str(study): study for study in STUDIES}
     if not names or (set(names) - set(known)):
@@ -260,7 +262,7 @@ def named_studies(names: Sequence[str]) -> tuple[Study, ...]:
 
 
 def arms(design: Design) -> Iterator[Arm]:
-    """Yield the arms of all studies that are wanted."""
+    """Yield the conditions of all selected studies."""
     for study in (each for each in STUDIES if each in design.studies):
         for form in design.forms[:1] if study == "controls" else design.forms:
             whole = Arm(study, design.most, "domain", form, STAGES)
@@ -275,7 +277,7 @@ def arms(design: Design) -> Iterator[Arm]:
 
 
 def cells(design: Design, agents: Sequence[Agent]) -> list[Cell]:
-    """Return the cells of all arms, each once."""
+    """Return the cells of all conditions, each once."""
     wanted = (
         arm.cell(agent.name, at) for arm in arms(design) for agent in agents for at in range(design.tests_of(agent))
     )
@@ -285,7 +287,7 @@ def cells(design: Design, agents: Sequence[Agent]) -> list[Cell]:
 def rows(
     design: Design, agents: Sequence[Agent], scored: Mapping[Cell, Mapping[str, float]]
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row for each arm and agent, and one for all: the mean of the agents' means."""
+    """Yield a row for each condition and agent, and one for all agents: the mean of their means."""
     for arm in arms(design):
         head: dict[str, Any] = {
             "study": arm.study,
@@ -313,10 +315,10 @@ PAIRS, KEY = "pairs.jsonl", "key.json"
 
 
 def write_blind(folder: Path, cast: Cast, design: Design, answers: Mapping[str, CellAnswer]) -> int:
-    """Write the pairs and their key into a folder; return how many there are.
+    """Write pairs of answers for a blind comparison, and the key; return the number of pairs.
 
     Raises:
-        InputError: answers without exemplars, or with them, are missing.
+        InputError: answers with or without exemplars are missing.
     """
     rows, key = list[dict[str, str]](), dict[str, str]()
     tests = [(agent, at) for agent in cast.agents for at in range(design.tests_of(agent))]
@@ -331,7 +333,7 @@ def write_blind(folder: Path, cast: Cast, design: Design, answers: Mapping[str, 
         rows.append({"n": number, "question": agent.tests[at].query, "a": texts[not first], "b": texts[first]})
         key[number] = "a" if first else "b"
     make_private_folder(folder)
-    for name in (PAIRS, KEY):  # of the same experiment, before more was answered
+    for name in (PAIRS, KEY):  # from an earlier call with fewer answers
         (folder / name).unlink(missing_ok=True)
     write_private(folder / PAIRS, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode())
     write_private(folder / KEY, json.dumps({"with exemplars": key}, indent=1).encode())

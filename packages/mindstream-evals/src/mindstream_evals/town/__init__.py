@@ -1,1 +1,2 @@
-"""The evaluation of Park 2023 (section 6): who answers as its resident would, and which part of the memory does it."""
+"""The evaluation of Park 2023 (section 6): how believable residents answer, and which part of the memory
+contributes."""

@@ -1,4 +1,4 @@
-"""What an evaluation would still ask of models, counted; something stands for each answer that is missing."""
+"""The remaining use of models of an evaluation; placeholders stand for missing answers."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from mindstream_evals.town.pairs import PERSON, SHUFFLED, Comparison, Pair
 from mindstream_evals.town.questions import Answer, Item
 
 REPLY = {"answer_interview": 60, "judge_pair": 50, "check_claims": 150}
-"""Tokens of a reply, as a model's were on a hamlet."""
+"""Tokens of replies, as measured in a hamlet."""
 UNKNOWN = "I would have to think about that for a moment, and then I would tell you what I know of it. " * 3
-"""Stands for an answer that is not there, as long as answers are."""
+"""A placeholder of the usual length of an answer."""
 
 
 async def count_asked(evaluation: Evaluation, comparisons: Sequence[Comparison]) -> Counting:
-    """Count what is not kept yet: answers, then both orders of each pair, and each answer's claims."""
+    """Count missing calls: answers, both orders of each pair, and the check of each answer's claims."""
     counting, asked = Counting(), set[str]()
 
     def add(prompt: Prompt[Any], key: str) -> None:
@@ -52,7 +52,7 @@ async def count_asked(evaluation: Evaluation, comparisons: Sequence[Comparison])
 async def _expected(
     evaluation: Evaluation, item: Item, condition: str, add: Callable[[Prompt[Any], str], None]
 ) -> Answer:
-    """Return the answer that is kept, or what stands for it; what would be asked for it is added."""
+    """Return the stored answer, or a placeholder, whose call is added."""
     if condition == PERSON:
         return Answer(item, condition, evaluation.person[item.key], f"person {item.key}")
     if condition == SHUFFLED:

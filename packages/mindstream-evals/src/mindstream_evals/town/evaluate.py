@@ -1,4 +1,4 @@
-"""Ask residents in each condition, have answers compared blind, and check what they claim; it can be gone on with."""
+"""Residents answer in each condition, a judge compares blind, and claims are checked; the run can be resumed."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ from mindstream_evals.town.questions import (
 
 JUDGE = "judge"
 MOST = "six"
-"""So many sentences an answer has at most."""
+"""Maximum sentences of an answer."""
 FIRST = {"first": 1.0, "second": 0.0, "equal": 0.5}
-"""What a verdict is worth for the answer that is shown first."""
+"""Value of a verdict for the answer that is shown first."""
 
 
 @dataclass(frozen=True)
 class Design:
-    """What is compared.
+    """The design of an evaluation.
 
     Attributes:
-        residents: who is asked; empty: everybody.
-        questions: so many to each, drawn from all categories alike; 0: all. pairs: so many comparisons; 0: all.
-        shuffled: a control: answers of other residents, which must lose.
-        claims: what answers claim is checked, too.
+        residents: empty: all.
+        questions: number per resident, drawn equally from all categories; 0: all. pairs: number of comparisons; 0: all.
+        shuffled: a control with answers of other residents, which must lose.
+        claims: whether claims are checked.
     """
 
     residents: tuple[str, ...] = ()
@@ -64,11 +64,11 @@ class Design:
 
 @dataclass(frozen=True)
 class Judged:
-    """A pair that was judged.
+    """A judged pair.
 
     Attributes:
-        won: 1 the first, 0 the second, 0.5 neither.
-        verdicts: of a model, worth for the pair's first answer: in this order, and turned round; empty: by a person.
+        won: 1 for the first, 0 for the second, 0.5 for neither.
+        verdicts: of a model, as values for the first answer: in this order, and reversed; empty: by a person.
     """
 
     pair: Pair
@@ -78,7 +78,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Checked:
-    """An answer's claims; and which fact bears each out, 0 for none."""
+    """An answer's claims with the number of the supporting fact, 0 for none."""
 
     answer: Answer
     claims: tuple[tuple[str, int], ...]
@@ -86,11 +86,11 @@ class Checked:
 
 @dataclass
 class Evaluation:
-    """One evaluation of a town at a step.
+    """An evaluation of a town at a step.
 
     Attributes:
-        person: what a person answered, by resident and question id.
-        asked: who asks each of its questions once.
+        person: a person's answers, by resident and question id.
+        asked: asks each question once.
     """
 
     interviewer: Interviewer
@@ -110,21 +110,21 @@ class Evaluation:
         self._event = find_event(self.history)
         self.asked = AskedOnce(self.models, self.ledger, self.told)
         if self.design.shuffled and len(self.history.names) < 2:
-            raise InputError("nobody else lives there whose answers could be shuffled in")
+            raise InputError("a town of one resident has no other answers to shuffle in")
 
     @property
     def has_judge(self) -> bool:
-        """A model judges; rules cannot."""
+        """Whether a model judges; rules cannot."""
         return self.models.of(JUDGE).name != Rules.name
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """All that is compared."""
+        """All conditions."""
         more = [PERSON] * bool(self.person) + [SHUFFLED] * self.design.shuffled
         return (*self.design.conditions, *more)
 
     def items(self) -> list[Item]:
-        """Return who is asked what."""
+        """Return the questions to all residents."""
         return [
             self._item(name, question)
             for name in self.names
@@ -132,14 +132,13 @@ class Evaluation:
         ]
 
     def comparisons(self) -> list[Comparison]:
-        """Return what is compared."""
         return draw_comparisons(self.items(), self.conditions, set(self.person), self.design.pairs, self.design.seed)
 
     def _item(self, name: str, question: Question) -> Item:
         return Item(name, question.fill(gaps_of(self.history, name, self._event)))
 
     async def answer(self, comparisons: Sequence[Comparison]) -> dict[tuple[str, str, str], Answer]:
-        """Return the answers that are compared, by resident, question and condition; what is not there is asked."""
+        """Return the compared answers by resident, question and condition; missing ones are requested."""
         cells = list(dict.fromkeys((each.item, name) for each in comparisons for name in (each.first, each.second)))
         done = await self.asked.each("answering", cells, lambda cell: self._answer(*cell))
         return {(*each.item.key, each.condition): each for each in done if each is not None}
@@ -160,17 +159,17 @@ class Evaluation:
         return kept and Answer(item, condition, kept[1], kept[0])
 
     def shuffled_item(self, item: Item) -> Item:
-        """Return the same question as it is put to another resident, whose answer stands in."""
+        """Return the same question for another resident, whose answer is used."""
         name = other_resident(self.history.names, item.resident, item.question.id, self.design.seed)
         return self._item(name, next(each for each in self.questions if each.id == item.question.id))
 
     async def prompt(self, item: Item, condition: str) -> Prompt[str]:
-        """Return what is asked of whoever answers for a resident."""
+        """Return the prompt of a resident's answer."""
         prompt, _ = await self.interviewer.prepare(item.resident, item.question.text, condition)  # type: ignore[arg-type]
         return prompt.model_copy(update={"most": MOST})
 
     async def judge(self, pairs: Sequence[Pair]) -> list[Judged]:
-        """Have a model judge pairs, each in both orders; of the same words nobody is asked."""
+        """Have a model judge pairs, each in both orders; equal answers need no call."""
         done = await self.asked.each("judging", pairs, self._judge)
         return [each for each in done if each is not None]
 
@@ -190,7 +189,7 @@ class Evaluation:
         return Judged(pair, 0.5 if mean == 0.5 else float(mean > 0.5), tuple(verdicts))
 
     async def judge_prompts(self, pair: Pair) -> tuple[JudgePair, JudgePair]:
-        """Return what a judge is asked: the pair as it is, and turned round; no condition is named."""
+        """Return the prompts for a pair in both orders; they do not name conditions."""
         texts = pair.first.text, pair.second.text
         facts = await gather_facts(self.interviewer, pair.item, sorted(texts))
         asked = {"who": pair.item.resident, "when": facts.when, "question": pair.item.question.text}
@@ -200,7 +199,7 @@ class Evaluation:
         return one, two
 
     async def check(self, answers: Iterable[Answer]) -> list[Checked]:
-        """Have a model find what answers claim, and the fact that bears each claim out."""
+        """Have a model find an answer's claims, and the fact that supports each."""
         done = await self.asked.each("checking claims", list(answers), self._check)
         return [each for each in done if each is not None]
 
@@ -215,7 +214,6 @@ class Evaluation:
         return Checked(answer, tuple((each.claim, each.fact) for each in claims))
 
     async def check_prompt(self, answer: Answer) -> CheckClaims:
-        """Return what is asked of whoever checks an answer."""
         item = answer.item
         facts = await gather_facts(self.interviewer, item, [answer.text])
         return CheckClaims(
@@ -228,7 +226,7 @@ def _dumped(reply: Verdict | Claims) -> dict[str, Any]:
 
 
 def judged_by_people(pairs: Sequence[Pair], verdicts: Sequence[tuple[str, float]]) -> tuple[list[Judged], int]:
-    """Return what people judged on a page of pairs, and how many of their rows are of other pairs than these."""
+    """Return people's verdicts from pages of pairs, and the number of rows about other pairs."""
     by_id = {each.id: each for each in pairs}
     found = [Judged(by_id[id_], won) for id_, won in verdicts if id_ in by_id]
     found += [Judged(each, 0.5) for each in pairs if each.is_same]

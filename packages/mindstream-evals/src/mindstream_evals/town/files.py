@@ -1,4 +1,4 @@
-"""Files of an evaluation that people read and write: questions, answers, what was judged on a page."""
+"""Files of an evaluation for people: questions, answers, verdicts."""
 
 from __future__ import annotations
 
@@ -11,23 +11,22 @@ from typing import Any
 
 from mindstream_town.formats.files import write_text
 
-from mindstream.encodings import decode_clear
+from mindstream.encodings import decode_clear, read_csv
 from mindstream.errors import InputError
 from mindstream.paths import read_bytes
-from mindstream.text.csv_rows import read_csv
 from mindstream_evals.town.questions import LARGEST, Answer, Item
 
 WORTH = {"1": 1.0, "2": 0.0, "=": 0.5}
-"""What is typed on the page, for the answer that is shown first."""
+"""Values of typed verdicts for the answer that is shown first."""
 
 
 def read_person(file: Path, names: Iterable[str], ids: Iterable[str]) -> dict[tuple[str, str], str]:
-    """Return what a person answered, by resident and question id: CSV with a head line, or a JSON list of objects.
+    """Return a person's answers by resident and question id, from CSV with a header or a JSON list of objects.
 
-    Answers that are left empty are none.
+    Empty answers are ignored.
 
     Raises:
-        InputError: it cannot be read, a row names nobody or no question, or says nothing at all.
+        InputError: it cannot be read, has an unknown resident or question, or no answer at all.
     """
     people, questions = {each.casefold(): each for each in names}, set(ids)
     found: dict[tuple[str, str], str] = {}
@@ -47,7 +46,7 @@ def read_person(file: Path, names: Iterable[str], ids: Iterable[str]) -> dict[tu
 
 
 def read_verdicts(files: Iterable[Path]) -> list[tuple[str, float]]:
-    """Return what people judged: the name of each pair, and what its first answer got.
+    """Return people's verdicts: the id of each pair, and the value for its first answer.
 
     Raises:
         InputError: a file cannot be read, or a verdict is none of 1, 2, =.
@@ -63,13 +62,13 @@ def read_verdicts(files: Iterable[Path]) -> list[tuple[str, float]]:
 
 
 def write_questions(file: Path, items: Iterable[Item]) -> None:
-    """Write the questions for a person, who fills the last column in."""
+    """Write the questions with an empty column for a person's answers."""
     rows = ((each.resident, each.question.id, each.question.text, "") for each in items)
     _write(file, ("resident", "question", "text", "answer"), rows)
 
 
 def write_answers(file: Path, answers: Iterable[Answer]) -> None:
-    """Write who answered what in which condition."""
+    """Write all answers with resident, question and condition."""
     rows = (
         (
             each.item.resident,

@@ -1,4 +1,4 @@
-"""What is compared: drawn items, all conditions against each other, in an order that says nothing."""
+"""Comparisons: drawn items, all conditions against each other, in random order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PERSON, SHUFFLED = "person", "shuffled"
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two conditions whose answers to an item are compared, in the order in which they are shown."""
+    """Two conditions whose answers to an item are compared, in the shown order."""
 
     item: Item
     first: str
@@ -31,37 +31,38 @@ class Pair:
 
     @property
     def item(self) -> Item:
-        """What both answer."""
+        """The item of both."""
         return self.first.item
 
     @property
     def id(self) -> str:
-        """Its name on a page: of what was answered, in this order, and nothing of how."""
+        """An id of both answers in this order, which does not reveal the conditions."""
         return chance.keyed_token(
             16, "pair", *self.item.key, self.first.key, self.second.key, self.first.text, self.second.text
         )
 
     @property
     def is_same(self) -> bool:
-        """Both say the same, word for word: there is nothing to be compared."""
+        """Whether both are equal word for word."""
         return self.first.text.split() == self.second.text.split()
 
 
 def draw_comparisons(
     items: Sequence[Item], conditions: Sequence[str], by_person: Collection[tuple[str, str]], most: int, seed: int
 ) -> list[Comparison]:
-    """Return what is compared: whole items, one after another; those that a person answered first.
+    """Return comparisons of whole items; items that a person answered come first.
 
-    All pairs of an item cost one answer for each condition, so few items with all their pairs are cheaper than many
-    with one, and only whole items can be ranked.
+    All pairs of an item need one answer per condition, so few items with all pairs cost less than many with one, and
+    only
+    whole items can be ranked.
 
     Args:
-        most: so many comparisons; 0: all.
+        most: maximum comparisons; 0: all.
     """
     drawn = chance.sample(items, len(items), seed, "items")
     before = Counter[str]()
     place: dict[tuple[str, str], int] = {}
-    for each in drawn:  # everybody once before anybody twice
+    for each in drawn:  # each resident once before a second time
         place[each.key] = before[each.resident]
         before[each.resident] += 1
     drawn.sort(key=lambda each: (each.key not in by_person, place[each.key]))
@@ -76,13 +77,13 @@ def draw_comparisons(
 
 
 def other_resident(names: Sequence[str], name: str, question: str, seed: int) -> str:
-    """Return whose answer stands for somebody's where answers are shuffled: never its own; one to one, by question."""
+    """Return another resident for a shuffled answer: one to one for each question, never the same."""
     order = sorted(names)
     step = 1 + int(chance.fraction(seed, "shuffled", question) * (len(order) - 1))
     return order[(order.index(name) + step) % len(order)]
 
 
 def pairs_of(comparisons: Sequence[Comparison], answers: Mapping[tuple[str, str, str], Answer]) -> list[Pair]:
-    """Return the pairs whose two answers are there."""
+    """Return the pairs with both answers."""
     keys = [((*each.item.key, each.first), (*each.item.key, each.second)) for each in comparisons]
     return [Pair(answers[one], answers[two]) for one, two in keys if one in answers and two in answers]

@@ -29,7 +29,7 @@ class Claims(BaseModel):
 
 
 class CheckClaims(Prompt[Claims]):
-    """Which claims of an answer do the facts bear out?"""
+    """Which claims of an answer do the facts support?"""
 
     role: ClassVar[str] = "judge"
 
@@ -41,7 +41,7 @@ class CheckClaims(Prompt[Claims]):
     answer: str
 
     def ground(self, reply: Claims, turns: Sequence[Message]) -> tuple[Claims, str]:  # noqa: ARG002
-        """Take a number that is none of the facts' for 0, and say so."""
+        """Replace numbers of unknown facts by 0, and report them."""
         strange = [each.fact for each in reply.claims if each.fact > len(self.facts)]
         if not strange:
             return reply, ""
@@ -69,7 +69,7 @@ class JudgePair(Prompt[Verdict]):
     who: str
     when: str
     facts: tuple[str, ...]
-    """Who the person is, and what it does, plans and remembers, a line each."""
+    """Identity, activity, plan and memories of the person, a line each."""
     question: str
     first: str
     second: str

@@ -1,4 +1,4 @@
-"""What residents are asked: 25 questions in five categories, filled with what is so in their town."""
+"""The interview: 25 questions in five categories, filled with names and events of the town."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Question:
     text: str
 
     def fill(self, gaps: dict[str, str]) -> Question:
-        """Return it with the gaps filled.
+        """Return the question with filled gaps.
 
         Raises:
             InputError: it has another gap.
@@ -46,10 +46,10 @@ class Question:
 
 
 def load_questions(file: Path | None = None) -> tuple[Question, ...]:
-    """Return the questions of a file, or ours: a table for each category, `id = "question"`.
+    """Return the questions of a file, or the shipped ones: a table for each category, `id = "question"`.
 
     Raises:
-        InputError: there is no such file, or it holds something else.
+        InputError: the file cannot be read or has another form.
     """
     try:
         tables = tomllib.loads(read_text(file or FILE, LARGEST))
@@ -70,7 +70,7 @@ def load_questions(file: Path | None = None) -> tuple[Question, ...]:
 
 
 def draw_questions(questions: Sequence[Question], n: int, seed: int, name: str) -> list[Question]:
-    """Draw n questions for somebody, from all categories alike; 0: all."""
+    """Draw n questions for a resident, equally from all categories; 0: all."""
     categories = dict.fromkeys(each.category for each in questions)
     drawn = {
         category: chance.sample([each for each in questions if each.category == category], len(questions), seed, name)
@@ -83,7 +83,7 @@ def draw_questions(questions: Sequence[Question], n: int, seed: int, name: str) 
 
 
 def gaps_of(history: History, name: str, event: str) -> dict[str, str]:
-    """Return what fills the gaps for somebody: whom it talked with last, or knows; an event; what time it is."""
+    """Return the gaps for a resident: the last partner of a talk, or an acquaintance; an event; the time."""
     setting, step = history.setting, history.step
     when = setting.when(max(step, 0))
     return {"other": _other(history, name), "event": event, "time": f"{when:%A}, {when:%H:%M}"}
@@ -98,7 +98,7 @@ def _other(history: History, name: str) -> str:
 
 
 def find_event(history: History) -> str:
-    """Name the appointment that is in most minds; of equals the one that is told of first."""
+    """Return the appointment that most residents know; of equals, the first."""
     found: list[Appointment] = []
     known: Counter[int] = Counter()
     for name in history.names:
@@ -113,7 +113,7 @@ def find_event(history: History) -> str:
 
 
 def _place_in(found: list[Appointment], one: Appointment) -> int:
-    """Return which of them it is; a new one is added."""
+    """Return the index of an appointment; a new one is added."""
     at = next((at for at, each in enumerate(found) if each.is_same(one)), len(found))
     if at == len(found):
         found.append(one)
@@ -121,29 +121,29 @@ def _place_in(found: list[Appointment], one: Appointment) -> int:
 
 
 OF_ANSWER = 8
-"""So many memories that an answer itself brings up are shown, beside those that the question does."""
+"""Maximum memories recalled by an answer, in addition to those recalled by the question."""
 
 
 @dataclass(frozen=True)
 class Item:
-    """A question to somebody, filled for it."""
+    """A question to a resident, filled."""
 
     resident: str
     question: Question
 
     @property
     def key(self) -> tuple[str, str]:
-        """Who is asked what."""
+        """Resident and question."""
         return self.resident, self.question.id
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What was answered to an item.
+    """An answer to an item.
 
     Attributes:
-        condition: of the memory; `person`: by a person; `shuffled`: by another resident.
-        key: stands for all that was asked.
+        condition: of the memory; `person`: by a person; `shuffled`: of another resident.
+        key: derived from the prompt.
     """
 
     item: Item
@@ -154,14 +154,14 @@ class Answer:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of somebody at that moment, a line each."""
+    """Facts about a resident at that time, a line each."""
 
     when: str
     lines: tuple[str, ...]
 
 
 async def gather_facts(interviewer: Interviewer, item: Item, answers: Iterable[str]) -> Facts:
-    """Return the facts for judging answers: all that the whole memory gives on the question, and on what they say.
+    """Return the facts for judging answers: what the whole memory recalls for the question and for the answers.
 
     They do not depend on the order of the answers.
     """

@@ -1,9 +1,7 @@
-"""Do groups differ, and which: Kruskal and Wallis 1952 over all, Dunn 1964 by pairs, mended for their number by Holm.
+"""Tests and ratings: Kruskal and Wallis 1952, Dunn 1964 with Holm's correction, and TrueSkill.
 
-What scipy has of it is forty lines; the rest of scipy would be 100 MB for everybody.
-
-The package of that name had its last release in 2018, and others rate by other models; with two players there is no
-factor graph, and the normal distribution of the standard library is all that it takes.
+Implemented here because scipy would be 100 MB for forty lines. The package trueskill had its last release in 2018, and
+others use other models; for two players without teams, TrueSkill needs only the normal distribution.
 """
 
 from __future__ import annotations
@@ -25,8 +23,8 @@ class KruskalWallis:
     """The test over all groups.
 
     Attributes:
-        h: the statistic, ties taken into account; 0 where all is equal.
-        df: degrees of freedom. p: how probable such an h is among groups that do not differ. n: how many values.
+        h: the statistic, corrected for ties; 0 if all values are equal.
+        df: degrees of freedom. p: the p-value. n: number of values.
     """
 
     h: float
@@ -37,7 +35,7 @@ class KruskalWallis:
 
 @dataclass(frozen=True)
 class Dunn:
-    """The test of two groups; `adjusted`: p after Holm's correction. z is positive where the first ranks higher."""
+    """The test of two groups; `adjusted`: p after Holm's correction. z is positive if the first ranks higher."""
 
     first: str
     second: str
@@ -47,7 +45,7 @@ class Dunn:
 
 
 def kruskal_wallis(groups: Mapping[str, Sequence[float]]) -> KruskalWallis | None:
-    """Test whether the groups differ; None where fewer than two have values."""
+    """Test whether the groups differ; None with fewer than two non-empty groups."""
     filled = {name: values for name, values in groups.items() if len(values)}
     if len(filled) < 2:
         return None
@@ -61,7 +59,7 @@ def kruskal_wallis(groups: Mapping[str, Sequence[float]]) -> KruskalWallis | Non
 
 
 def dunn(groups: Mapping[str, Sequence[float]]) -> tuple[Dunn, ...]:
-    """Test all pairs of groups that have values."""
+    """Test all pairs of non-empty groups."""
     filled = {name: values for name, values in groups.items() if len(values)}
     if len(filled) < 2:
         return ()
@@ -78,7 +76,7 @@ def dunn(groups: Mapping[str, Sequence[float]]) -> tuple[Dunn, ...]:
 
 
 def chi2_above(x: float, df: int) -> float:
-    """Return how probable a value above x is under chi squared with whole degrees of freedom, by its finite sum."""
+    """Return the upper tail of chi squared with whole degrees of freedom, by its finite sum."""
     if x <= 0:
         return 1.0
     half = x / 2
@@ -92,7 +90,7 @@ def chi2_above(x: float, df: int) -> float:
 
 
 def _ranked(groups: Mapping[str, Sequence[float]]) -> tuple[dict[str, np.ndarray], float]:
-    """Return the ranks of each group's values among all, equals sharing theirs; and the sum of t³-t over ties."""
+    """Return the ranks of each group's values among all, with mean ranks for ties; and the sum of t³-t over ties."""
     values = np.concatenate([np.asarray(each, float) for each in groups.values()])
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
@@ -105,28 +103,28 @@ MU, SIGMA = 25.0, 25.0 / 3
 BETA = SIGMA / 2
 DRAW = 0.1
 SHUFFLES = 50
-"""A rating depends on the order of the games; the mean of so many orders does so hardly."""
+"""Number of random orders whose ratings are averaged, because a rating depends on the order of games."""
 WITHIN = 1.96
-"""So many standard deviations on either side hold 95 %."""
+"""Standard deviations on either side of a 95 % interval."""
 NORMAL = NormalDist()
 
 
 @dataclass(frozen=True)
 class Rating:
-    """A skill as it is believed: mean and standard deviation."""
+    """A skill: mean and standard deviation."""
 
     mu: float = MU
     sigma: float = SIGMA
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Where the skill lies with 95 %."""
+        """The 95 % interval."""
         return self.mu - WITHIN * self.sigma, self.mu + WITHIN * self.sigma
 
 
 @dataclass(frozen=True)
 class Game:
-    """Who played whom; `won`: 1 the first, 0 the second, 0.5 a draw."""
+    """The players of each game; `won`: 1 the first, 0 the second, 0.5 a draw."""
 
     first: str
     second: str
@@ -139,8 +137,8 @@ def rate_game(
     """Return both ratings after a game.
 
     Args:
-        draw: how probable a draw is among equals.
-        tau: how far a skill moves between games; 0: it does not.
+        draw: probability of a draw among equals.
+        tau: drift of a skill between games; 0: none.
     """
     first, second = (math.hypot(each.sigma, tau) for each in (winner, loser))
     c = math.sqrt(2 * BETA**2 + first**2 + second**2)
@@ -153,7 +151,7 @@ def rate_game(
 
 
 def rate(games: Sequence[Game], seed: int = 0) -> dict[str, Rating]:
-    """Return everybody's rating after all games: the mean over many orders of them."""
+    """Return the ratings after all games: means over many orders."""
     names = sorted({name for game in games for name in (game.first, game.second)})
     draws = sum(game.won == 0.5 for game in games) / max(1, len(games))
     draw = min(max(draws, 0.01), 0.8)
@@ -173,7 +171,7 @@ def _rate_in_order(games: Sequence[Game], draw: float) -> dict[str, Rating]:
 
 
 def _at_win(t: float, margin: float) -> tuple[float, float]:
-    """Return how far the means move apart, and by how much the doubt shrinks."""
+    """Return the factors for means and deviations after a win."""
     x = t - margin
     below = NORMAL.cdf(x)
     v = NORMAL.pdf(x) / below if below > 1e-12 else -x

@@ -1,4 +1,4 @@
-"""What an evaluation found: a rating for each condition, tests of the differences, claims that nothing bears out."""
+"""Results of an evaluation: ratings, tests of differences, unsupported claims; and the page for people."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from mindstream_evals.town.ranks import Dunn, Game, KruskalWallis, Rating, dunn,
 
 @dataclass(frozen=True)
 class Standing:
-    """How a condition stands.
+    """The result of a condition.
 
     Attributes:
-        won, drawn, lost: how many comparisons; rating: None where nothing was judged.
-        claims: how many were found in its answers; None where nobody checked. unsupported: no fact bears them out.
+        won, drawn, lost: numbers of comparisons; rating: None without verdicts.
+        claims: number of claims in its answers; None if they were not checked. unsupported: those without a fact.
     """
 
     condition: str
@@ -40,13 +40,13 @@ class Standing:
 
 @dataclass(frozen=True)
 class Findings:
-    """What was found.
+    """The results.
 
     Attributes:
         standings: the most believable first.
-        items: how many questions to somebody were judged.
-        agreed: the share of a model's pairs that it judged the same way in both orders; None: none was judged so.
-        first: the share of its verdicts that were for whichever answer came first, of those that were for one.
+        items: number of judged items.
+        agreed: share of pairs that a model judged alike in both orders; None without such pairs.
+        first: share of decided verdicts for the answer that was shown first.
     """
 
     standings: tuple[Standing, ...]
@@ -58,16 +58,17 @@ class Findings:
 
     @property
     def control_lost(self) -> bool | None:
-        """Whether answers of others came last, as they must; None: they were not among these."""
+        """Whether the shuffled answers came last, as they must; None without them."""
         rated = [each.condition for each in self.standings if each.rating]
         return rated[-1] == SHUFFLED if SHUFFLED in rated else None
 
 
 def report(conditions: Sequence[str], judged: Sequence[Judged], checked: Sequence[Checked], seed: int) -> Findings:
-    """Put together what judges and checkers said.
+    """Combine verdicts and checks.
 
-    A condition's values for the tests are its shares of won comparisons, one for each question to somebody (a draw is
-    half): with all pairs judged they rank the conditions as a person does who orders the answers.
+    The values of a condition in the tests are its shares of won comparisons, one per item (a draw counts half). With
+    all pairs
+    judged they rank the conditions like a person who orders the answers.
     """
     games = [Game(each.pair.first.condition, each.pair.second.condition, each.won) for each in judged]
     ratings = rate(games, seed) if games else {}
@@ -80,7 +81,7 @@ def report(conditions: Sequence[str], judged: Sequence[Judged], checked: Sequenc
 
 
 def _shares(judged: Sequence[Judged]) -> dict[str, dict[tuple[str, str], float]]:
-    """Return by condition and item the share of comparisons that were won."""
+    """Return the share of won comparisons by condition and item."""
     points: defaultdict[str, defaultdict[tuple[str, str], list[float]]] = defaultdict(lambda: defaultdict(list))
     for each in judged:
         points[each.pair.first.condition][each.pair.item.key].append(each.won)
@@ -103,7 +104,7 @@ def _agreed(judged: Sequence[Judged]) -> float | None:
 
 
 def _first(judged: Sequence[Judged]) -> float | None:
-    """Return how often what came first was better: half, where the order does not count."""
+    """Return how often the answer that was shown first won; 0.5 if the order does not matter."""
     shown = [worth for each in judged if each.verdicts for worth in (each.verdicts[0], 1 - each.verdicts[1])]
     clear = [worth for worth in shown if worth != 0.5]
     return fmean(clear) if clear else None
@@ -113,7 +114,7 @@ FOLDER = Path(__file__).parent
 
 
 def build_page(town: str, pairs: Iterable[tuple[Pair, Facts]]) -> str:
-    """Return the page; no condition stands in it, and what was written by others cannot be markup."""
+    """Return the page for judging pairs; it names no condition, and texts of others are escaped."""
     shown = [
         {
             "id": pair.id,
@@ -140,7 +141,7 @@ def build_page(town: str, pairs: Iterable[tuple[Pair, Facts]]) -> str:
 
 
 def _source(text: str) -> str:
-    """Name a script or style as a Content-Security-Policy does."""
+    """Return the Content-Security-Policy source of a script or style."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 

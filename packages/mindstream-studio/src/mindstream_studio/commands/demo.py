@@ -1,4 +1,4 @@
-"""`mindstream demo`: recordings of what it does with a language model, and then whoever can answer you here."""
+"""`mindstream demo`: play a recording made with a language model; with --talk, then hold a conversation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import signal
 import sys
 import tempfile
 import tomllib
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -29,18 +29,21 @@ from mindstream.cli.shell.output import clean, complain, confirm, print_json, sa
 from mindstream.clock import STARTED
 from mindstream.log.events import Heard, Logged, Piece, Said, Thought, Waiting
 from mindstream.planning.events import RunPlanned, Solved, Solving, StepBegan, StepFound
-from mindstream.planning.evidence import Evidence
-from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.planning.plan import Evidence, Plan, PlannedStep
 from mindstream.service.local_model import Found, find_models
 from mindstream.settings import Settings
 from mindstream.sharing.events import ExemplarJudged, ExemplarOffered, PoolCreated, RubricFrozen
 from mindstream_studio.demos import Demo, load_demo
 
 MORNING = "Feb 13 10:00"
-"""Until then the town that ships is lived."""
+"""Time in the shipped town at which the demo ends."""
 LONGEST_S = 2.0
-"""No pause of a recording is longer than that: a mind that thinks for a minute is not watched for a minute."""
-
+"""Maximum length of a pause, in seconds; pauses of the recording may be a minute long."""
+STEP_S = 10
+"""Length of a town's step, in seconds."""
+WORD_S, LINE_S, MOMENT_S = 0.03, 1.0, 0.25
+"""Pauses, in seconds, after a word, after a line of a conversation, and before a row without a recorded time."""
+Pause = Callable[[float], Awaitable[None]]
 
 app = typer.Typer(**PLAIN)
 
@@ -51,25 +54,25 @@ app = typer.Typer(**PLAIN)
     "mindstream demo",
     "mindstream demo town --speed 3",
     "mindstream demo coach --json",
-    notes="Each is a log that was recorded with a language model, and says so.",
+    notes="Each recording is the log of a run with a language model, and names the model.",
     model="With --talk: as for chat.",
     pack="With --talk: as for chat.",
 )
 def demo(
     settings: Settings,
-    name: Annotated[Literal["coach", "plan", "life", "town", "pool"], word("[NAME]", "Which one.")] = "coach",
+    name: Annotated[Literal["coach", "plan", "life", "town", "pool"], word("[NAME]", "The recording.")] = "coach",
     speed: Annotated[
-        float | None, flag("X", "So many times as fast [1; at once where nobody watches].", min=0.01, max=1000)
+        float | None, flag("X", "Speed factor [1; without a terminal no pauses].", min=0.01, max=1000)
     ] = None,
     json: AsJson = False,
-    talk: Annotated[bool, switch("--talk", "Then go on with you; Ctrl-C skips the recording.")] = False,
+    talk: Annotated[bool, switch("--talk", "Hold a conversation afterwards; Ctrl-C skips the recording.")] = False,
 ) -> int:
     """Play a recording of the coach, a plan, a life, a town or a pool.
 
-    No model is asked, no key is needed, and nothing of yours is touched.
+    No model is called, no key is needed, and no data of yours is changed.
     """
     if talk:
-        return first_sight(settings, name, speed)
+        return play_then_talk(settings, name, speed)
     recording = load_demo(name)
     if json:
         print_json({"event": "recording", **recording.head.model_dump(mode="json")})
@@ -89,10 +92,10 @@ def play_out(recording: Demo, speed: float | None) -> None:
     """Show a recording to its end.
 
     Args:
-        speed: how many times as fast; None: as it was where somebody watches, and at once where nobody does.
+        speed: speed factor; None: 1 in a terminal, and without pauses elsewhere.
 
     Raises:
-        KeyboardInterrupt: somebody had enough of it.
+        KeyboardInterrupt: the user stopped it.
     """
     fast = speed or (1.0 if sys.stdout.isatty() else 0.0)
 
@@ -103,57 +106,52 @@ def play_out(recording: Demo, speed: float | None) -> None:
     try:
         asyncio.run(play(recording, pause))
     except KeyboardInterrupt:
-        print()  # the line that was broken off
+        print()  # ends the interrupted line
         raise
 
 
 def live_a_morning() -> None:
-    """Let the town that ships live until ten, here and now, and write a page that plays it."""
+    """Run the shipped town until ten, with rules, and write a page that plays it."""
     from mindstream_town.commands import run, saves
 
     folder = Path(tempfile.mkdtemp(prefix="mindstream-town-"))
     settings = Settings(data=folder / "ville")
-    say("And the town that ships, lived here and now by stand-ins, who keep to its days and appointments:")
+    say("Now the shipped town, simulated here by rules, which follow its daily plans and appointments:")
     run.begin(settings, "smallville", 1)
     if run.live(settings, run.Span(until=MORNING), run.TownOptions()) == 0:
         saves.write_page(settings, folder / "ville.html")
 
 
 async def play(recording: Demo, pause: Pause) -> None:
-    """Show a recording, and before and after it that it is one."""
+    """Show a recording, with a note before and after it that it is one."""
     console = PlainConsole(highlight=False)
     head = recording.head
     source = f" ({head.source})" if head.source else ""
-    for text, style in (
-        (f"A recording of {head.recorded.day} {head.recorded:%B %Y}: {head.title}{source}.", "bold"),
-        (f"{head.who} answered then; nothing is asked now, and nothing of yours is touched.\n", "dim"),
-    ):
-        console.print(Text(text, style), soft_wrap=not console.is_terminal)
+    _line(console, f"A recording of {head.recorded.day} {head.recorded:%B %Y}: {head.title}{source}.", "bold")
+    _line(console, f"{head.who} answered then; no model is called now, and no data of yours is changed.\n", "dim")
     await SCREENS[head.demo](recording, console, pause)
-    console.print(Text("\nThe recording is over.\n", "dim"))
+    _line(console, "\nThe recording is over.\n", "dim")
 
 
-STEP_S = 10
-"""Seconds of a town's step."""
-WORD_S, LINE_S, MOMENT_S = 0.03, 1.0, 0.25
-"""How long a word is looked at, a line of a talk, and a row whose own time is not known."""
-Pause = Callable[[float], Awaitable[None]]
+def _line(console: Console, text: str, style: str = "") -> None:
+    console.print(Text(clean(text), style), soft_wrap=True)
 
 
 class Replayed:
-    """Who is asked whether something is still thought about: whoever knows what comes."""
+    """Knows from the recorded rows whether a reasoner worked."""
 
-    def __init__(self, rows: Sequence[Logged]) -> None:
+    thinking = False
+
+    def __init__(self, rows: tuple[Logged, ...]) -> None:
         self._thoughts = [(row.seq, max(row.event.about, default=0)) for row in rows if isinstance(row.event, Thought)]
-        self.thinking = False
 
     def reach(self, seq: int) -> None:
-        """Know what is thought about at a row."""
+        """Set `thinking` as it was at a row."""
         self.thinking = any(about < seq < thought for thought, about in self._thoughts)
 
 
 async def show_talk(demo: Demo, console: Console, pause: Pause) -> None:
-    """Play a talk: words come one by one."""
+    """Play a conversation, word by word."""
     screen = TextScreen(console, echo=True, timed=demo.head.timed, thinks=True)
     ahead = Replayed(demo.rows)
     screen.watch(ahead)
@@ -182,73 +180,69 @@ async def show_plan(demo: Demo, console: Console, pause: Pause) -> None:
     screen = PlainScreen(console)
     async for row in _in_time(demo, pause):
         match row.event:
-            case Solving():
+            case Solving() as event:
                 screen = PlainScreen(console)
-                console.print(Text(f"\ntask: {clean(row.event.task)}", "bold cyan"), soft_wrap=True)
-            case RunPlanned():
-                await screen.planned(Plan.model_validate(row.event.plan), row.event.because)
-            case StepBegan():
-                await screen.began(PlannedStep(id=row.event.step, tool=row.event.tool), row.event.arguments)
-            case StepFound():
-                found = row.event
-                await screen.found(Evidence(found.step, found.text, found.failed, seconds=found.seconds))
-            case Solved():
-                console.print(Text(f"answer: {clean(row.event.answer)}", "bold green"), soft_wrap=True)
-                if row.event.unanswered:
-                    console.print(Text(f"not found: {clean(row.event.unanswered)}", "yellow"), soft_wrap=True)
+                _line(console, f"\ntask: {event.task}", "bold cyan")
+            case RunPlanned() as event:
+                await screen.planned(Plan.model_validate(event.plan), event.because)
+            case StepBegan() as event:
+                await screen.began(PlannedStep(id=event.step, tool=event.tool), event.arguments)
+            case StepFound() as event:
+                await screen.found(Evidence(event.step, event.text, event.failed, seconds=event.seconds))
+            case Solved() as event:
+                _line(console, f"answer: {event.answer}", "bold green")
+                if event.unanswered:
+                    _line(console, f"not found: {event.unanswered}", "yellow")
 
 
 async def show_town(demo: Demo, console: Console, pause: Pause) -> None:
-    """Play some hours of a town: what residents do, decide, and all that they say to each other."""
+    """Play some hours of a town: acts, decisions and conversations."""
     start = datetime.fromisoformat(demo.head.start)
     async for row in _in_time(demo, pause):
-        if not isinstance(row.event, TownEvent):
+        event = row.event
+        if not isinstance(event, TownEvent):
             continue
-        when = f"{start + timedelta(seconds=STEP_S * row.event.step):%b %d %H:%M}"
-        if isinstance(row.event, Talked):
-            if row.event.lines and row.event.lines[0].by == row.mind:
-                for line in row.event.lines:
-                    said = (f"{clean(line.by)}: ", "bold green"), clean(line.text)
-                    console.print(Text.assemble((f"{when}  ", "dim"), *said), soft_wrap=True)
-                    await pause(LINE_S)
-        elif told := describe(row.mind, row.event):
-            console.print(Text.assemble((f"{when}  ", "dim"), clean(told)), soft_wrap=True)
+        when = (f"{start + timedelta(seconds=STEP_S * event.step):%b %d %H:%M}  ", "dim")
+        if isinstance(event, Talked):
+            for line in event.lines if event.lines and event.lines[0].by == row.mind else ():
+                said = (f"{clean(line.by)}: ", "bold green"), clean(line.text)
+                console.print(Text.assemble(when, *said), soft_wrap=True)
+                await pause(LINE_S)
+        elif told := describe(row.mind, event):
+            console.print(Text.assemble(when, clean(told)), soft_wrap=True)
 
 
 async def show_pool(demo: Demo, console: Console, pause: Pause) -> None:
-    """Play what was offered to a pool and how it was graded."""
+    """Play offers to a pool and how they were graded."""
     asked, owner = dict[str, str](), ""
     async for row in _in_time(demo, pause):
-        event = row.event
-        match event:
-            case PoolCreated():
+        match row.event:
+            case PoolCreated() as event:
                 owner = event.owner
-                console.print(Text(f"a pool: {clean(event.domain)}", "bold"), soft_wrap=True)
-            case RubricFrozen():
-                asks = tomllib.loads(event.rubric)["criteria"]
-                named = ", ".join(f"{each['name']} ({each['points']})" for each in asks)
-                console.print(Text(f"the rubric: {clean(named)}", "dim"), soft_wrap=True)
-            case Heard():
-                console.print(Text(f"\n{clean(event.text)}", "bold cyan"), soft_wrap=True)
-            case Said():
-                console.print(Text(f"{clean(row.by)}: {clean(event.text)}", "dim"), soft_wrap=True)
+                _line(console, f"a pool: {event.domain}", "bold")
+            case RubricFrozen() as event:
+                criteria = tomllib.loads(event.rubric)["criteria"]
+                named = ", ".join(f"{each['name']} ({each['points']})" for each in criteria)
+                _line(console, f"the rubric: {named}", "dim")
+            case Heard() as event:
+                _line(console, f"\n{event.text}", "bold cyan")
+            case Said() as event:
+                _line(console, f"{row.by}: {event.text}", "dim")
                 await pause(LINE_S)
-            case ExemplarOffered() if row.by == owner:
-                console.print(Text(f"  · laid in: {clean(event.query)}", "dim"), soft_wrap=True)
-            case ExemplarOffered():
+            case ExemplarOffered() as event if row.by == owner:
+                _line(console, f"  · added by hand: {event.query}", "dim")
+            case ExemplarOffered() as event:
                 asked[event.id] = event.query
-                console.print(Text(f"{clean(row.by)}, with it: {clean(event.answer)}", "green"), soft_wrap=True)
+                _line(console, f"{row.by}, with exemplars: {event.answer}", "green")
                 await pause(LINE_S)
-            case ExemplarJudged() if not event.by_hand:
+            case ExemplarJudged() as event if not event.by_hand:
                 of = short(asked.get(event.id, event.id), 60)
                 grades = ", ".join(f"{name} {points:g}" for name, points in event.grades.items())
-                console.print(
-                    Text(f"  · {event.verdict}, {event.score:g} points: {of} ({grades})", "yellow"), soft_wrap=True
-                )
+                _line(console, f"  · {event.verdict}, {event.score:g} points: {of} ({grades})", "yellow")
 
 
 async def _in_time(demo: Demo, pause: Pause) -> AsyncIterator[Logged]:
-    """Yield the rows, each after as long as it took; where that is not known, after a moment."""
+    """Yield the rows with their recorded pauses, or with equal ones if no times were recorded."""
     before = demo.rows[0].at
     for row in demo.rows:
         await pause(row.at - before if demo.head.timed else MOMENT_S)
@@ -265,24 +259,24 @@ SCREENS: dict[str, Callable[[Demo, Console, Pause], Awaitable[None]]] = {
 }
 
 MEMORY = """
-Without a model nobody here understands you, and the memory works: a file of your own, in {data}.
+Without a model, rules answer, and understand little; the memory works in full. Your file is in {data}.
   {command} memory retain "The spare key hangs behind the door."      retain
   {command} memory recall where is the key                            recall
   {command} memory correct ID "The spare key hangs in the shed now."  correct
-  {command} memory forget ID                                          forget, for good
-  {command} memory export                                             take it with you
-What follows is a talk by stand-ins. Ctrl-D leaves."""
+  {command} memory forget ID                                          permanently forget
+  {command} memory export                                             export
+A conversation with rules follows. Ctrl-D leaves."""
 GO_ON = """
-Go on in a terminal: `{command} chat`, or one utterance a line: echo "I sleep badly" | {command} chat
-`{command} studio` opens pages to look at all of it: these recordings, and what is yours.
-`{command} demo plan`, life, town and pool play the other recordings; `{command} doctor` says what is missing."""
+Continue in a terminal: `{command} chat`, or with one utterance a line: echo "I sleep badly" | {command} chat
+`{command} studio` opens pages that show these recordings, and your own data.
+`{command} demo plan`, life, town and pool play the other recordings; `{command} doctor` shows what is missing."""
 
 
-def first_sight(settings: Settings, name: str, speed: float | None) -> int:
-    """Play a recording, then talk; without a terminal say how to go on. Return the exit code."""
+def play_then_talk(settings: Settings, name: str, speed: float | None) -> int:
+    """Play a recording, then hold a conversation; without a terminal print how to. Return the exit code."""
     from mindstream.cli.chat import hold
     from mindstream.cli.conversation import TalkOptions
-    from mindstream.cli.shell.flags import silent_keys
+    from mindstream.cli.shell.keys import silent_keys
 
     watched = sys.stdin.isatty() and sys.stdout.isatty()
     if watched:
@@ -293,8 +287,8 @@ def first_sight(settings: Settings, name: str, speed: float | None) -> int:
     if settings.only_stand_ins:
         found = asyncio.run(find_models())
         if not watched:
-            _tell(found)
-        elif model := _offer(found):
+            _list_models(found)
+        elif model := _choose_model(found):
             settings = settings.model_copy(update={"model": model})
         else:
             say(MEMORY.format(data=settings.data, command=_command()))
@@ -304,30 +298,30 @@ def first_sight(settings: Settings, name: str, speed: float | None) -> int:
     return hold(settings, TalkOptions())
 
 
-def _offer(found: list[Found]) -> str:
-    """Ask whether the best model that is found is to answer; return its name, or ""."""
-    from mindstream.cli.shell.flags import forget_typed
+def _choose_model(found: list[Found]) -> str:
+    """Ask whether to use the best model that is found; return its name, or ""."""
+    from mindstream.cli.shell.keys import discard_typed
 
     ready = [each for each in found if not each.lacks]
     if not ready:
-        _tell(found)
+        _list_models(found)
         complain("no model is found here: export OPENAI_API_KEY=…, ollama pull qwen3, or mindstream model get")
         return ""
     best, *others = ready
-    reads = f"{best.reads} then reads what you say, and asks for money" if best.reads else "what you say stays here"
-    silly = "; it is small and silly" if best.silly else ""
-    say(f"{best.why}: {best.name} can answer you; {reads}{silly}.")
-    _tell(others)
-    forget_typed()
+    reads = f"{best.reads} then reads what you say, and charges for it" if best.reads else "your data stays here"
+    quality = "; it is small, and its answers are poor" if best.silly else ""
+    say(f"{best.why}: {best.name} can answer you; {reads}{quality}.")
+    _list_models(others)
+    discard_typed()
     return best.name if confirm(f"talk with {best.name}?") else ""
 
 
 def _command() -> str:
-    """Return how this program is called from here: what `make run` has made is on no path."""
+    """Return the command that runs this program, which may not be on the path."""
     return "mindstream" if shutil.which("mindstream") else sys.argv[0]
 
 
-def _tell(found: list[Found]) -> None:
+def _list_models(found: list[Found]) -> None:
     for each in found:
         first = f"{each.lacks}; then " if each.lacks else ""
         say(f"{each.why}: {first}{_command()} chat --model {each.name}")

@@ -1,4 +1,4 @@
-"""`mindstream studio`: the server with its pages, and a browser that shows them; pages that are saved to a file."""
+"""`mindstream studio`: the server with its pages, a browser that shows them, and pages saved to files."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from mindstream.errors import InputError
 from mindstream.settings import Settings
 
 app = typer.Typer(**PLAIN)
-NOTES = """A talk is saved with all that came of it: lines, thoughts, calls of tools, what was believed and planned from
-the beginning, and why. Nothing goes with it that was said in other talks, or recalled from them; --with-calls adds what
-models were asked and answered, word by word where that is kept, and that may hold anything."""
+NOTES = """A conversation is saved with its messages, thoughts, tool calls, beliefs and plans from its beginning on, and
+their reasons. It contains nothing from other conversations; --with-calls adds the prompts and answers of models, in
+full if the log holds them, and those may contain anything."""
 
 
 @bare(
@@ -29,23 +29,22 @@ models were asked and answered, word by word where that is kept, and that may ho
     "mindstream studio",
     "mindstream studio --model openai:gpt-5-mini --town ville=./ville",
     "mindstream studio export --town ./ville --out ville.html",
-    model="Who answers, in all roles [rules].",
+    model="The model of all roles [rules].",
 )
 def studio(
     context: typer.Context,
     settings: Settings,
-    port: Annotated[int, flag("N", "The server's port; 0 takes one that is free.", min=0, max=65_535)] = 8377,
-    tools: Annotated[str, flag("A,B", "Tools that plans may call, as for solve.")] = "calculator,recall",
+    port: Annotated[int, flag("N", "The server's port; 0: a free one.", min=0, max=65_535)] = 8377,
+    tools: Annotated[str, flag("A,B", "Tools of plans, as for solve.")] = "calculator,recall",
     docs: Docs = None,
     mcp: Mcp = None,
-    town: Annotated[list[str] | None, flag("NAME=DIR", "A town that is offered; repeatable.")] = None,
-    no_open: Annotated[bool, switch("--no-open", "Only say where the page is.")] = False,
+    town: Annotated[list[str] | None, flag("NAME=DIR", "A town to offer; repeatable.")] = None,
+    no_open: Annotated[bool, switch("--no-open", "Only print the address of the page.")] = False,
 ) -> None:
-    """Open the studio in a browser; the server is started if none answers.
+    """Open the studio in a browser; a server is started if none answers on that port.
 
-    Where a server with the studio answers on that port already, its page is opened, and nothing is started. Nothing is
-    asked of any other machine, but of the models that you name. What they are asked and answer while it runs is kept in
-    the log, word by word (keep_prompts), so that the page Traces can show it.
+    No other machine is contacted, except for the models that you name. Their prompts and answers are stored in full in
+    the log while it runs (keep_prompts), for the page Traces.
     """
     if context.invoked_subcommand is not None:
         return
@@ -78,16 +77,18 @@ def studio(
 
 
 def is_served(address: str) -> bool:
-    """Tell whether a server with the studio answers there.
+    """Return whether a server with the studio answers at an address.
 
     Raises:
-        InputError: a server answers that has no studio.
+        InputError: a server without the studio answers.
     """
     try:
         with urllib.request.urlopen(f"{address}/studio/", timeout=5) as answer:
             return bool(answer.status == 200)
     except urllib.error.HTTPError:
-        raise InputError(f"{address} answers, and has no studio: start it with --studio, or name a --port") from None
+        raise InputError(
+            f"the server at {address} has no studio: start it with --studio, or name another --port"
+        ) from None
     except (OSError, ValueError):
         return False
 
@@ -104,26 +105,26 @@ def is_served(address: str) -> bool:
 )
 def export(
     settings: Settings,
-    out: Annotated[Path, flag("FILE", "The page that is written, in the place of an older one.")],
-    talk: Annotated[str, flag("SESSION", "A talk; `memory sessions` lists them.")] = "",
-    plan: Annotated[str, flag("RUN", "A run with all others of its task; `solve --list` lists them.")] = "",
-    with_calls: Annotated[bool, switch("--with-calls", "With the calls of models behind it.")] = False,
-    recorded: Annotated[bool, switch("--recorded", "Of the recordings that ship.")] = False,
+    out: Annotated[Path, flag("FILE", "The page to write; an existing file is replaced.")],
+    talk: Annotated[str, flag("SESSION", "A conversation; `memory sessions` lists them.")] = "",
+    plan: Annotated[str, flag("RUN", "A run, with all others of its task; `solve --list` lists them.")] = "",
+    with_calls: Annotated[bool, switch("--with-calls", "Include the model calls.")] = False,
+    recorded: Annotated[bool, switch("--recorded", "Read the recordings that ship with mindstream.")] = False,
     town: Annotated[Path | None, flag("DIR", "The folder of a town.")] = None,
-    since: Annotated[str, flag("TIME", "Where a town begins.", "--from")] = "",
-    until: Annotated[str, flag("TIME", "Where it ends.", "--to")] = "",
+    since: Annotated[str, flag("TIME", "Start of the time in a town.", "--from")] = "",
+    until: Annotated[str, flag("TIME", "End of the time in a town.", "--to")] = "",
     json: AsJson = False,
 ) -> None:
-    """Save a talk, a plan or a town as one HTML file, for a colleague: it needs no network, and asks nobody."""
+    """Save a conversation, a plan or a town as one HTML file that needs no network."""
     if sum(map(bool, (talk, plan, town))) != 1:
-        raise InputError("say what is saved: --talk SESSION, --plan RUN or --town DIR, one of them")
+        raise InputError("name one of --talk SESSION, --plan RUN and --town DIR")
     if town is None and (since or until):
-        raise InputError("--from and --to are for a town: a talk and a task are saved whole")
+        raise InputError("--from and --to are for a town: a conversation and a task are saved in full")
     if town is None:
         write_studio_page(settings, out, talk, plan, with_calls, recorded, json)
         return
     if with_calls or recorded:
-        raise InputError("--with-calls and --recorded are for a talk or a plan")
+        raise InputError("--with-calls and --recorded are for a conversation or a plan")
     from mindstream_town.commands.saves import write_page
 
     from mindstream.settings import choose
@@ -134,7 +135,7 @@ def export(
 def write_studio_page(
     settings: Settings, out: Path, talk: str, plan: str, with_calls: bool, recorded: bool, json: bool
 ) -> None:
-    """Write a talk or a plan to a file."""
+    """Write a conversation or a plan to a file."""
     from mindstream.server.asgi import require_server
 
     require_server()
@@ -150,7 +151,7 @@ def write_studio_page(
     with progress(f"writing {out}"):
         calls = asyncio.run(run())
     if with_calls and not calls:
-        complain("no call of a model is in the log of it")
+        complain("its log holds no model call")
     size = out.stat().st_size
-    told = f"{out} shows it: open it in a browser ({size} bytes; it needs no network)"
+    told = f"{out}: open it in a browser ({size} bytes; it needs no network)"
     tell(json, {"out": str(out), "bytes": size}, told)

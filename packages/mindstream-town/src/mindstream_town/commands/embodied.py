@@ -1,4 +1,4 @@
-"""What a person who lives in a town sees, as lines."""
+"""The surroundings of a controlled resident as lines of text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_THINGS = 12
 
 
 def lines_of(happened: Iterable[Happening], own: str) -> Iterator[str]:
-    """Yield what happened, a line each."""
+    """Yield events as lines."""
     for each in happened:
         text = short(each.text, 600)
         said = {
@@ -31,7 +31,7 @@ def lines_of(happened: Iterable[Happening], own: str) -> Iterator[str]:
 
 
 def look_lines(seen: Surroundings) -> Iterator[str]:
-    """Yield where one is, what one does, and what and who is around."""
+    """Yield position, activity, people and things."""
     until = f", until {seen.until}" if seen.until else ""
     yield f"{seen.time[11:16]}  {seen.name}, {seen.where}: {seen.doing}{until}"
     yield from who_lines(seen)
@@ -42,7 +42,7 @@ def look_lines(seen: Surroundings) -> Iterator[str]:
 
 
 def waiting_lines(seen: Surroundings) -> Iterator[str]:
-    """Yield who waits for what one says, and how long."""
+    """Yield who waits for an answer, and how long."""
     if seen.talks_with:
         yield f"       {seen.talks_with} waits for what you say, until {seen.answer_by}"
 
@@ -53,7 +53,7 @@ def _thing(name: str, condition: str, used_by: tuple[str, ...]) -> str:
 
 
 def who_lines(seen: Surroundings) -> Iterator[str]:
-    """Yield who is in sight and does what."""
+    """Yield the people in sight."""
     for each in seen.people:
         known = f" ({each.known_as})" if each.known_as else ""
         yield f"       {each.name}{known}: {'asleep' if each.asleep else each.doing}, {each.place}"
@@ -62,14 +62,14 @@ def who_lines(seen: Surroundings) -> Iterator[str]:
 
 
 def place_lines(seen: Surroundings) -> Iterator[str]:
-    """Yield where one can go."""
+    """Yield the known places."""
     for each in seen.places:
         hours = f", {each.hours}" if each.hours else ""
         yield f"       {each.name}{hours}{'' if each.open else ' (not open to you now)'}"
 
 
 def plan_lines(seen: Surroundings) -> Iterator[str]:
-    """Yield what is left of the day's plan."""
+    """Yield the rest of the day's plan."""
     for each in seen.plan:
         yield f"       {each.start}-{each.end} {each.what}{f', {each.place}' if each.place else ''}"
     if not seen.plan:

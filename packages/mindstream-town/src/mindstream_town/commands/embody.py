@@ -1,4 +1,4 @@
-"""`mindstream town embody`: a person lives in a town, as a resident or as a visitor, by typed commands."""
+"""`mindstream town embody`: control a resident or a visitor by typed commands."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mindstream_town.town import Town
 
 app = group()
 PACE = 20.0
-"""So many seconds of the town's time go by in one, where nobody says otherwise: an hour in three minutes."""
+"""Seconds of the town's time per second by default: an hour in three minutes."""
 TICK_S = 1.0
 LARGEST = 1 << 20
 MISTAKE, SPOKEN_TO = 2, 3
@@ -36,7 +36,7 @@ MISTAKE, SPOKEN_TO = 2, 3
 
 @dataclass(frozen=True)
 class Living:
-    """How a person lives in a town."""
+    """The options of the command."""
 
     name: str
     as_visitor: bool = False
@@ -56,40 +56,40 @@ class Living:
     "mindstream town embody Maya --as-visitor --script morning.txt",
     "mindstream town embody isabella --wait < commands.txt",
     notes="Commands, typed or piped, a line each:\n\n\b\n" + HELP + "\n\n"
-    "Before a command, HH:MM lets time go by until then (08:30 go cafe).\n"
-    "go, do and wait end sooner where somebody speaks to you. Lines of a script, and piped ones that\n"
-    "are there already, are then left undone, as they are after one that cannot be done.\n"
-    "At the end of the input, and after Ctrl-C, you have not left: the same command goes on, and\n"
-    "`mindstream town run` lets the town go on without you.\n\n"
-    "Exit code: 0; 1 where a model failed; 2 a mistake; 3 where somebody has spoken to you and lines\n"
+    "HH:MM before a command waits until then (08:30 go cafe).\n"
+    "go, do and wait end early if a resident speaks to you. Lines of a script, and piped ones that\n"
+    "were there already, are then left undone; likewise after a line that cannot be done.\n"
+    "At the end of the input, and after Ctrl-C, you have not left: the same command continues, and\n"
+    "`mindstream town run` runs the town without you.\n\n"
+    "Exit code: 0; 1 after a model error; 2 after a mistake; 3 if a resident has spoken to you and lines\n"
     "are left undone; 130 after Ctrl-C.",
     model=MODEL,
     roles=ROLE,
 )
 def embody(
     settings: Settings,
-    name: Annotated[str, word("NAME", "As whom: a resident; with --as-visitor, a name that nobody there has.")],
-    as_visitor: Annotated[bool, switch("--as-visitor", "Come in from elsewhere.")] = False,
-    at: Annotated[str, flag("PLACE", "Where a visitor comes in [a place that is open to all].", "--at")] = "",
-    when: Annotated[str, flag("TIME", "When a visitor comes in: the town lives up to it [now].", "--when")] = "",
-    by: Annotated[str, flag("NAME", "Who you are, where you live as a resident.", "--by")] = "a person",
+    name: Annotated[str, word("NAME", "The resident to control; with --as-visitor, a name that no resident has.")],
+    as_visitor: Annotated[bool, switch("--as-visitor", "Enter the town as a visitor.")] = False,
+    at: Annotated[str, flag("PLACE", "Where a visitor enters [a public place].", "--at")] = "",
+    when: Annotated[str, flag("TIME", "When a visitor enters; the town runs up to then [now].", "--when")] = "",
+    by: Annotated[str, flag("NAME", "Your name, if you control a resident.", "--by")] = "a person",
     pace: Annotated[
-        float | None, flag("X", f"So many seconds of the town's time go by in one [{PACE:g}].", min=0.1, max=3_600)
+        float | None, flag("X", f"Seconds of the town's time per second [{PACE:g}].", min=0.1, max=3_600)
     ] = None,
-    wait: Annotated[bool, switch("--wait", "Time goes by only with what you do [where input is no terminal].")] = False,
-    script: Annotated[Path | None, flag("FILE", "Commands, a line each; # begins a remark. With --wait.")] = None,
+    wait: Annotated[bool, switch("--wait", "Time passes only with your acts [if the input is no terminal].")] = False,
+    script: Annotated[Path | None, flag("FILE", "Commands, one per line; # begins a comment. Implies --wait.")] = None,
     json: AsJson = False,
 ) -> int:
-    """Live in a town while it goes on.
+    """Live in a town, as a resident or a visitor, while it goes on.
 
-    What you do is seen and remembered by others as what anybody does. Who lives there may speak to you.
+    Residents see and remember your acts like those of anyone else, and may speak to you.
     """
     if wait and pace is not None:
         raise InputError("say --wait or --pace, not both")
     if script is not None and pace is not None:
         raise InputError("a --script waits: leave --pace away")
     if when and not as_visitor:
-        raise InputError("--when is for a visitor: it says when somebody comes in")
+        raise InputError("--when is for a visitor: it is the time of arrival")
     if as_visitor and by != "a person":
         raise InputError("a visitor is itself: leave --by away")
     waits = wait or script is not None or (pace is None and not sys.stdin.isatty())
@@ -125,10 +125,10 @@ async def _live(settings: Settings, living: Living, left: list[bool]) -> int:
 
 
 async def _come_when_said(town: Town, living: Living) -> None:
-    """Let the town live up to when a visitor comes in, if it is not there already.
+    """Run the town up to the time at which a visitor enters, if it is not there already.
 
     Raises:
-        InputError: it is no time, or one that is over.
+        InputError: the text is no time, or the time is over.
     """
     here = town.residents.get(living.name)
     if not living.when or (here is not None and here.state.embodied):
@@ -141,10 +141,10 @@ async def _come_when_said(town: Town, living: Living) -> None:
 
 
 async def _follow(screen: Screen, script: Path) -> int:
-    """Do what a file says; return the exit code.
+    """Run the commands of a file and return the exit code.
 
     Raises:
-        InputError: a line of it cannot be done; what stands before it is.
+        InputError: a line cannot be done; the lines before it have been.
     """
     rows = enumerate(read_text(script, LARGEST).splitlines(), 1)
     lines = [(number, line) for number, line in rows if line.strip() and not line.lstrip().startswith("#")]
@@ -166,10 +166,11 @@ def _undone(lines: int) -> str:
 
 
 async def _obey(screen: Screen) -> int:
-    """Do what is typed or piped, while time waits; return the exit code.
+    """Run typed or piped commands while time waits, and return the exit code.
 
-    Who types sees what comes of it before the next line; so may a program that pipes, and its lines are heeded as they
-    come. But what is there already was written by somebody who did not know that it would come to this.
+    A user who types, and a program that waits for the output, see the result before the next line. Lines that are in
+    the pipe
+    already were written without knowing it, so they are left undone after an interruption or a mistake.
     """
     lines, code, typed = Lines(), 0, sys.stdin.isatty()
     while not screen.left:
@@ -195,7 +196,7 @@ async def _obey(screen: Screen) -> int:
 
 
 async def _keep_pace(screen: Screen, pace: float) -> int:
-    """Do what is typed, while time goes by; in a talk a second is a second. Return the exit code."""
+    """Run typed commands while time passes; during a talk one second is one second. Return the exit code."""
     me, lines, owed, elapsed = screen.me, Lines(), 0.0, SystemClock().elapsed
     complain("time goes by; help lists the commands, leave ends it")
     reading = asyncio.ensure_future(lines.next())

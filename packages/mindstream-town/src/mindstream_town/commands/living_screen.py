@@ -1,4 +1,4 @@
-"""The screen of a person who lives in a town: what is typed is done, and what comes of it is shown."""
+"""The terminal screen of a controlled resident: runs typed commands and shows the results."""
 
 from __future__ import annotations
 
@@ -17,31 +17,27 @@ from mindstream_town.inspect.lookup import find_object, find_resident, find_step
 
 @dataclass(frozen=True)
 class Cut:
-    """Somebody has spoken to one: what was typed has ended before it was done, or (`begun` false) was not begun."""
+    """A resident has spoken to the user: the command was interrupted, or (`begun` false) not begun."""
 
     who: str
     begun: bool = True
 
 
 class Screen:
-    """What a person types, done; and what comes of it, shown.
-
-    Attributes:
-        left: the person has left.
-    """
+    """Runs typed commands and shows the results; `left`: the user has left."""
 
     def __init__(self, me: Embodied, json: bool) -> None:
         self.me, self.json, self.left = me, json, False
         self._told = me.town.step
 
     def prompt(self) -> None:
-        """Ask for a command, where somebody sits there."""
+        """Show a prompt in a terminal."""
         if sys.stdin.isatty() and not self.json:
             when = self.me.town.setting.when(max(self.me.town.step, 0))
             print(f"{when:%H:%M} > ", end="", file=sys.stderr, flush=True)
 
     async def try_to(self, line: str) -> Cut | None:
-        """Do what a line says, or say what is wrong with it."""
+        """Run a command, and show a mistake in it."""
         try:
             return await self.obey(line)
         except InputError as error:
@@ -49,10 +45,10 @@ class Screen:
             return None
 
     async def obey(self, line: str) -> Cut | None:
-        """Do what a line says, and show what came of it.
+        """Run a command and show the result.
 
         Returns:
-            By whom it was cut short.
+            The interruption, if there was one.
 
         Raises:
             InputError: it is no command, or cannot be done.
@@ -70,16 +66,16 @@ class Screen:
         return None
 
     async def look(self, what: str = "look") -> None:
-        """Show what is around."""
+        """Show the surroundings."""
         seen = await self.me.look()
         lines = {"look": look_lines, "who": who_lines, "places": place_lines, "plan": plan_lines}[what](seen)
         self._show(seen.model_dump(mode="json") | {"command": what}, list(lines))
 
     async def tell(self, verb: str = "", more: str = "", cut_by: str = "") -> None:
-        """Show what happened since it was shown last, and after a command where one is.
+        """Show the events since the last time, and after a command its result.
 
         Args:
-            more: what is to be said behind it. cut_by: who has cut it short; "" nobody.
+            more: a line to add. cut_by: who has interrupted the command; "": no one.
         """
         seen = await self.me.look(self._told)
         self._told = self.me.town.step
@@ -93,7 +89,7 @@ class Screen:
             self._show(row, lines)
 
     async def let_pass(self, steps: int) -> None:
-        """Let so many steps go by, and show what happened."""
+        """Let some steps pass and show the events."""
         with self._shown_to_go_on():
             await self.me.wait(until=self.me.town.step + steps)
         await self.tell()
@@ -106,14 +102,14 @@ class Screen:
 
     @contextmanager
     def _shown_to_go_on(self) -> Iterator[None]:
-        """Say now and then where the town is, while residents think for long."""
+        """Show the progress of long steps."""
         setting = self.me.town.setting
         with progress_lines(f"{setting.when(max(self.me.town.step, 0)):%H:%M} in {setting.name}") as told:
             self.me.on_step = lambda step: told(step, doing=f"{setting.when(step):%H:%M} in {setting.name}")
             yield
 
     async def _wait_until(self, time: str) -> str:
-        """Wait until a time of the day; return who has spoken to one meanwhile, so that it ended there."""
+        """Wait until a time of the day; return who has interrupted this, else ""."""
         until = find_step(self.me.town.setting, time, self.me.town.step)
         if until < self.me.town.step:
             raise InputError(f"{time} is over")
@@ -129,7 +125,7 @@ class Screen:
         return Cut(who) if who else None
 
     async def _act(self, typed: Typed) -> str:
-        """Do what is typed; return who has spoken to one, so that it was cut short."""
+        """Run a command; return who has interrupted it, else ""."""
         me, town, words = self.me, self.me.town, typed.words
         match typed.verb:
             case "go":

@@ -1,4 +1,4 @@
-"""`mindstream town`: look into a town, at any step; nothing is written."""
+"""`mindstream town`: read a town, at any step."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from mindstream_town import opened as towns
 from mindstream_town.commands.group import MODEL, ROLE, At, Name
 from mindstream_town.inspect import why as reasons
 from mindstream_town.inspect.history import History, read_history
-from mindstream_town.inspect.lookup import find_place, find_resident, find_span
-from mindstream_town.inspect.time_words import format_time
+from mindstream_town.inspect.lookup import find_place, find_resident, find_span, format_time
 from mindstream_town.inspect.timeline import lines_of, read_timeline
 from mindstream_town.journal import TownState
 from mindstream_town.opened import Look
@@ -33,7 +32,7 @@ from mindstream_town.world.tree import ARENA, SECTOR
 
 app = group()
 LEAST_WIDTH = 60
-"""An act is never cut shorter than this."""
+"""Minimum characters of an act in the table."""
 
 
 From = Annotated[str, flag("TIME", "Only since then.", "--from")]
@@ -53,10 +52,11 @@ async def status(
     limit: Annotated[int, flag("N", "How many memories are shown.", "-n", min=0, max=1_000)] = 10,
     json: AsJson = False,
 ) -> None:
-    """Say what time it is, who is where and does what.
+    """Show the time, and where each resident is and what it does.
 
-    At home, out, on the way to another room, talking or asleep is told by where they are, not by what they do there.
-    What is not as it should be is said, too.
+    The summary counts residents at home, out, on the way to another room, talking and asleep. Objects that are not as
+    they
+    should be are listed, too.
     """
     async with towns.look_in(settings) as look:
         name = find_resident(look.setting, resident) if resident else ""
@@ -86,7 +86,7 @@ def _print_status(look: Look, state: TownState, step: int) -> None:
 
 
 def _act_width() -> int:
-    """Return how long an act may be: all of it, where no terminal has to show it on a line."""
+    """Return the maximum length of an act; unlimited in practice if the output is no terminal."""
     return max(LEAST_WIDTH, shutil.get_terminal_size().columns // 2) if sys.stdout.isatty() else 500
 
 
@@ -127,7 +127,7 @@ def _doing(setting: Setting, state: ResidentState, step: int) -> str:
 
 
 def _is_walking(setting: Setting, state: ResidentState, step: int) -> bool:
-    """Tell whether somebody is on the way to another room: to another seat of the same room is no way."""
+    """Return whether a resident is on the way to another room."""
     step = max(step, 0)
     if state.act is None or state.act.has_arrived(step):
         return False
@@ -141,7 +141,7 @@ def _where(setting: Setting, state: ResidentState, step: int) -> str:
 
 
 def _mood(setting: Setting, state: ResidentState, step: int) -> str:
-    """Say in a word or two what somebody does: where it is done, since what people do has no list."""
+    """Return a resident's state in a word or two."""
     if state.act is None or state.asleep:
         return "asleep"
     if state.is_talking(step):
@@ -154,7 +154,7 @@ def _mood(setting: Setting, state: ResidentState, step: int) -> str:
 
 
 async def _show_mind(look: Look, name: str, state: ResidentState, step: int, limit: int, json: bool) -> None:
-    """Print what one resident has in mind."""
+    """Print a resident's plan and newest memories."""
     newest = await look.newest(name, step, limit)
     if json:
         records = [
@@ -184,9 +184,9 @@ async def _show_mind(look: Look, name: str, state: ResidentState, step: int, lim
 
 @command(app, "town", 'mindstream town why "John Lin" --at "Feb 13 08:10" --data ./ville')
 def why(settings: Settings, name: Name, at: At = "", json: AsJson = False) -> None:
-    """Say why somebody does what they do.
+    """Show why a resident does what it does.
 
-    What they saw, what came to mind, what they decided and had planned.
+    What it saw, what it remembered, what it decided and had planned.
     """
     name, history = _read_of(settings, name)
     step = towns.find_past_step(history.setting, at, history.step) if at else history.step
@@ -204,15 +204,15 @@ def timeline(
     full: Annotated[bool, switch("--full", "Each act by itself, and every word.")] = False,
     json: AsJson = False,
 ) -> None:
-    """Tell what somebody did, said and thought, day by day.
+    """Show what a resident did, said and thought, day by day.
 
-    What belongs together is one line. A --to without a day is of the day of --from.
+    Related acts are one line. A --to without a day refers to the day of --from.
     """
     name, history = _read_of(settings, name)
     setting = history.setting
     start, end = find_span(setting, since, until, history.step)
     if start > history.step:
-        towns.find_past_step(setting, since, history.step)  # which says that nothing is known of then
+        towns.find_past_step(setting, since, history.step)  # raises the error
     end = min(end, history.step)
     if about and not any(
         about.casefold() in each.text.casefold() for records in history.records.values() for each in records
@@ -233,7 +233,7 @@ def timeline(
 
 
 def _read_of(settings: Settings, typed: str) -> tuple[str, History]:
-    """Find somebody, then read all, which takes a while."""
+    """Resolve a resident's name, then read the history, which takes longer."""
 
     async def find() -> str:
         async with towns.look_in(settings) as look:
@@ -263,9 +263,9 @@ async def interview(
     ] = "full",
     json: AsJson = False,
 ) -> None:
-    """Ask somebody something, at any time of their life.
+    """Ask a resident a question, at any time of its life.
 
-    They do not remember it afterwards.
+    The resident does not remember the interview.
     """
     async with towns.look_in(settings) as look:
         name, setting = find_resident(look.setting, name), look.setting
@@ -285,7 +285,7 @@ async def interview(
 
 
 def read(settings: Settings, upto: int | None = None) -> History:
-    """Read what happened in the town of the data folder."""
+    """Read the history of the town in the data folder."""
 
     async def run() -> History:
         async with towns.look_in(settings) as look:
@@ -304,7 +304,7 @@ async def places(
     at: At = "",
     json: AsJson = False,
 ) -> None:
-    """List places, what is in them, and who is there."""
+    """List places, their objects, and who is there."""
     async with towns.look_in(settings) as look:
         setting = look.setting
         state, step = await look.at(at)

@@ -1,4 +1,4 @@
-"""`mindstream town metrics`: what happened in a town, counted; as tables, CSV and curves."""
+"""`mindstream town metrics`: measures of a town as tables, CSV and curves."""
 
 from __future__ import annotations
 
@@ -18,22 +18,23 @@ from mindstream_town.commands.group import At
 from mindstream_town.commands.look import read
 from mindstream_town.formats.files import write_text
 from mindstream_town.inspect.history import History
-from mindstream_town.inspect.lookup import find_place, find_span
-from mindstream_town.inspect.time_words import format_time
+from mindstream_town.inspect.lookup import find_place, find_span, format_time
 from mindstream_town.metrics.attendance import Attendance, Event, trace_attendance
 from mindstream_town.metrics.conduct import Conduct, examine_conduct, trace_adherence
-from mindstream_town.metrics.counts import Counts, count_events
 from mindstream_town.metrics.measures import (
+    Acquaintance,
+    Counts,
     Diffusion,
     Mark,
+    count_events,
     curves_csv,
     draw_curves,
     find_fact,
     hours,
+    trace_acquaintance,
     trace_fact,
     write_csv,
 )
-from mindstream_town.metrics.relationships import Acquaintance, trace_acquaintance
 from mindstream_town.opened import find_past_step
 from mindstream_town.residents.places import with_article, words_of
 
@@ -42,7 +43,7 @@ app = group()
 
 @dataclass(frozen=True)
 class Measured:
-    """What was counted."""
+    """The measures of a town."""
 
     history: History
     counts: Counts
@@ -54,7 +55,7 @@ class Measured:
 
     @property
     def density(self) -> tuple[float, float]:
-        """How many of the pairs know each other, when it began and now."""
+        """The share of pairs who know each other, at the beginning and now."""
         return self.acquaintance.density(0), self.acquaintance.density(self.history.step)
 
 
@@ -70,19 +71,19 @@ def metrics(
     fact: Annotated[list[str] | None, flag("WORDS", "Who knows this, since when, from whom; repeatable.")] = None,
     event: Annotated[
         str,
-        flag("PLACE", "A place: who was there between --from and --to, and who of them knew the first --fact."),
+        flag("PLACE", "A place: its guests between --from and --to, and which of them knew the first --fact."),
     ] = "",
     since: Annotated[str, flag("TIME", "When the event begins.", "--from")] = "",
     until: Annotated[str, flag("TIME", "When it ends.", "--to")] = "",
     at: At = "",
-    odd: Annotated[bool, switch("--odd", "Also list acts at a place that was closed, or not theirs.")] = False,
+    odd: Annotated[bool, switch("--odd", "Also list acts at closed or private places.")] = False,
     csv: Annotated[Path | None, flag("DIR", "Also as tables, into this folder.")] = None,
     plot: Annotated[Path | None, flag("DIR", "Also as curves (SVG), into this folder.")] = None,
     json: AsJson = False,
 ) -> None:
-    """Count what happened: talks, reflections, who knows what.
+    """Show measures: talks, reflections, spread of facts.
 
-    Who knows whom, who keeps to plans, and what was done where or when one may not.
+    Also acquaintance, adherence to plans, and acts at closed or private places.
     """
     history = read(settings)
     if at:
@@ -114,9 +115,9 @@ def metrics(
 def _attend(
     history: History, event: str, since: str, until: str, diffusions: Sequence[Diffusion]
 ) -> tuple[Attendance, Mark]:
-    """Return who came to an event, and how it is marked among curves."""
+    """Return the attendance of an event, and its mark in the chart."""
     if not (diffusions and since and until):
-        raise InputError("an event is told by --event PLACE, --from TIME, --to TIME and --fact WORDS")
+        raise InputError("an event needs --event PLACE, --from TIME, --to TIME and --fact WORDS")
     address = history.setting.addresses[find_place(history.setting, event)]
     start, end = find_span(history.setting, since, until, history.step)
     if end == start:
@@ -126,7 +127,7 @@ def _attend(
 
 
 def _files(measured: Measured, ending: str) -> dict[str, str]:
-    """Return the tables or curves, by the names of their files."""
+    """Return tables or charts by their file names."""
     history, steps = measured.history, hours(measured.history)
     curves = _curves(measured, steps)
     shares = {name: values for name, (values, _) in curves.items()}
@@ -139,7 +140,7 @@ def _files(measured: Measured, ending: str) -> dict[str, str]:
 
 
 def _curves(measured: Measured, steps: Sequence[int]) -> dict[str, tuple[list[float], str]]:
-    """Return shares, and what the last stands for: facts, pairs, kept plans, and talks and reflections of all."""
+    """Return curves, and the meaning of their last values: facts, pairs, kept plans, talks, reflections."""
     history, people = measured.history, len(measured.history.names)
     known, kept = measured.acquaintance.curve(steps), trace_adherence(history, steps)
     talks = sorted(talk.step for _, talk in history.talks())
@@ -156,7 +157,7 @@ def _curves(measured: Measured, steps: Sequence[int]) -> dict[str, tuple[list[fl
 
 
 def _so_far(happened: Sequence[int], steps: Sequence[int]) -> list[float]:
-    """Return which share had happened after each step."""
+    """Return the share of events before each step."""
     return [bisect_right(happened, step) / max(1, len(happened)) for step in steps]
 
 

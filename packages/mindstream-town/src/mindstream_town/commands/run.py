@@ -1,4 +1,4 @@
-"""`mindstream town`: begin one, have its file prepared, let it live, say what that would cost."""
+"""`mindstream town`: begin a town, prepare its file, run it, estimate the cost."""
 
 from __future__ import annotations
 
@@ -29,21 +29,20 @@ from mindstream_town import opened as towns
 from mindstream_town.commands.group import MODEL, ROLE, ProfileOf, Seed
 from mindstream_town.commands.screen import describe, event_row
 from mindstream_town.events import Talked, TownEvent
-from mindstream_town.inspect.lookup import find_step
-from mindstream_town.inspect.time_words import format_time
-from mindstream_town.missing_keys import missing_keys
+from mindstream_town.inspect.lookup import find_step, format_time
 from mindstream_town.opened import is_free
 from mindstream_town.preparing import Preparing
 from mindstream_town.setting import Setting
+from mindstream_town.source import missing_keys
 
 app = group()
 RESTED = 1
-"""The exit code where a model failed, or nothing more may be spent."""
+"""Exit code after a model error or a spent budget."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """How long a town is to live: one of these; none of them: a day, or `to_midnight` the rest of one."""
+    """How long to run: one of the values; without one a day, or with `to_midnight` the rest of a day."""
 
     days: float | None = None
     hours: float | None = None
@@ -52,10 +51,10 @@ class Span:
     to_midnight: bool = False
 
     def target(self, setting: Setting, now: int) -> int:
-        """Return the last step that it is to live, after the step `now`.
+        """Return the last step to run, after the step `now`.
 
         Raises:
-            InputError: two of them are given, or a time that is over.
+            InputError: two values are given, or the time is over.
         """
         if [self.days, self.hours, self.steps].count(None) + (not self.until) < 3:
             raise InputError("say one of --days, --hours, --until and --steps")
@@ -77,7 +76,7 @@ class Span:
 
 @dataclass(frozen=True)
 class TownOptions:
-    """How a town is run: whether its price is asked about, what is shown, whether residents think as Ray's tasks."""
+    """Options of a run: without a question about the cost, with events, as JSON, on Ray."""
 
     yes: bool = False
     verbose: bool = False
@@ -85,18 +84,18 @@ class TownOptions:
     ray: bool = False
 
 
-LIMITS = """With a model, the cost is estimated first, and you are asked (--yes: you are
-not). After Ctrl-C, a model that fails or a limit, all steps that are done are
-kept; the one that was broken off is lived again next time.
+LIMITS = """With a model, the cost is estimated first and needs your approval (--yes:
+approved). After Ctrl-C, a model error or a limit, all finished steps are kept;
+an interrupted step runs again next time.
 
-Exit code: 0; 1 where a model failed or nothing more may be spent; 2 a mistake;
+Exit code: 0; 1 after a model error or a spent budget; 2 after a mistake;
 130 after Ctrl-C."""
-Days = Annotated[float | None, flag("D", "Live so many days of the town's time.", min=0, max=36_500)]
-Hours = Annotated[float | None, flag("H", "Live so many hours.", min=0, max=876_000)]
+Days = Annotated[float | None, flag("D", "Run D days of the town's time.", min=0, max=36_500)]
+Hours = Annotated[float | None, flag("H", "Run H hours.", min=0, max=876_000)]
 Until = Annotated[str, flag("TIME", 'Up to a time of the town: "Feb 14 19:00", "tomorrow noon".')]
-STEPS = "Live so many steps (10 seconds each, where the town does not say otherwise)."
+STEPS = "Run N steps (10 seconds each by default)."
 Steps = Annotated[int | None, flag("N", STEPS, min=0, max=2**40)]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Tell what happens, a line each.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show events, one per line.")]
 MODELS = "model roles fallback patience_s budget_calls budget_tokens budget_usd town embedder"
 
 
@@ -146,16 +145,16 @@ def begin(
 
 
 def _complain_of_keys(setting: Setting) -> None:
-    """Say which keys a town lacks where it is to live without a model."""
+    """Show which keys a town without a model lacks."""
     if lacks := missing_keys(setting):
         complain(
-            f"without a model nobody lives by prose: keys are missing for {'; '.join(lacks)}"
+            f"without a model, residents ignore descriptions in prose; missing keys: {'; '.join(lacks)}"
             " (mindstream town prepare FILE lets a model write them)"
         )
 
 
 class Watcher:
-    """Tells of a town while it lives: a bar with its clock, and with -v what happens."""
+    """Shows the progress of a run, and with -v its events."""
 
     def __init__(self, options: TownOptions, told: Progress, setting: Setting, first: int, last: int) -> None:
         self.options, self._told, self._setting = options, told, setting
@@ -186,7 +185,7 @@ class Watcher:
     'mindstream town run --data ./ville --until "Feb 14 19:00" -v',
     "mindstream town run --data ./ville --hours 3 --model openai:gpt-5-mini --max-usd 2",
     name="run",
-    summary="Let the town live: one day, or as long as you say.",
+    summary="Run the town for a day, or as long as you say.",
     notes=LIMITS,
     model=MODEL,
     roles=ROLE,
@@ -196,7 +195,7 @@ class Watcher:
     MODELS,
     "mindstream town resume --data ./ville",
     name="resume",
-    summary="Go on to the end of that day, or as long as you say.",
+    summary="Continue to the end of the day, or as long as you say.",
     notes=LIMITS,
     model=MODEL,
     roles=ROLE,
@@ -211,20 +210,20 @@ def let_live(
     yes: Yes = False,
     verbose: Verbose = False,
     ray: Annotated[
-        bool, switch("--ray", "Residents think as tasks of Ray beside the town's clock (docs/ray.md).")
+        bool, switch("--ray", "Residents think as Ray tasks in parallel to the town's clock (docs/ray.md).")
     ] = False,
     json: AsJson = False,
 ) -> int:
-    """Let the town live, from where it stands."""
+    """Run the town from its last step."""
     span = Span(days, hours, until, steps, to_midnight=context.info_name == "resume")
     return live(settings, span, TownOptions(yes, verbose, json, ray))
 
 
 def live(settings: Settings, span: Span, options: TownOptions) -> int:
-    """Let it live; return the exit code.
+    """Run the town and return the exit code.
 
     Raises:
-        InputError: no town lives there, or the time that is named is over: nothing has changed.
+        InputError: there is no town, or the time is over; nothing has changed.
     """
     setting, now, last = asyncio.run(_plan(settings, span))
     if towns.is_free(settings) and not any(person.day for person in setting.people.values()):
@@ -261,7 +260,7 @@ def live(settings: Settings, span: Span, options: TownOptions) -> int:
 async def _plan(settings: Settings, span: Span) -> tuple[Setting, int, int]:
     async with towns.look_in(settings) as look:
         if not towns.is_free(settings):
-            async with answering(settings):  # a model that cannot be is told now
+            async with answering(settings):  # report an unusable model now
                 pass
             if settings.budget_usd is not None and (why := unpriced(settings)):
                 complain(why)
@@ -269,9 +268,9 @@ async def _plan(settings: Settings, span: Span) -> tuple[Setting, int, int]:
 
 
 def _has_leave(settings: Settings, setting: Setting, steps: int) -> bool:
-    """Say what it may cost, and ask."""
+    """Show the estimated cost and ask for approval."""
     if not output.is_answerable():
-        raise InputError("models are asked, and nobody is there to be asked whether they may be: say --yes")
+        raise InputError("the models need approval, and the input is no terminal: add --yes")
     found = _estimate(settings, setting, steps)
     calls, tokens = _totals(found)
     usd = "its price is not known" if found.usd is None else f"about {found.usd:,.2f} US dollars"
@@ -301,10 +300,10 @@ def _totals(found: towns.Estimate) -> tuple[int, int]:
     roles=ROLE,
 )
 def estimate(settings: Settings, days: Days = None, hours: Hours = None, json: AsJson = False) -> None:
-    """Say what a model would cost: calls, tokens, US dollars.
+    """Estimate what a model would cost: calls, tokens, US dollars.
 
-    A first day (or less, if you ask for less) is simulated with stand-ins, nothing of it is kept, and what a model
-    would be asked is counted; a reply counts as long as such replies are on average.
+    A day (or less, if you ask for less) is simulated without a model and not kept. The calls that a model would get are
+    counted, with replies of average length.
     """
 
     async def read() -> Setting:
@@ -343,7 +342,7 @@ def _command(name: str, settings: Settings, *more: str) -> str:
 
 
 def _models(settings: Settings, name: str) -> list[str]:
-    """Return the flags that name the same models again."""
+    """Return the flags for the same models."""
     if name not in ("run", "resume") or towns.is_free(settings):
         return []
     roles = [word for role, model in settings.roles.items() for word in ("--role", f"{role}={model}")]
@@ -359,21 +358,23 @@ LARGEST = 16 << 20
     "model roles",
     "mindstream town prepare ./mine.toml --model openai:gpt-5-mini",
     "mindstream town prepare ./mine.toml --model openai:gpt-5-mini --out ./prepared.toml",
-    notes="Exit code: 0; 1 where a model failed, and nothing has changed; 2 a mistake.",
+    notes="Exit code: 0; 1 after a model error, with nothing changed; 2 after a mistake.",
     model=MODEL,
     roles=ROLE,
 )
 def prepare(
     settings: Settings,
     file: Annotated[Path, word("FILE.toml", "A town file.")],
-    out: Annotated[Path | None, flag("NEW.toml", "Write it there, and leave FILE as it is.")] = None,
+    out: Annotated[Path | None, flag("NEW.toml", "Write the result there instead of FILE.")] = None,
     yes: Yes = False,
     json: AsJson = False,
 ) -> int:
-    """Let a model write the keys of a town file that is told in prose.
+    """Let a model write the keys of a town file from its descriptions.
 
-    Days, beds, appointments and acquaintances of residents, purposes of places, dangers: asked once for each resident
-    and once for the places, shown as a difference, then kept in the file. Comments and keys that are there stay.
+    Days, beds, appointments and acquaintances of residents, purposes of places, dangers: the model is asked once for
+    each
+    resident and once for the places. The difference is shown and then written to the file. Comments and existing keys
+    stay.
     """
     if out is not None and out.exists():
         raise InputError(f"{out} is there already: name a new file, or leave --out away")

@@ -1,4 +1,4 @@
-"""`mindstream town open`, `import` and `export`: recorded worlds, saved simulations of Park 2023, and journals."""
+"""`mindstream town open`, `fork`, `import`, `export`, `replay`: recorded worlds, forks, saves, journals, pages."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ from mindstream_town.formats.files import whole_folder
 from mindstream_town.formats.maps import find_map, load_map, save_map
 from mindstream_town.formats.saves import read_save, settle_clock, write_save
 from mindstream_town.formats.whispers import read_whispers
-from mindstream_town.inspect.lookup import find_span
-from mindstream_town.inspect.time_words import format_time
+from mindstream_town.inspect.lookup import find_span, format_time
 from mindstream_town.journal import write_journal
 from mindstream_town.saves.exporting import save_of_town
 from mindstream_town.saves.importing import WORLDS, begin_from_save, unpack_world
@@ -39,7 +38,7 @@ def open_(
     name: Annotated[str, word("WORLD", "A recorded world.")] = "recorded",
     json: AsJson = False,
 ) -> None:
-    """Open a world that ships: days lived with a language mind behind each resident, to look at without a model."""
+    """Open a recorded world: days that residents lived with a language model, to explore without one."""
     unpack_world(name, settings.data.as_folder())
     data = shlex.quote(str(settings.data))
     tell(
@@ -56,11 +55,11 @@ def open_(
 @command(app, "town", 'mindstream town fork ./other --at "Feb 13 10:00" --data ./ville')
 def fork(
     settings: Settings,
-    folder: Annotated[Path, word("DIR", "A folder for the town that is made.")],
-    at: Annotated[str, flag("TIME", "A time of the town's own that has been [now].")] = "",
+    folder: Annotated[Path, word("DIR", "The folder of the fork.")],
+    at: Annotated[str, flag("TIME", "A past time of the town [now].")] = "",
     json: AsJson = False,
 ) -> None:
-    """Make a town beside another, as that was at a time: with its past and its seed, and a future of its own."""
+    """Copy a town as of a time; the copy has the same past and seed, and continues independently."""
 
     async def make() -> tuple[int, str]:
         async with towns.look_in(settings) as look:
@@ -84,7 +83,7 @@ def import_(
     settings: Settings,
     folder: Annotated[Path, word("DIR", "The folder of a saved simulation (Park 2023).")],
     map_: Annotated[
-        Path | None, flag("DIR", "Its map, a matrix folder or a Tiled file [beside DIR, by its name].", "--map")
+        Path | None, flag("DIR", "Its map, a matrix folder or a Tiled file [the map of that name near DIR].", "--map")
     ] = None,
     whispers: Annotated[Path | None, flag("FILE", "First memories of the residents (agent_history….csv).")] = None,
     seed: Seed = 0,
@@ -130,23 +129,21 @@ def import_(
 )
 def export(
     settings: Settings,
-    out: Annotated[Path | None, flag("FOLDER", "As a saved simulation, into a new folder.")] = None,
+    out: Annotated[Path | None, flag("FOLDER", "Write a saved simulation into a new folder.")] = None,
     save: Annotated[
         Path | None,
-        flag("DIR", "With --out: the save it was imported from; what a town does not keep is copied from it."),
+        flag("DIR", "With --out: the save it was imported from; values that a town does not store are copied from it."),
     ] = None,
-    journal: Annotated[
-        Path | None, flag("FILE", "All that happened, a line of JSON each, always in the same order.")
-    ] = None,
-    at: Annotated[str, flag("TIME", "As it was then [now].")] = "",
+    journal: Annotated[Path | None, flag("FILE", "All events as lines of JSON, always in the same order.")] = None,
+    at: Annotated[str, flag("TIME", "The time to export [now].")] = "",
     json: AsJson = False,
 ) -> None:
-    """Write a town into files: a saved simulation, or its journal.
+    """Write a town as a saved simulation, or its journal.
 
-    The published code (Park 2023) takes the saved simulation, and so does import; its map is in it.
+    The published code (Park 2023) and `import` can read the saved simulation; it includes the map.
     """
     if out is None and journal is None:
-        raise InputError("say what is written: --out FOLDER, a saved simulation, or --journal FILE")
+        raise InputError("name an output: --out FOLDER for a saved simulation, or --journal FILE")
     if out is None and (at or save):
         raise InputError("a journal is written whole: --at and --save are for --out")
     with progress(f"writing {out or journal}"):
@@ -157,7 +154,7 @@ def export(
 async def _export(
     settings: Settings, out: Path | None, saved: Path | None, journal: Path | None, at: str
 ) -> tuple[dict[str, object], list[str]]:
-    """Write it; return what was written, for programs and for people."""
+    """Write the files; return the result for programs and for people."""
     began = settle_clock(read_save(saved), complain) if saved else None
     row, told = dict[str, object](), list[str]()
     async with towns.look_in(settings) as look:
@@ -179,7 +176,7 @@ async def _export(
 
 
 async def _write_journal(look: towns.Look, file: Path) -> int:
-    """Write a journal, to a file that holds no other; return how many lines it has."""
+    """Write a journal to a file or stream and return its number of lines."""
     if files.real_file(file) is None:
         return await files.write_lines(None, look.write_journal())
     return await write_journal(look.store, look.setting, file)
@@ -193,9 +190,9 @@ async def _write_journal(look: towns.Look, file: Path) -> int:
 )
 def replay(
     settings: Settings,
-    out: Annotated[Path, flag("FILE", "The page that is written, in the place of an older one.")] = Path("replay.html"),
-    since: Annotated[str, flag("TIME", "Where it begins.", "--from")] = "",
-    until: Annotated[str, flag("TIME", "Where it ends.", "--to")] = "",
+    out: Annotated[Path, flag("FILE", "The page to write; an existing file is replaced.")] = Path("replay.html"),
+    since: Annotated[str, flag("TIME", "The start.", "--from")] = "",
+    until: Annotated[str, flag("TIME", "The end.", "--to")] = "",
     json: AsJson = False,
 ) -> None:
     """Write a web page that plays what happened.

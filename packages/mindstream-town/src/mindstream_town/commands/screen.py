@@ -1,4 +1,4 @@
-"""A town's events as lines and JSON rows."""
+"""Events of a town as lines and JSON rows."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from mindstream_town.residents.places import words_of
 from mindstream_town.setting import Setting
 
 OPENINGS = 2
-"""So many lines of a conversation are shown."""
+"""Number of lines of a conversation to show."""
 
 
 def describe(mind: str, event: Event, texts: Sequence[str] = ()) -> str | None:
-    """Say in a line what happened; None where it is the usual run of things.
+    """Return an event as a line; None for routine events.
 
     Args:
-        texts: of the records that came with it.
+        texts: texts of the event's records.
     """
     match event:
         case Talked() if event.lines and event.lines[0].by == mind:
@@ -46,7 +46,7 @@ def describe(mind: str, event: Event, texts: Sequence[str] = ()) -> str | None:
 
 
 def event_row(setting: Setting, mind: str, event: Event, line: str) -> dict[str, Any]:
-    """Return it as a row for a program."""
+    """Return an event as a row for programs."""
     step = event.step if isinstance(event, TownEvent) else None
     time = setting.when(step).isoformat() if step is not None else None
     return {"event": event.kind, "resident": mind, "step": step, "time": time, "line": line}

@@ -1,4 +1,4 @@
-"""What is typed by a person who lives as somebody in a town: commands, and what follows them."""
+"""Parser of the commands that a user types as a controlled resident."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from mindstream.errors import InputError
 from mindstream_town.embody.embodied import ALL, MINUTES
 
 HELP = """go PLACE                         walk there: "go cafe", "go Hobbs Cafe:cafe"
-do WHAT [for MINUTES] [at PLACE]   do something; a WHAT with "for" or "at" in it stands in quotes
-say TEXT [to WHO | to all]       say something, in any language: to whom you talk with, else to all who are near;
-                                 the nearest who is free answers, and the others remember it
-decline                          talk no more, or do not answer
-wait [MINUTES | until HH:MM]     let time go by; without a time until what you do, or the talk, is over, or
-                                 somebody speaks to you
-look, who, places, plan          what is around; who; where you can go; what is left of the day's plan
-whisper NAME TEXT                put a thought into somebody's memory
-set OBJECT CONDITION             change an object; CONDITION "" puts it right (OBJECT in quotes if it has blanks)
-leave                            go: a resident goes on by itself, a visitor is gone"""
+do WHAT [for MINUTES] [at PLACE]   do something; quote a WHAT that contains "for" or "at"
+say TEXT [to WHO | to all]       say something, in any language: to your partner, else to all who are near;
+                                 the nearest free resident answers, and the others remember it
+decline                          end the talk, or do not answer
+wait [MINUTES | until HH:MM]     let time pass; without a time until your act or talk is over, or
+                                 a resident speaks to you
+look, who, places, plan          surroundings; people; known places; the rest of the day's plan
+whisper NAME TEXT                add a thought to a resident's memory
+set OBJECT CONDITION             change an object; CONDITION "": in order (OBJECT in quotes if it has blanks)
+leave                            leave: a resident lives by itself, a visitor is gone"""
 BARE = ("look", "who", "places", "plan", "help", "decline", "leave")
 _TIMED = re.compile(r"(\d{1,2}:\d{2})\s+(.+)", re.DOTALL)
 
@@ -30,9 +30,9 @@ class Typed:
     """A command.
 
     Attributes:
-        at: the time of the day that is waited for before it, HH:MM; "" none.
-        verb: one of those of HELP. words: what follows it.
-        minutes: None where none are said. place, until: "" where none is said.
+        at: the time of the day to wait for, HH:MM; "": none.
+        verb: one of the verbs in HELP. words: its arguments.
+        minutes: None if not given. place, until: "" if not given.
     """
 
     verb: str
@@ -44,10 +44,10 @@ class Typed:
 
 
 def read_typed(line: str) -> Typed:
-    """Read a command.
+    """Parse a command.
 
     Raises:
-        InputError: it is none.
+        InputError: it is invalid.
     """
     timed = _TIMED.fullmatch(line.strip())
     at, line = timed.groups() if timed else ("", line.strip())
@@ -85,9 +85,9 @@ def _do(rest: str, at: str) -> Typed:
 
 
 def addressee(text: str, near: Iterable[str]) -> tuple[str, str]:
-    """Return what is said and to whom: "hello to Ada" where one who is near is called so, or ALL; else all, and "".
+    """Return words and addressee: "hello to Ada" if a person near has this name, or ALL; else all words, and "".
 
-    Structure alone: the last word or name after the last " to ".
+    Only the last word or name after the last " to " is considered.
     """
     said, to, who = text.rpartition(" to ")
     wanted = who.strip().casefold()

@@ -21,7 +21,7 @@ from mindstream_town.inspect.lookup import find_object, find_resident
 from mindstream_town.residents.visiting import visit
 
 app = group()
-KEPT = "what was heard is kept, and thought about before the town goes on"
+KEPT = "the visit is kept, and the resident thinks about it before the town continues"
 
 
 @command(
@@ -30,22 +30,22 @@ KEPT = "what was heard is kept, and thought about before the town goes on"
     'mindstream town talk isabella "Is there a party?" --by Maya',
     "mindstream town talk isabella --by Maya          typed, until Ctrl-D",
     "mindstream town talk isabella < utterances.txt",
-    notes="Exit code: 0; 1 where a model failed; 2 a mistake; 130 after Ctrl-C. What was\n"
-    "heard is kept in any case, and thought about before the town goes on.",
+    notes="Exit code: 0; 1 after a model error; 2 after a mistake; 130 after Ctrl-C. The\n"
+    "visit is kept in any case, and remembered before the town continues.",
     model=MODEL,
     roles=ROLE,
 )
 def talk(
     settings: Settings,
-    name: Annotated[str, word("NAME", "With whom; the first name is enough.")],
-    text: Annotated[str | None, word("TEXT", "What you say; without it you type, or pipe, line by line.")] = None,
-    by: Annotated[str, flag("NAME", "Who you are.", "--by")] = "a visitor",
+    name: Annotated[str, word("NAME", "The resident; the first name is enough.")],
+    text: Annotated[str | None, word("TEXT", "What you say; without it, type or pipe line by line.")] = None,
+    by: Annotated[str, flag("NAME", "Your name.", "--by")] = "a visitor",
     json: AsJson = False,
 ) -> int:
-    """Talk with somebody, while the town stands still.
+    """Talk with a resident, while the town stands still.
 
-    The resident answers at once and remembers it. Come again with the same --by before the next run, and the talk goes
-    on. What you agree on for today comes into the resident's plan.
+    The resident answers at once and remembers the talk. If you return with the same --by before the next run, the talk
+    continues. What you agree on for today is added to the resident's plan.
     """
     if text is not None and not text.strip():
         raise InputError("TEXT is empty: say something, or leave it out to type line by line")
@@ -73,7 +73,7 @@ async def _talk(settings: Settings, name: str, text: str, by: str, json: bool) -
 
 
 async def _next_line(lines: Lines, prompt: str) -> str:
-    """Return the next utterance; "" where there is none."""
+    """Return the next utterance; "" at the end."""
     if prompt:
         print(prompt, end="", file=sys.stderr, flush=True)
     found = await lines.next()
@@ -81,7 +81,7 @@ async def _next_line(lines: Lines, prompt: str) -> str:
 
 
 async def _answer(mind: Mind, text: str) -> None:
-    """Print an answer as it comes."""
+    """Print an answer as it is generated."""
     name = f"{clean(mind.responder.title)}: "
     async with aclosing(mind.hear(text)) as events:
         async for row in events:
@@ -107,12 +107,12 @@ async def set_(
         bool | None,
         switch(
             "--danger/--no-danger",
-            "It wakes who sleeps beside it and comes before everything; else the town's file or a model says.",
+            "It wakes sleepers in the room and has priority; without the flag the town's file or a model decides.",
         ),
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Change an object: who sees it may do something about it."""
+    """Change the condition of an object: residents who see it may react."""
     condition = condition.strip()
     async with towns.open_town(settings) as town:
         address = find_object(town.setting, place)
@@ -128,9 +128,9 @@ async def whisper(
     text: Annotated[str, word("TEXT", "The thought, a whole sentence.")],
     json: AsJson = False,
 ) -> None:
-    """Put a thought into somebody's memory.
+    """Add a thought to a resident's memory.
 
-    They may plan by it, and tell others.
+    The resident may plan by it, and tell others.
     """
     async with towns.open_town(settings) as town:
         whom = find_resident(town.setting, name)

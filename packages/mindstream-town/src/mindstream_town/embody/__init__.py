@@ -1,1 +1,1 @@
-"""A person lives in a town, as a resident or a visitor: what the person does is taken in by the clockwork."""
+"""A user controls a resident or a visitor of a running town."""

@@ -1,4 +1,4 @@
-"""Where a person who lives in a town may go now, and where a visitor comes in."""
+"""Places that a controlled resident may enter, and entrances of visitors."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from mindstream_town.inspect.lookup import find_place
 from mindstream_town.residents.person import Person
 from mindstream_town.residents.places import may_use, words_of
 from mindstream_town.world.tiles import TileWorld
-from mindstream_town.world.tree import ARENA, WORLD
-from mindstream_town.world.world import Spot
+from mindstream_town.world.tree import ARENA, WORLD, Spot
 
 
 def find_entrance(town: OpenTown, person: Person, typed: str) -> str:
-    """Return where a visitor comes in: what is typed, or a place that is open to all.
+    """Return where a visitor enters: the typed place, or one that is open to all.
 
     Raises:
-        InputError: there is no such place, or it is somebody's.
+        InputError: there is no such place, or it is private.
     """
     setting = town.setting
     if typed:
@@ -29,20 +28,20 @@ def find_entrance(town: OpenTown, person: Person, typed: str) -> str:
         if each.level == ARENA and may_use(setting, person, str(each)) and setting.rules.is_open(each, when)
     ]
     if not open_to_all:
-        raise InputError(f"no place in {setting.name} is open now that anybody may go to: name one")
+        raise InputError(f"no place in {setting.name} is open to all now: name one")
     return open_to_all[0]
 
 
 def find_open_place(town: OpenTown, person: Person, typed: str) -> str:
-    """Return a place by what is typed of it, where one may go there now.
+    """Return the typed place if the person may enter it now.
 
     Raises:
-        InputError: there is none, it is closed, or somebody's who is not there.
+        InputError: there is no such place, it is closed, or it is private and no resident is there to admit the person.
     """
     setting, place = town.setting, find_place(town.setting, typed)
     address = setting.addresses[place]
     if not may_use(setting, person, place) and not _is_let_in(town, person, place):
-        raise InputError(f"{words_of(place)} is not open to you, and nobody is there who could let you in")
+        raise InputError(f"{words_of(place)} is not open to you, and no resident is there to let you in")
     when = setting.when(max(town.step, 0))
     if person.name not in setting.rules.owners(address) and not setting.rules.is_open(address, when):
         raise InputError(f"{words_of(place)} is closed now")
@@ -50,10 +49,10 @@ def find_open_place(town: OpenTown, person: Person, typed: str) -> str:
 
 
 def find_beside(town: OpenTown, person: Person, spot: Spot, way: Way) -> Spot:
-    """Return the spot that is a step away, where one may stand there now.
+    """Return the spot one step away if the person can enter it now.
 
     Raises:
-        InputError: a wall is there, a place that is closed or somebody's who is not there; or the town has no tiles.
+        InputError: a wall, a closed or a private place is there, or the town has no tiles.
     """
     world = town.setting.world
     if not isinstance(world, TileWorld):
@@ -68,7 +67,7 @@ def find_beside(town: OpenTown, person: Person, spot: Spot, way: Way) -> Spot:
 
 
 def _is_let_in(town: OpenTown, person: Person, place: str) -> bool:
-    """Tell whether somebody is in a house, awake, who may be at a place of it."""
+    """Return whether an awake resident who may use the place is in the house."""
     setting, step = town.setting, max(town.step, 0)
     house = setting.addresses[place].upto(2)
     return any(

@@ -1,14 +1,15 @@
-"""A person lives as a resident, or as a visitor, while the town goes on.
+"""A user controls a resident, or a visitor, while the town continues.
 
 me = await town.embody("Maya", as_visitor=True, at="the Ville:Hobbs Cafe:cafe")
 await me.say("Good morning!", "Isabella Rodriguez")
 print((await me.look()).people)
 await me.leave()
 
-What it does is what any resident's acts are: it takes its step, is seen, and is remembered. Time goes on only while
-something is awaited: `go` and `do` until it is done, `wait` as long as it says, and all of them end sooner where
-somebody speaks to it, whose name they return. With `waits=False` they take one step, and `wait` is called at a pace of
-one's own.
+The user's acts are like those of any resident: they take their step, are seen, and are remembered. Time passes only
+while a method is awaited: `go` and `do` until the act is over, `wait` as long as it says; all end earlier when a
+resident
+speaks to the user, and return that name. With `waits=False` they take one step, and the caller sets the pace with
+`wait`.
 """
 
 from __future__ import annotations
@@ -29,17 +30,17 @@ from mindstream_town.residents.turn import Resident
 from mindstream_town.setting import Setting
 
 MINUTES = 15
-"""So long something is done of which nobody says how long."""
+"""Default duration of an activity in minutes."""
 ALL = "all"
-"""What is said to all is said to this."""
+"""Addressee of words to all in sight."""
 
 
 class Embodied:
-    """A person as somebody in a town. Made by `Town.embody`.
+    """A resident or visitor that a user controls. Created by `Town.embody`.
 
     Attributes:
-        waits: what is done is waited for.
-        on_step: is told of each step.
+        waits: whether `go` and `do` wait until the act is over.
+        on_step: is called after each step.
     """
 
     def __init__(self, town: OpenTown, resident: Resident, *, waits: bool = True) -> None:
@@ -48,12 +49,12 @@ class Embodied:
 
     @property
     def name(self) -> str:
-        """As whom the person lives."""
+        """The resident's name."""
         return self.resident.name
 
     @property
     def talks_with(self) -> str:
-        """Who waits for what the person says; "" nobody."""
+        """The resident who waits for an answer; "": no one."""
         state = self.resident.state
         return state.talks_with if state.talk else ""
 
@@ -61,42 +62,42 @@ class Embodied:
         """Walk to a place, by its address, the end of it, or its name in words.
 
         Returns:
-            Who has spoken to one, so that it was broken off; "" nobody.
+            The resident who has spoken to the user and so interrupted the walk; "": no one.
 
         Raises:
-            InputError: there is no such place, it is closed, or nobody lets one in.
-            ModelError, StorageError: see `Town.run`; the step has not happened.
+            InputError: there is no such place, or it is not open to the user.
+            ModelError, StorageError: see `Town.run`; the step has no effect.
         """
         return await self._do(Go(place=find_open_place(self.town, self.resident.person, place)))
 
     async def step(self, way: Way) -> str:
-        """Take one step over the map, which is nothing that anybody remembers; the town lives as long as it takes.
+        """Take one step on the map without a memory of it; the town runs as long as it takes.
 
         Returns:
-            Who has spoken to one; "" nobody.
+            The resident who has spoken to the user; "": no one.
 
         Raises:
-            InputError: a wall is there, or a place that is not open to one; the town has no tiles.
-            ModelError, StorageError: see `Town.run`; the step has not happened.
+            InputError: a wall or a place that is not open is there, or the town has no tiles.
+            ModelError, StorageError: see `Town.run`; the step has no effect.
         """
         heard, here = self.resident.state.talk, self.resident.state.spot(max(self.town.step, 0))
         await self.perform(Step(spot=find_beside(self.town, self.resident.person, here, way)))
         return self._speaks_since(heard) or await self._live(self.town.step + 1)
 
     async def do(self, what: str, minutes: int = MINUTES, place: str = "") -> str:
-        """Do something, here or elsewhere. Returns and raises: as `go`."""
+        """Do something, here or elsewhere. Returns and raises: see `go`."""
         there = find_open_place(self.town, self.resident.person, place) if place else ""
         return await self._do(Do(what=_told(what, LONGEST_DONE), minutes=minutes, place=there))
 
     async def say(self, text: str, to: str = "") -> None:
-        """Say something; the answer is heard when this returns.
+        """Say something; an answer has been given when this returns.
 
         Args:
-            to: a name; ALL: all who are near; "": whom one talks with, and all who are near where that is nobody. Of
-                all the nearest who is free is the one who answers, and the others remember it.
+            to: a name; ALL: all in sight; "": the partner of the current talk, else all in sight. Of all,
+                the nearest free resident answers, and the others remember it.
 
         Raises:
-            InputError: nobody is called so, or is in sight.
+            InputError: there is no such resident, or it is not in sight.
         """
         told = _told(text, LONGEST_SAID)
         awake = [each for each in self._people() if not each.state.asleep]
@@ -111,20 +112,20 @@ class Embodied:
         await self.perform(Say(text=told, to=whom, to_all=to_all))
 
     async def decline(self) -> None:
-        """Talk no more; where one has not said anything yet, do not answer.
+        """End the talk; before the first answer, refuse it.
 
         Raises:
-            InputError: nobody talks with one.
+            InputError: there is no talk.
         """
         if not self.talks_with:
             raise InputError("nobody talks with you")
         await self.perform(End())
 
     async def wait(self, minutes: float | None = None, *, until: int | None = None) -> str:
-        """Let time go by: so many minutes, up to a step, or until what one does is done, in a talk until that is over.
+        """Let time pass: some minutes, up to a step, or until the current act or talk is over.
 
         Returns:
-            Who has spoken to one, so that it ended before; "" nobody.
+            The resident who has spoken to the user and so ended the wait; "": no one.
         """
         now, profile = self.town.step, self.town.setting.profile
         if until is None and minutes is not None:
@@ -132,17 +133,17 @@ class Embodied:
         return await self._live(until)
 
     async def look(self, since: int | None = None) -> Surroundings:
-        """Return what is around, and what happened since a step; None: without what happened. Nothing is changed."""
+        """Return the surroundings, and with `since` the events after that step. Nothing changes."""
         return await survey(self.town, self.resident, since)
 
     async def leave(self) -> None:
-        """Live as it no longer: a resident plans the rest of its day, a visitor is gone."""
+        """Release the resident: it plans the rest of its day; a visitor leaves the town."""
         if self.resident.state.embodied:
             await self.perform(Leave())
             await self.town.save()
 
     async def perform(self, deed: Deed) -> None:
-        """Do something in the next step, and live no further."""
+        """Do something in the next step, and run no further."""
         await self.town.live_with({self.name: deed}, self.town.step + 1, lambda: False, self.on_step)
 
     async def _do(self, deed: Deed) -> str:
@@ -151,7 +152,7 @@ class Embodied:
         return self._speaks_since(heard) or (await self._live(None) if self.waits else "")
 
     async def _live(self, until: int | None) -> str:
-        """Live up to a step, or until what one does has come to its end; at most until somebody speaks to one: who."""
+        """Run up to a step, or until the current act has ended, or until a resident speaks; return its name."""
         doing, heard = self.resident.state.act, self.resident.state.talk
 
         def stop() -> bool:
@@ -164,7 +165,7 @@ class Embodied:
         return self._speaks_since(heard)
 
     def _speaks_since(self, heard: tuple[SpokenLine, ...]) -> str:
-        """Return who has said something to one since this was what was said; "" nobody."""
+        """Return who has spoken to the user since these lines; "": no one."""
         talk = self.resident.state.talk
         return talk[-1].by if talk and talk != heard and talk[-1].by != self.name else ""
 
@@ -176,7 +177,7 @@ class Embodied:
 
 
 def _told(text: str, most: int) -> str:
-    """Return a text as it may be taken in, on one line.
+    """Return a text on one line, after redaction.
 
     Raises:
         InputError: it is empty, or too long.
@@ -188,7 +189,7 @@ def _told(text: str, most: int) -> str:
 
 
 def visitor(setting: Setting, name: str) -> Person:
-    """Return somebody who comes from elsewhere and knows the places that are anybody's."""
+    """Return a visitor who knows the public places."""
     town = setting.world.name
     nobody = Person(name=name, home=town, visits=True)
     known = {

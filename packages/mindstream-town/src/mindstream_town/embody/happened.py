@@ -1,9 +1,9 @@
-"""What somebody as whom a person lives has lived through, told from its rows."""
+"""Events from the view of a controlled resident, derived from its rows."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict
 
@@ -29,7 +29,7 @@ from mindstream_town.world.whereabouts import Condition
 
 
 class OpenTown(Protocol):
-    """A town that can be lived in: `Town`, as far as a person in it needs it."""
+    """The part of `Town` that a controlled resident needs."""
 
     setting: Setting
     store: Store
@@ -37,36 +37,36 @@ class OpenTown(Protocol):
 
     @property
     def step(self) -> int:
-        """The last step that is done."""
+        """The last finished step."""
 
     @property
     def conditions(self) -> Mapping[str, Condition]:
-        """The conditions of objects that are not as they should be, by address."""
+        """Unusual conditions of objects, by address."""
 
     async def live_with(
         self, deeds: Mapping[str, Deed], until: int, stop: Callable[[], bool], on_step: Callable[[int], None]
     ) -> None:
-        """Let people do something in the next step, and live up to a step, or to one after which it is to stop."""
+        """Run the next step with deeds of users, then up to a step or until `stop` returns True."""
 
     async def save(self) -> None:
-        """Write the state of all."""
+        """Write the state of all residents."""
 
     async def whisper(self, name: str, text: str) -> Record:
-        """Put a thought into somebody's memory."""
+        """Add a thought to a resident's memory."""
 
     async def set_object(self, place: str, condition: str, by: str = "", danger: bool | None = None) -> bool:
-        """Put an object into a condition, in words."""
+        """Change the condition of an object, in words."""
 
 
 TOLD = tuple(each.kind for each in (Perceived, Overheard, Spoke, Talked, Declined, TasksPlanned, Acted, Released))
 
 
 class Happening(BaseModel):
-    """Something that one has lived through.
+    """An event.
 
     Attributes:
         kind: saw, heard, said, did, talked (a talk is over), unanswered (by `who`; `text`: the other), agreed, left.
-        waited: the other has waited for what one says, and waits no longer.
+        waited: the other has waited for an answer and waits no longer.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -80,55 +80,51 @@ class Happening(BaseModel):
 
 
 async def happenings(town: OpenTown, resident: Resident, since: int) -> AsyncIterator[Happening]:
-    """Yield what somebody has lived through after a step, in order."""
+    """Yield the events after a step, in order."""
     await resident.written()
-    setting, key, telling = town.setting, resident.memory.key, _Telling(resident.name)
+    setting, telling = town.setting, _Telling(resident.name)
     first = setting.moment(since)
-    async for row in read_log(town.store, key, kinds=TOLD):
-        told = list(telling.tell(row))
-        if row.at > first:
-            step = round((row.at - setting.start) / setting.profile.step_s)
-            time = setting.when(step).isoformat()
-            for each in told:
-                yield Happening(step=step, time=time, kind=each.kind, who=each.who, text=each.text, waited=each.waited)
+    async for row in read_log(town.store, resident.memory.key, kinds=TOLD):
+        step = round((row.at - setting.start) / setting.profile.step_s)
+        when = {"step": step, "time": setting.when(step).isoformat()}
+        for each in telling.tell(row):
+            if row.at > first:
+                yield Happening.model_validate(each | when)
 
 
-class _Told(NamedTuple):
-    kind: str
-    who: str = ""
-    text: str = ""
-    waited: bool = False
+def _told(kind: str, who: str = "", text: str = "", waited: bool = False) -> dict[str, object]:
+    return {"kind": kind, "who": who, "text": text, "waited": waited}
 
 
 class _Telling:
-    """Tells the rows of somebody in order, and knows what of a talk was told line by line."""
+    """Converts rows in order, and remembers which lines of a talk it has reported."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self._told: list[SpokenLine] = []
         self._stood = -1
-        """The step at which it last came to the end of what it did, and did nothing else."""
+        """The step at which the resident last began to stand and wait."""
 
-    def tell(self, row: Logged) -> Iterator[_Told]:
-        """Yield what a row is to whose it is."""
+    def tell(self, row: Logged) -> Iterator[dict[str, object]]:
+        """Yield the events of a row."""
         match row.event:
             case Perceived():
-                yield from (_Told("saw", subject, f"{subject} {verb} {what}") for subject, verb, what in row.event.seen)
+                yield from (_told("saw", subject, f"{subject} {verb} {what}") for subject, verb, what in row.event.seen)
             case Overheard() if row.event.said:
-                yield _Told("heard", row.event.speakers[0], row.event.said)
+                yield _told("heard", row.event.speakers[0], row.event.said)
             case Spoke() | Talked() | Declined():
                 yield from self._tell_talk(row.event)
             case TasksPlanned() if row.event.because:
                 planned = (f"{clock(each.start % DAY_MINUTES)} {each.what}" for each in row.event.blocks)
-                yield _Told("agreed", "", "; ".join(planned))
+                yield _told("agreed", "", "; ".join(planned))
             case Acted() if row.event.act.why in ("", "plan", "react"):
-                yield _Told("did", "", row.event.act.what)
+                yield _told("did", "", row.event.act.what)
             case Acted() if row.event.act.why == "wait":
                 self._stood = row.event.step
             case Released():
-                yield _Told("left", row.event.person)
+                yield _told("left", row.event.person)
 
-    def _tell_talk(self, event: Spoke | Talked | Declined) -> Iterator[_Told]:
+    def _tell_talk(self, event: Spoke | Talked | Declined) -> Iterator[dict[str, object]]:
         if isinstance(event, Spoke):
             self._told.append(event.line)
             yield self._line(event.line, event.partner)
@@ -136,10 +132,10 @@ class _Telling:
         before, self._told = self._told, []
         waited = self._stood == event.step and event.lines[-1].by != self.name
         if isinstance(event, Talked):
-            yield _Told("talked", event.partner, "", waited)
+            yield _told("talked", event.partner, "", waited)
             return
         yield from (self._line(line, event.partner) for line in event.lines if line not in before)
-        yield _Told("unanswered", event.by, event.partner, waited)
+        yield _told("unanswered", event.by, event.partner, waited)
 
-    def _line(self, line: SpokenLine, partner: str) -> _Told:
-        return _Told("said", partner, line.text) if line.by == self.name else _Told("heard", line.by, line.text)
+    def _line(self, line: SpokenLine, partner: str) -> dict[str, object]:
+        return _told("said", partner, line.text) if line.by == self.name else _told("heard", line.by, line.text)

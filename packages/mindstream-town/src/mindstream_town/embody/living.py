@@ -1,4 +1,4 @@
-"""A step of somebody as whom a person lives: the person is its mind, and nobody is asked what it will do."""
+"""A step of a controlled resident: the user decides, no model is asked."""
 
 from __future__ import annotations
 
@@ -10,23 +10,22 @@ from pydantic import BaseModel, ConfigDict, Field
 from mindstream.log.events import Remembered
 from mindstream.memory.store.record import RecordDraft
 from mindstream_town.events import Act, Acted, Embodied, Perceived, Released
-from mindstream_town.residents.perceive import perceive
 from mindstream_town.residents.places import with_article, words_of
 from mindstream_town.residents.plan import next_act, plan_rest, walk_to
+from mindstream_town.residents.sight import perceive
 from mindstream_town.residents.turn import Resident, ResidentTurn
 from mindstream_town.setting import Setting
 from mindstream_town.state import ResidentState
 from mindstream_town.world.routes import write_walk
-from mindstream_town.world.tree import ARENA
-from mindstream_town.world.world import Spot
+from mindstream_town.world.tree import ARENA, Spot
 
 LONGEST_SAID = 600
-"""So many characters are said at once."""
+"""Maximum characters of one utterance."""
 LONGEST_DONE = 300
 MOST_MINUTES = 1_440
 Way = Literal["up", "down", "left", "right"]
 WAYS: dict[Way, tuple[int, int]] = {"up": (0, -1), "down": (0, 1), "left": (-1, 0), "right": (1, 0)}
-"""On a map of tiles, whose y goes down."""
+"""Steps on a map of tiles, whose y grows downwards."""
 
 
 class _Deed(BaseModel):
@@ -34,11 +33,7 @@ class _Deed(BaseModel):
 
 
 class Begin(_Deed):
-    """Live as somebody from now on.
-
-    Attributes:
-        place: the address where a visitor comes in.
-    """
+    """Take control; `place`: the address where a visitor enters."""
 
     person: str
     place: str = ""
@@ -51,13 +46,13 @@ class Go(_Deed):
 
 
 class Step(_Deed):
-    """Take one step, to a spot beside one's own."""
+    """Take one step, to a neighbouring spot."""
 
     spot: tuple[int, int]
 
 
 class Do(_Deed):
-    """Do something for so many minutes, there or (by its address) elsewhere."""
+    """Do something for some minutes, here or at another address."""
 
     what: str = Field(min_length=1, max_length=LONGEST_DONE)
     minutes: int = Field(15, ge=1, le=MOST_MINUTES)
@@ -65,7 +60,7 @@ class Do(_Deed):
 
 
 class Say(_Deed):
-    """Say something to somebody, by the whole name; `to_all`: all who are near and free hear and remember it."""
+    """Say something to a resident, by full name; `to_all`: all who are near and free remember it."""
 
     text: str = Field(min_length=1, max_length=LONGEST_SAID)
     to: str
@@ -73,11 +68,11 @@ class Say(_Deed):
 
 
 class End(_Deed):
-    """Talk no more; where one has said nothing yet: do not answer."""
+    """End the talk; before the first answer, refuse it."""
 
 
 class Leave(_Deed):
-    """Live as somebody no longer."""
+    """Give control back."""
 
 
 Deed: TypeAlias = Begin | Go | Step | Do | Say | End | Leave
@@ -85,27 +80,27 @@ Deed: TypeAlias = Begin | Go | Step | Do | Say | End | Leave
 
 STANDING, AWAY = "standing about", "away"
 IMPORTANCE = 3.0
-"""Of what a person has done as somebody."""
+"""Importance of the memory of a user's act."""
 
 
 def is_here(resident: Resident) -> bool:
-    """Tell whether somebody is in the town: a visitor is while a person lives as it."""
+    """Return whether a resident is in the town; a visitor is while a user controls it."""
     return not resident.person.visits or bool(resident.state.embodied)
 
 
 def doing(state: ResidentState) -> str:
-    """Say what somebody does; who has come to the end of a talk stands about until its next step."""
+    """Return a resident's activity in words; after the end of a talk it stands until its next step."""
     if state.act is None:
         return ""
     return STANDING if state.act.why == "talk" and not state.partner else state.act.what
 
 
 async def live_as(turn: ResidentTurn, deed: Deed | None, ended: bool, taken: Mapping[str, Spot]) -> None:
-    """Let somebody perceive, and do what its person does; what is said comes when all have had their turns.
+    """Perceive, then do what the user does; words are spoken when all turns are over.
 
     Args:
-        ended: what it did has come to its end.
-        taken: where everybody stands.
+        ended: the act has ended.
+        taken: the positions of all residents.
     """
     turn.resident.begin(turn.now)
     await perceive(turn)
@@ -129,7 +124,7 @@ async def live_as(turn: ResidentTurn, deed: Deed | None, ended: bool, taken: Map
 
 
 def _begin(turn: ResidentTurn, deed: Begin, taken: Mapping[str, Spot]) -> None:
-    """Let a person live as somebody from here on: as a resident where that is, as a visitor where it comes in."""
+    """Take control of a resident where it is, or of a visitor at its entrance."""
     turn.write(Embodied(step=turn.step, person=deed.person))
     spot = turn.state.spot(turn.step)
     if turn.person.visits:
@@ -142,14 +137,14 @@ def _begin(turn: ResidentTurn, deed: Begin, taken: Mapping[str, Spot]) -> None:
 
 
 def entrance(setting: Setting, place: str, taken: Mapping[str, Spot]) -> Spot:
-    """Return where somebody stands who comes into a place: on a spot of its own, at no thing, if there is one."""
+    """Return a spot in a place for a visitor: a free one without an object, if possible."""
     world, full, address = setting.world, set(taken.values()), setting.addresses[place]
     spots = [each for each in world.spots(address) if world.walkable(each)] or list(world.spots(address))
     return min(spots, key=lambda each: (each in full, world.address_at(each) != address))
 
 
 def stand(turn: ResidentTurn, *spots: Spot, what: str = STANDING) -> None:
-    """Let somebody stand where it is, or at the last of these spots, until its person does something."""
+    """Let the resident wait at its position, or at the last of these spots, until the user acts."""
     spots = spots or (turn.state.spot(turn.step),)
     act = Act(
         what=what,
@@ -184,7 +179,7 @@ def _act(turn: ResidentTurn, what: str, place: str, minutes: int) -> None:
 
 
 async def remember_done(turn: ResidentTurn) -> None:
-    """Let somebody remember what its person has just done, as any other thing that it saw."""
+    """Remember the user's last act like a percept."""
     done, setting = turn.state.act, turn.setting
     if done is None or done.why or not turn.state.embodied:
         return
@@ -197,7 +192,7 @@ async def remember_done(turn: ResidentTurn) -> None:
 
 
 async def leave(turn: ResidentTurn) -> None:
-    """Let a person live as somebody no longer: a resident plans the rest of its day, a visitor is gone."""
+    """Give control back: a resident plans the rest of its day, a visitor leaves the town."""
     await remember_done(turn)
     turn.write(Released(step=turn.step, person=turn.by))
     turn.by = ""

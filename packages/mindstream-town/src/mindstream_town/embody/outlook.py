@@ -1,4 +1,4 @@
-"""What somebody as whom a person lives can see, and has lived through: structure, for screens of any kind."""
+"""What a controlled resident can see, and its events, as data for any kind of screen."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _Shown(BaseModel):
 
 
 class PersonSeen(_Shown):
-    """Somebody in sight; `known_as`: as what one knows them; `distance`: in steps."""
+    """A person in sight; `known_as`: the relation to the viewer; `distance`: in steps."""
 
     name: str
     doing: str
@@ -31,7 +31,7 @@ class PersonSeen(_Shown):
 
 
 class ThingSeen(_Shown):
-    """A thing in sight; `condition`: "" where it is as it should be; `used_by`: who is at it."""
+    """A thing in sight; `condition`: "" if it is in order; `used_by`: its users."""
 
     address: str
     name: str
@@ -42,7 +42,7 @@ class ThingSeen(_Shown):
 
 
 class PlaceKnown(_Shown):
-    """A place where one can go; `hours`: "" always; `open`: now, to oneself."""
+    """A known place; `hours`: "" for always; `open`: whether it may be entered now."""
 
     address: str
     name: str
@@ -51,14 +51,14 @@ class PlaceKnown(_Shown):
 
 
 class Line(_Shown):
-    """Something that was said."""
+    """A line of a talk."""
 
     by: str
     text: str
 
 
 class Planned(_Shown):
-    """A part of the day's plan, with its times of the day."""
+    """A part of the day's plan, with its times."""
 
     start: str
     end: str
@@ -67,13 +67,13 @@ class Planned(_Shown):
 
 
 class Surroundings(_Shown):
-    """Where one is, what one does, what and who is around, what was said, and what happened.
+    """Position, activity, surroundings, talk and events of a controlled resident.
 
     Attributes:
-        until: when what one does ends; "" nobody knows.
-        place: the address of the narrowest place one is in; `where` says it in words.
-        talks_with: who waits for what one says; answer_by: until when, "" nobody does. talk: what was said so far.
-        plan: what is left of the day's plan; agreed: what one has agreed to is in it.
+        until: when the activity ends; "" if it is open.
+        place: the address of the narrowest place; `where`: the same in words.
+        talks_with: who waits for an answer; answer_by: until when, "" for no one. talk: the lines of the talk.
+        plan: the rest of the day's plan, with agreements.
     """
 
     name: str
@@ -97,7 +97,7 @@ class Surroundings(_Shown):
 
 
 def people_around(town: OpenTown, resident: Resident) -> list[Resident]:
-    """Return those in sight, the nearest first."""
+    """Return the people in sight, the nearest first."""
     setting, step = town.setting, max(town.step, 0)
     spot = resident.state.spot(step)
     seen = [
@@ -109,7 +109,7 @@ def people_around(town: OpenTown, resident: Resident) -> list[Resident]:
 
 
 async def survey(town: OpenTown, resident: Resident, since: int | None) -> Surroundings:
-    """Return what somebody sees, and what happened to it after a step; None: nothing of that."""
+    """Return the surroundings, and the events after a step; None: without events."""
     setting, state, step = town.setting, resident.state, max(town.step, 0)
     spot = state.spot(step)
     place, act = setting.world.address_at(spot), state.act

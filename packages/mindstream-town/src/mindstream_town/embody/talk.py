@@ -1,25 +1,26 @@
-"""A talk with somebody as whom a person lives: line by line, a step each, since nobody knows what the person will say.
+"""A talk with a user, one line per step, because the user's words are not known in advance.
 
-Each line is written when it is said. When the talk is over, all of it is kept by both as any talk is.
+Each line is written at once. When the talk is over, both remember all of it like any talk.
 """
 
 from __future__ import annotations
 
-from mindstream.memory.store.record import Record, RecordDraft, normalised
+from mindstream.memory.store.record import RecordDraft
 from mindstream_town.events import Declined, Overheard, Spoke, SpokenLine
 from mindstream_town.paper.prompts import ShouldAnswer
-from mindstream_town.residents.converse import OF_OTHER, OF_PEOPLE, come_to_mind, keep_said, say_line
+from mindstream_town.residents.converse import OF_OTHER, OF_PEOPLE, come_to_mind, keep_said, passed_on, say_line
+from mindstream_town.residents.plan import take_up
 from mindstream_town.residents.turn import ResidentTurn
 
 PATIENCE = 3
-"""So many minutes somebody waits for what the other will say."""
+"""Minutes that a resident waits for an answer."""
 LONGEST = 60
-"""So many lines a talk has at most."""
+"""Maximum lines of a talk."""
 IMPORTANCE = 3.0
 
 
 async def speak(turn: ResidentTurn, other: ResidentTurn, text: str) -> None:
-    """Let a person say something to somebody, who answers, or does not."""
+    """Let a user say something to a resident, who may answer."""
     line = SpokenLine(by=turn.name, text=text)
     goes_on = turn.state.partner == other.name and other.state.partner == turn.name and bool(turn.state.talk)
     if not goes_on and not await _answers(other, turn, text):
@@ -36,7 +37,7 @@ async def speak(turn: ResidentTurn, other: ResidentTurn, text: str) -> None:
 
 
 async def speak_unheard(turn: ResidentTurn, other: ResidentTurn, text: str) -> None:
-    """Let a person say something to somebody who is not there any more, or sleeps."""
+    """Let a user say something to a resident who has left or sleeps."""
     if turn.state.talk:
         _say(turn, other, SpokenLine(by=turn.name, text=text))
         return
@@ -44,7 +45,7 @@ async def speak_unheard(turn: ResidentTurn, other: ResidentTurn, text: str) -> N
 
 
 async def hear(turn: ResidentTurn, speaker: str, to: str, text: str) -> None:
-    """Let somebody who is near remember what a person said to all; another one answers."""
+    """Remember what a user said to all, when another resident answers."""
     (record,) = await turn.build(
         RecordDraft(
             text=f"{turn.name} heard {speaker} say: {text}",
@@ -59,25 +60,29 @@ async def hear(turn: ResidentTurn, speaker: str, to: str, text: str) -> None:
 
 
 async def approach(turn: ResidentTurn, other: ResidentTurn) -> None:
-    """Let somebody begin to speak with one as whom a person lives."""
+    """Let a resident begin to speak to a user."""
     said, _ = await say_line(turn, other, await come_to_mind(turn, other), (), turn.profile.talk_lines)
     _write(turn, other, said)
 
 
 async def end_talk(turn: ResidentTurn, other: ResidentTurn) -> None:
-    """Let a talk be over: both keep what was said, or that one of them said nothing."""
+    """End a talk: both remember the lines, or that one of them did not answer."""
     lines = turn.state.talk or other.state.talk
     silent = [each.name for each in (turn, other) if all(line.by != each.name for line in lines)]
     if silent:
         await _decline(turn, other, lines, by=silent[0])
         return
     for one, its in ((turn, other), (other, turn)):
-        passed = [id_ for line in lines for id_ in line.told if line.by == its.name]
-        told = await _records(its, passed)
-        texts = {normalised(each.text) for each in told}
+        await its.resident.written()
+        memory = its.resident.memory
+        theirs = await memory.store.records(
+            memory.key, list(dict.fromkeys(id_ for line in lines for id_ in line.told if line.by == its.name))
+        )
         mine = await one.recall(its.name, OF_OTHER, kinds=OF_PEOPLE, touch=False)
-        known = tuple(each.record.id for each in mine if normalised(each.record.text) in texts)
-        await keep_said(one, its, lines, one.step, told, known)
+        told, known = passed_on(lines, its.name, theirs, [each.record for each in mine])
+        _, agreed = await keep_said(one, its.name, lines, one.step, told, known)
+        for each in agreed:
+            take_up(one, each.appointment, each.text)
 
 
 def _write(turn: ResidentTurn, other: ResidentTurn, line: SpokenLine) -> None:
@@ -91,7 +96,7 @@ def _say(turn: ResidentTurn, other: ResidentTurn, line: SpokenLine) -> None:
 
 
 async def _answers(turn: ResidentTurn, other: ResidentTurn, text: str) -> bool:
-    """Decide whether somebody answers who is spoken to; a person says so itself."""
+    """Decide whether a resident answers; users decide for themselves."""
     act = turn.state.act
     if turn.state.asleep or act is None or turn.state.is_talking(turn.step) or not turn.profile.talks:
         return False
@@ -116,7 +121,7 @@ async def _answers(turn: ResidentTurn, other: ResidentTurn, text: str) -> bool:
 async def _decline(
     turn: ResidentTurn, other: ResidentTurn, lines: tuple[SpokenLine, ...], *, by: str, heard: bool = True
 ) -> None:
-    """Write that somebody was spoken to and did not answer, and what was said; both remember it, if both heard it."""
+    """Write that a resident did not answer; the other remembers it, too, if it heard the words."""
     for one, its in ((turn, other), (other, turn))[: 1 + heard]:
         silent, speaker = (one, its) if one.name == by else (its, one)
         drafts = [
@@ -146,9 +151,3 @@ async def _decline(
         one.write(
             Declined(step=one.step, partner=its.name, by=by, lines=lines, records=ids, gathered=IMPORTANCE), records
         )
-
-
-async def _records(turn: ResidentTurn, ids: list[str]) -> list[Record]:
-    await turn.resident.written()
-    memory = turn.resident.memory
-    return await memory.store.records(memory.key, list(dict.fromkeys(ids)))

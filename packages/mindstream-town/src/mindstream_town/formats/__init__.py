@@ -1,1 +1,1 @@
-"""Files a town is read from and written to: matrices, Tiled maps, saved simulations, a town in one file."""
+"""Files of towns: matrices, Tiled maps, saved simulations, town files."""

@@ -1,4 +1,4 @@
-"""Files of towns: bounded when read, whole or not at all when written; what is wrong is told with the file's name."""
+"""Reading files with limits, and writing them completely or not at all; errors name the file."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ def load_text(path: Path, most: int = MOST_BYTES) -> str:
 
 
 def load_json(path: Path, most: int = MOST_BYTES) -> JsonValue:
-    """Return what a JSON file holds.
+    """Return the content of a JSON file.
 
     Raises:
-        InputError: it cannot be read, or is no JSON; the message begins with its path, and names line and column.
+        InputError: it cannot be read or is no JSON; the message has path, line and column.
     """
     return parse_json(load_text(path, most), str(path))
 
 
 def parse_json(text: str, where: str) -> JsonValue:
-    """Read JSON.
+    """Parse JSON.
 
     Raises:
-        InputError: it is none, or nested deeper than DEEPEST; the message begins with `where`.
+        InputError: the text is no JSON, or nested deeper than DEEPEST; the message begins with `where`.
     """
     try:
         data: JsonValue = json.loads(text)
@@ -59,16 +59,16 @@ def parse_json(text: str, where: str) -> JsonValue:
 
 
 def load_object(path: Path, most: int = MOST_BYTES) -> dict[str, JsonValue]:
-    """Return the object that a JSON file holds.
+    """Return the object in a JSON file.
 
     Raises:
-        InputError: it cannot be read, is no JSON, or holds something else.
+        InputError: it cannot be read, is no JSON, or is no object.
     """
     return expect_object(load_json(path, most), str(path))
 
 
 def expect_object(data: JsonValue, where: str) -> dict[str, JsonValue]:
-    """Return data that should be an object.
+    """Return data that must be an object.
 
     Raises:
         InputError: it is not.
@@ -79,10 +79,10 @@ def expect_object(data: JsonValue, where: str) -> dict[str, JsonValue]:
 
 
 def make_new_folder(folder: Path) -> Path:
-    """Make a folder to write into; one that is there must be empty.
+    """Create a folder; an existing one must be empty.
 
     Raises:
-        InputError: it cannot be made, or holds something.
+        InputError: it cannot be created, or is not empty.
     """
     folder = usable(folder)
     try:
@@ -96,10 +96,10 @@ def make_new_folder(folder: Path) -> Path:
 
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
-    """Give a folder to write into, which takes the place of a new or empty one when all is written, and else is gone.
+    """Give a temporary folder, which replaces a new or empty one when all is written, and is removed after an error.
 
     Raises:
-        InputError: it cannot be made, or holds something.
+        InputError: it cannot be created, or is not empty.
     """
     was_there = usable(folder).exists()
     folder = make_new_folder(folder).resolve()
@@ -117,10 +117,10 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file that is not there yet; its folder is made.
+    """Write a new file, and create its folder.
 
     Raises:
-        InputError: it is there, or cannot be written.
+        InputError: the file exists, or cannot be written.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""A map from wherever it stands: a matrix folder, a Tiled file."""
+"""Maps: matrix folders, Tiled files, and drawings in town files."""
 
 from __future__ import annotations
 
@@ -14,46 +14,14 @@ from mindstream_town.formats.matrix import (
     world_of_matrix,
     write_matrix,
 )
-from mindstream_town.formats.tiled import (
-    TiledMap,
-    matrix_of_tiled,
-    read_tiled_json,
-    read_tmx,
-    tiled_of_matrix,
-    write_tiled_json,
-    write_tmx,
-)
+from mindstream_town.formats.tiled import is_tiled, matrix_of_tiled, read_tiled, tiled_of_matrix, write_tiled
 from mindstream_town.world.tiles import TileWorld, build_tiles, check_size
-from mindstream_town.world.tree import ARENA, Address
-from mindstream_town.world.world import Spot
+from mindstream_town.world.tree import ARENA, Address, Spot
 
-JSON_ENDINGS = (".json", ".tmj")
 ASSETS = Path("static_dirs", "assets")
-"""Where the authors' repository keeps its maps, beside its saved simulations."""
+"""Folder of maps in the authors' repository."""
 NEAR = 4
-"""So many folders up a map is looked for."""
-
-
-def read_tiled(path: Path) -> TiledMap:
-    """Read a Tiled map, by the ending of its name.
-
-    Raises:
-        InputError: another ending, or no map that can be read.
-    """
-    if path.suffix not in (".tmx", *JSON_ENDINGS):
-        raise InputError(f"{path}: a map of Tiled ends with .tmx, .json or .tmj")
-    return read_tmx(path) if path.suffix == ".tmx" else read_tiled_json(path)
-
-
-def write_tiled(map: TiledMap, path: Path) -> None:
-    """Write a Tiled map as a new file, by the ending of its name.
-
-    Raises:
-        InputError: another ending, or it cannot be written.
-    """
-    if path.suffix not in (".tmx", *JSON_ENDINGS):
-        raise InputError(f"{path}: a map of Tiled ends with .tmx, .json or .tmj")
-    (write_tmx if path.suffix == ".tmx" else write_tiled_json)(map, path)
+"""Number of parent folders to search for a map."""
 
 
 def load_matrix(path: Path, tables: Path | None = None) -> Matrix:
@@ -61,7 +29,7 @@ def load_matrix(path: Path, tables: Path | None = None) -> Matrix:
 
     Args:
         path: the folder or file.
-        tables: a `special_blocks` folder that says what a Tiled map's tiles mean; None: the map says so itself.
+        tables: a `special_blocks` folder with the meaning of a Tiled map's tiles; None: the tiles have addresses.
 
     Raises:
         InputError: it cannot be read.
@@ -77,12 +45,12 @@ def load_matrix(path: Path, tables: Path | None = None) -> Matrix:
 
 
 def load_map(path: Path, tables: Path | None = None, skip: frozenset[int] = frozenset()) -> TileWorld:
-    """Read a map as a world; what does not fit names file, row and column.
+    """Read a map as a world; errors name file, row and column.
 
     Args:
         path: as for `load_matrix`.
         tables: as for `load_matrix`.
-        skip: ids that mean nothing though no table has them.
+        skip: ids without a meaning that are ignored.
 
     Raises:
         InputError: it cannot be read.
@@ -95,10 +63,10 @@ def load_map(path: Path, tables: Path | None = None, skip: frozenset[int] = froz
 
 
 def find_map(folder: Path, name: str) -> Path:
-    """Return the map of a saved simulation: beside it or around it, also where the authors' repository has it.
+    """Return the map of a saved simulation: near its folder, or where the authors' repository has it.
 
     Raises:
-        InputError: it is not there.
+        InputError: it is not found.
     """
     around = [folder.resolve(), *folder.resolve().parents][:NEAR]
     for place in (inner for each in around for inner in (each / name, each / ASSETS / name)):
@@ -111,10 +79,10 @@ def save_map(world: TileWorld, path: Path) -> None:
     """Write a world as a new Tiled file (.tmx, .json, .tmj), else as a new matrix folder.
 
     Raises:
-        InputError: it is there already, or cannot be written.
+        InputError: it exists, or cannot be written.
     """
     matrix = matrix_of_world(world)
-    if path.suffix in (".tmx", *JSON_ENDINGS):
+    if is_tiled(path):
         write_tiled(tiled_of_matrix(matrix), path)
     else:
         write_matrix(matrix, path)
@@ -122,15 +90,15 @@ def save_map(world: TileWorld, path: Path) -> None:
 
 @dataclass(frozen=True)
 class Drawing:
-    """Two drawings of one size, and what their characters mean.
+    """Two drawings of one size, and the meaning of their characters.
 
     Attributes:
         rows: walls, ground and places.
-        things: objects and spawn points on them; empty: none.
-        wall: the characters of walls and of whatever else nobody walks through: hedges, water.
-        ground: the character of what is no place; in `things`, of nothing (a blank is nothing there, too).
+        things: objects and spawn points; empty: none.
+        wall: characters of walls and other obstacles, such as hedges and water.
+        ground: the character outside places; in `things` it, or a blank, means nothing.
         places: the address of each place's character.
-        objects: the name of each object's character; the object is in the arena it is drawn upon.
+        objects: the name of each object's character; an object belongs to the arena below it.
         spawns: the name of each spawn point's character.
     """
 
@@ -144,14 +112,14 @@ class Drawing:
 
 
 def world_of_drawing(world: Address, drawing: Drawing, faults: list[str] | None = None) -> TileWorld:
-    """Make a world of a drawing.
+    """Build a world from a drawing.
 
     Args:
-        faults: takes what is wrong with single cells, which are left empty; None: that is raised, too.
+        faults: receives the faults of single cells, which are left empty; None: they are raised.
 
     Raises:
-        InputError: rows of different lengths, a character that means nothing or two things, an object outside of
-            a room; each such cell on a line of its own, with row and column.
+        InputError: rows differ in length, a character has no or two meanings, or an object is outside of a room; one
+            line for each cell, with row and column.
     """
     _check_legend(drawing)
     width, height = len(drawing.rows[0]) if drawing.rows else 0, len(drawing.rows)

@@ -1,7 +1,7 @@
-"""The matrix folder of Park 2023: five mazes of ids, and five tables that say what the ids mean.
+"""The matrix folder of Park 2023: five mazes of ids, and five tables with the meaning of the ids.
 
 `maze_meta_info.json`, `maze/*_maze.csv` of MAZES (one line each, row-major), `special_blocks/*_blocks.csv` of TABLES.
-Read and written again, the CSV files are the same byte for byte.
+CSV files that are read and written again are equal byte for byte.
 """
 
 from __future__ import annotations
@@ -18,15 +18,14 @@ from pydantic import JsonValue
 from mindstream.errors import InputError
 from mindstream_town.formats.files import load_object, load_text, make_new_folder, write_text
 from mindstream_town.world.tiles import TileWorld, build_tiles, check_size
-from mindstream_town.world.tree import ALL, ARENA, OBJECT, SECTOR, Address
-from mindstream_town.world.world import Spot
+from mindstream_town.world.tree import ALL, ARENA, OBJECT, SECTOR, Address, Spot
 
 MAZES = ("collision", "sector", "arena", "game_object", "spawning_location")
 TABLES = ("world", "sector", "arena", "game_object", "spawning_location")
 COLUMNS = MappingProxyType({"world": 2, "sector": 3, "arena": 4, "game_object": 4, "spawning_location": 5})
-"""How many cells a row of each table has, the id included."""
+"""Number of cells in a row of each table, with the id."""
 WALL_ID, WORLD_ID = 32125, 32134
-"""What the ids of walls and of the world are in the authors' files; their code asks for the first by number."""
+"""Ids of walls and of the world in the authors' files; the published code relies on the first."""
 TILE_PIXELS = 32
 MOST_ID = (1 << 29) - 1
 Rows = tuple[tuple[str, ...], ...]
@@ -34,11 +33,11 @@ Rows = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True)
 class Matrix:
-    """A map as ids. A row of a table is its cells as they stand in the file, the blank before each included.
+    """A map as ids. The rows of tables are the cells of the file, with leading blanks.
 
     Attributes:
-        meta: what `maze_meta_info.json` holds, unknown keys too.
-        mazes: the ids of MAZES, row-major; 0 is nothing.
+        meta: content of `maze_meta_info.json`, with unknown keys.
+        mazes: the ids of MAZES, row-major; 0 means nothing.
         tables: the rows of TABLES.
     """
 
@@ -53,7 +52,7 @@ class Matrix:
 
 
 def size_of(meta: Mapping[str, JsonValue], where: str) -> tuple[int, int]:
-    """Return the width and height that a meta file names.
+    """Return width and height from a meta file.
 
     Raises:
         InputError: they are missing, no numbers, or too large.
@@ -106,15 +105,15 @@ def write_matrix(matrix: Matrix, folder: Path) -> None:
 
 
 def world_of_matrix(matrix: Matrix, skip: frozenset[int] = frozenset()) -> TileWorld:
-    """Make a world of a matrix.
+    """Build a world from a matrix.
 
     Args:
         matrix: a map as ids.
-        skip: ids that mean nothing though no table has them.
+        skip: ids without a meaning that are ignored.
 
     Raises:
-        InputError: an id that no table has, a duplicate, an arena that is not in its sector, an object that is in none;
-            with table or maze, row and column.
+        InputError: an unknown or duplicate id, an arena outside its sector, or an object outside an arena; with table
+            or maze, row and column.
     """
     names = {name: _names(matrix.tables[name], name) for name in TABLES}
     if len(names["world"]) != 1:
@@ -140,10 +139,10 @@ def world_of_matrix(matrix: Matrix, skip: frozenset[int] = frozenset()) -> TileW
 
 
 def matrix_of_world(world: TileWorld) -> Matrix:
-    """Make a matrix of a world, with ids that the authors' code takes.
+    """Convert a world into a matrix with ids that the published code accepts.
 
     Raises:
-        InputError: a name holds a comma or a quotation mark, which their tables cannot.
+        InputError: a name contains a comma or a quotation mark, which the tables cannot represent.
     """
     rows: dict[str, list[tuple[str, ...]]] = {name: [] for name in TABLES}
     ids: dict[tuple[str, ...], int] = {}
@@ -189,7 +188,7 @@ def matrix_of_world(world: TileWorld) -> Matrix:
 def _narrowest(
     world: Address, ids: Mapping[str, int], names: Mapping[str, Mapping[int, Address]], skip: frozenset[int]
 ) -> Address | None:
-    """Return the narrowest place that a tile's ids mean together."""
+    """Return the narrowest place of a tile's ids."""
     meant: dict[str, Address | None] = {}
     for name, id in ids.items():
         if id and id not in skip and id not in names[name]:
@@ -206,7 +205,7 @@ def _narrowest(
 
 
 def _names(rows: Rows, table: str) -> dict[int, Address]:
-    """Return what the ids of a table mean."""
+    """Return the addresses of a table's ids."""
     names: dict[int, Address] = {}
     known: set[Address] = set()
     for number, row in enumerate(rows, start=1):

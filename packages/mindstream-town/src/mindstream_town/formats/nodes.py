@@ -1,4 +1,4 @@
-"""A resident's associative memory as its three files have it: nodes, embeddings, strength of keywords (Park 2023)."""
+"""A resident's associative memory in its three files: nodes, embeddings, strength of keywords (Park 2023)."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Filling = tuple[str, ...] | tuple[tuple[str, ...], ...] | str | None
 
 @dataclass(frozen=True)
 class ConceptNode:
-    """One memory. Times are texts (`parse_stamp`).
+    """A memory. Times are texts (`parse_stamp`).
 
     Attributes:
-        node_id: "node_N", N being `node_count`.
-        filling: ids of the nodes it rests on (events, thoughts), or what was said, speaker and utterance (chats).
+        node_id: "node_N", where N is `node_count`.
+        filling: ids of the evidence (events, thoughts), or speaker and utterance (chats).
     """
 
     node_id: str
@@ -48,7 +48,7 @@ class ConceptNode:
 
     @property
     def evidence(self) -> tuple[str, ...]:
-        """The ids of the nodes it rests on."""
+        """The ids of the nodes that it is based on."""
         if isinstance(self.filling, str):
             return (self.filling,) if self.filling else ()
         return () if self.type == "chat" else tuple(each for each in self.filling or () if isinstance(each, str))
@@ -56,7 +56,7 @@ class ConceptNode:
 
 @dataclass(frozen=True, eq=False)
 class Embeddings:
-    """Vectors by the text they were made of; `vectors` has a row for each of `keys`."""
+    """Vectors by their texts; `vectors` has a row for each of `keys`."""
 
     keys: tuple[str, ...]
     vectors: NDArray[np.float64]
@@ -67,13 +67,12 @@ class Embeddings:
     __hash__ = None  # type: ignore[assignment]
 
     def by_key(self) -> dict[str, NDArray[np.float64]]:
-        """Return the vectors by their texts."""
         return dict(zip(self.keys, self.vectors, strict=True))
 
 
 @dataclass(frozen=True)
 class KeywordStrength:
-    """How often each keyword came up, in events and in thoughts."""
+    """Number of occurrences of each keyword, in events and in thoughts."""
 
     kw_strength_event: Mapping[str, Whole]
     kw_strength_thought: Mapping[str, Whole]
@@ -82,10 +81,10 @@ class KeywordStrength:
 
 @dataclass(frozen=True)
 class AssociativeMemory:
-    """The stream of a resident: nodes in the order of the file, which is newest first.
+    """The memory of a resident: nodes in the order of the file, newest first.
 
     Attributes:
-        absent: which files besides that of the nodes were not there; what they hold can be made anew.
+        absent: files that were missing; their content can be computed.
     """
 
     nodes: tuple[ConceptNode, ...]
@@ -94,7 +93,7 @@ class AssociativeMemory:
     absent: frozenset[str] = frozenset()
 
     def in_order(self) -> list[ConceptNode]:
-        """Return the nodes in the order in which they were made."""
+        """Return the nodes in the order of their creation."""
         return sorted(self.nodes, key=lambda node: node.node_count)
 
 
@@ -102,8 +101,7 @@ def read_memory(folder: Path) -> AssociativeMemory:
     """Read an `associative_memory` folder.
 
     Raises:
-        InputError: the nodes are missing, a file is wrong, a node is missing, or rests on one that is; with file and
-            node.
+        InputError: nodes or evidence are missing, or a file is invalid; with file and node.
     """
     nodes = _read_nodes(folder / "nodes.json")
     absent = frozenset(name for name in (EMBEDDINGS, STRENGTH) if not (folder / name).exists())
@@ -113,7 +111,7 @@ def read_memory(folder: Path) -> AssociativeMemory:
 
 
 def plain_strength(nodes: Sequence[ConceptNode]) -> dict[str, JsonValue]:
-    """Count how often each keyword came up, as the published code does: what is idle and talks do not count."""
+    """Count keywords like the published code, which ignores idle things and chats."""
     strength: dict[str, Counter[str]] = {"event": Counter(), "thought": Counter()}
     for node in nodes:
         if node.type != "chat" and f"{node.predicate} {node.object}" != "is idle":
@@ -122,7 +120,7 @@ def plain_strength(nodes: Sequence[ConceptNode]) -> dict[str, JsonValue]:
 
 
 def plain_memory(memory: AssociativeMemory) -> dict[str, JsonValue]:
-    """Return what the files of the folder hold, by their names; what was absent is left out."""
+    """Return the content of the files by their names, without absent ones."""
     vectors = zip(memory.embeddings.keys, memory.embeddings.vectors, strict=True)
     files: dict[str, JsonValue] = {
         "nodes.json": {node.node_id: to_plain(node, frozenset({"node_id"})) for node in memory.nodes},

@@ -1,10 +1,10 @@
-"""Saved simulations of Park 2023, read and written: `reverie/meta.json`, steps, and a folder for each resident.
+"""Saved simulations of Park 2023: `reverie/meta.json`, steps, and a folder for each resident.
 
-They stand in folders with a file a step, in `movement+environment.tar.gz` with those folders in it, or in the short
-form that the authors' demo plays: `master_movement.json` has of each step only whom it changes, and no `environment`.
+Steps are in folders with one file per step, in `movement+environment.tar.gz`, or in the short form of the authors'
+demo:
+`master_movement.json` has for each step only changes, there is no `environment`, and `meta.json` is next to `personas`.
 
-Read and written again, every JSON file holds the same; keys that are not known are kept. The short form that the
-authors' demo plays has its `meta.json` beside the residents' folders; it is read, too.
+A save that is read and written again has equal JSON files; unknown keys are kept.
 """
 
 from __future__ import annotations
@@ -26,19 +26,18 @@ from mindstream.errors import InputError
 from mindstream_town.formats.files import expect_object, load_json, load_object, make_new_folder, parse_json, write_text
 from mindstream_town.formats.nodes import AssociativeMemory, plain_memory, read_memory
 from mindstream_town.formats.town_file import DATE, ClockText, DateText, Number, Whole, parse_as, parse_clock, to_plain
-from mindstream_town.world.tree import PlaceTree, parse_tree
-from mindstream_town.world.world import Spot
+from mindstream_town.world.tree import PlaceTree, Spot, parse_tree
 
 Tile = tuple[Whole, Whole]
 Triple = tuple[str | None, str | None, str | None]
 Chat = tuple[tuple[str, str], ...]
 Schedule = tuple[tuple[str, Number], ...]
-"""What is done, and for how many minutes."""
+"""Activities and their minutes."""
 
 
 @dataclass(frozen=True)
 class Scratch:
-    """The 47 keys, named and ordered as in the file; times are texts (`parse_clock`), tiles are (x, y)."""
+    """The 47 keys in the order of the file; times are texts (`parse_clock`), tiles are (x, y)."""
 
     vision_r: Whole
     att_bandwidth: Whole
@@ -100,7 +99,7 @@ NUMBER = re.compile(r"\d{1,9}")
 
 @dataclass(frozen=True)
 class Position:
-    """Where a resident stands at the beginning of a step."""
+    """A resident's position at the beginning of a step."""
 
     maze: str
     x: Whole
@@ -115,7 +114,7 @@ class Position:
 
 @dataclass(frozen=True)
 class Move:
-    """Where a resident goes in a step, and what they do: "reading @ the Ville:…"."""
+    """A resident's movement and activity in a step: "reading @ the Ville:…"."""
 
     movement: Tile
     pronunciatio: str | None
@@ -126,7 +125,7 @@ class Move:
 
 @dataclass(frozen=True)
 class MovementMeta:
-    """When a step was."""
+    """The time of a step."""
 
     curr_time: ClockText
     extra: Mapping[str, JsonValue]
@@ -134,7 +133,7 @@ class MovementMeta:
 
 @dataclass(frozen=True)
 class Movement:
-    """What a step came to; the short form does not say when it was."""
+    """The result of a step; the short form has no time."""
 
     persona: Mapping[str, Move]
     meta: MovementMeta | None
@@ -143,30 +142,25 @@ class Movement:
 
 @dataclass(frozen=True)
 class Recording:
-    """The steps of a simulation, read when they are asked for.
-
-    Attributes:
-        environments: the file, or its content, of each recorded step.
-        movements: the same.
-    """
+    """The steps of a simulation, read on demand; the mappings have the file or its content for each step."""
 
     environments: Mapping[int, Path | bytes] = field(default_factory=dict)
     movements: Mapping[int, Path | bytes] = field(default_factory=dict)
 
     def environment(self, step: int) -> dict[str, Position]:
-        """Return where everybody stands at the beginning of a step.
+        """Return the positions at the beginning of a step.
 
         Raises:
-            InputError: the step is not recorded, or its file is wrong.
+            InputError: the step is not recorded, or its file is invalid.
         """
         where, data = _load(self.environments, ENVIRONMENT, step)
         return {name: parse_as(Position, each, f"{where}: {name!r:.60}") for name, each in data.items()}
 
     def movement(self, step: int) -> Movement:
-        """Return what a step came to.
+        """Return the result of a step.
 
         Raises:
-            InputError: the step is not recorded, or its file is wrong.
+            InputError: the step is not recorded, or its file is invalid.
         """
         where, data = _load(self.movements, MOVEMENT, step)
         people = expect_object(data.get("persona", {}), f"{where}: persona")
@@ -176,7 +170,7 @@ class Recording:
 
 
 def read_recording(folder: Path) -> Recording:
-    """Find the recorded steps of a saved simulation; none is no fault.
+    """Find the recorded steps of a saved simulation; there may be none.
 
     Raises:
         InputError: the archive or the short form cannot be read, or there are too many steps.
@@ -196,7 +190,7 @@ def read_recording(folder: Path) -> Recording:
 
 
 class _Played(Mapping[int, bytes]):
-    """The steps of the short form, each made when it is asked for: what was last said of everybody."""
+    """The steps of the short form, made on demand from the last change of each resident."""
 
     def __init__(self, last: int, changes: Mapping[str, tuple[list[int], list[JsonValue]]]) -> None:
         self._steps, self._changes = range(last + 1), changes
@@ -267,7 +261,7 @@ LONGEST_STEP_S, LAST_STEP = 86_400, 1_000_000_000
 
 @dataclass(frozen=True)
 class SaveMeta:
-    """What `reverie/meta.json` holds."""
+    """The content of `reverie/meta.json`."""
 
     fork_sim_code: str | None
     start_date: DateText
@@ -281,7 +275,7 @@ class SaveMeta:
 
 @dataclass(frozen=True)
 class PersonaSave:
-    """What is saved of a resident."""
+    """The saved data of a resident."""
 
     scratch: Scratch
     places: PlaceTree
@@ -289,7 +283,6 @@ class PersonaSave:
 
     @property
     def name(self) -> str:
-        """Who it is."""
         return self.scratch.name
 
 
@@ -306,7 +299,7 @@ def read_save(folder: Path) -> Save:
     """Read a saved simulation.
 
     Raises:
-        InputError: a file is missing or wrong, a resident twice or without a folder; with the file and what is in it.
+        InputError: a file is missing or invalid, or a resident is listed twice or has no folder; with file and key.
     """
     path = find_meta(folder)
     meta = _read_meta(path, folder)
@@ -315,7 +308,7 @@ def read_save(folder: Path) -> Save:
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"{path}: persona_names: {twice!r:.60} stands there twice")
     if not names:
-        raise InputError(f"{path}: persona_names: nobody is named: name at least one resident, as its folder is called")
+        raise InputError(f"{path}: persona_names: it is empty: name at least one resident, as its folder is called")
     if len(names) > MOST_RESIDENTS:
         raise InputError(f"{path}: persona_names: more than {MOST_RESIDENTS:,}")
     for name in names:
@@ -328,10 +321,10 @@ def read_save(folder: Path) -> Save:
 
 
 def find_meta(folder: Path) -> Path:
-    """Return where a saved simulation says what it is.
+    """Return the meta file of a saved simulation.
 
     Raises:
-        InputError: nothing there does.
+        InputError: there is none.
     """
     for path in (folder / "reverie" / "meta.json", folder / "meta.json"):
         if path.exists():
@@ -343,10 +336,10 @@ def find_meta(folder: Path) -> Path:
 
 
 def write_save(save: Save, folder: Path) -> None:
-    """Write a saved simulation into a folder, which must be new or empty; the authors' code can go on from it.
+    """Write a saved simulation into a new or empty folder; the published code can continue it.
 
     Raises:
-        InputError: it is not, or cannot be written.
+        InputError: the folder is not empty, or cannot be written.
     """
     folder = make_new_folder(folder)
     _write(folder / "reverie" / "meta.json", to_plain(save.meta), indent=2)
@@ -361,7 +354,7 @@ def write_personas(save: Save, folder: Path) -> None:
     """Write the folder of each resident into a folder.
 
     Raises:
-        InputError: they are there, or cannot be written.
+        InputError: they exist, or cannot be written.
     """
     for name, persona in save.personas.items():
         if not is_folder_name(name):
@@ -374,7 +367,7 @@ def write_personas(save: Save, folder: Path) -> None:
 
 
 def is_folder_name(name: str) -> bool:
-    """Tell whether a resident's name can be the name of their folder, and of nothing above it."""
+    """Return whether a resident's name is safe as the name of a folder."""
     return (
         0 < len(name.encode()) <= 200
         and name.isprintable()
@@ -384,7 +377,7 @@ def is_folder_name(name: str) -> bool:
 
 
 def _read_meta(path: Path, folder: Path) -> SaveMeta:
-    """Read a meta file; what is known without it (its first day, who is there, the map's usual name) may be missing."""
+    """Read a meta file; keys that can be derived (first day, residents, usual map) may be missing."""
     data = load_object(path)
     if isinstance(now := data.get("curr_time"), str):
         data.setdefault("start_date", now.rpartition(", ")[0])
@@ -418,10 +411,11 @@ def _write(path: Path, data: JsonValue, indent: int | None = None) -> None:
 
 
 def settle_clock(save: Save, tell: Callable[[str], None]) -> Save:
-    """Return a save whose step and length of a step fit the times in it; what the meta file had else is told.
+    """Return a save whose step number and step length fit its times; corrections are reported with `tell`.
 
-    Residents keep the time of their last step: where that is another length before the save's own time, and the steps
-    of the meta file do not fill the time since its first day began, the residents are believed.
+    If the residents' last time implies another step length, and the steps of the meta file do not fill the time since
+    its
+    first day, the residents' time is used.
     """
     meta = save.meta
     now = parse_clock(meta.curr_time)

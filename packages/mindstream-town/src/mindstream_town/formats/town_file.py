@@ -1,4 +1,4 @@
-"""A town of one's own in one file: its map, what holds at its places, who lives there (docs/own-town.md)."""
+"""A town file: map, rules of places, and residents (docs/own-town.md)."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from mindstream.errors import InputError
 from mindstream_town.formats.files import expect_object, load_text
 from mindstream_town.formats.maps import Drawing, load_map, world_of_drawing
 from mindstream_town.residents.person import Appointment, DayItem, FirstMemory, Person, Relation
-from mindstream_town.world.graph import PlaceWorld, Road, build_places
+from mindstream_town.world.graph import Road, build_places
 from mindstream_town.world.hours import DAY_MINUTES, minute_of
 from mindstream_town.world.rules import PlaceRule, PlaceRules, parse_days, parse_hours
 from mindstream_town.world.tiles import TileWorld
-from mindstream_town.world.tree import OBJECT, SECTOR, Address, parse_address
-from mindstream_town.world.world import Conditions, Spot, Weather
+from mindstream_town.world.tree import OBJECT, SECTOR, Address, Spot, parse_address
+from mindstream_town.world.world import Conditions, Weather, World
 
 MOST_RESIDENTS, MOST_LINES = 10_000, 1_000
 ShortText = Annotated[str, Field(min_length=1, max_length=1_000)]
@@ -46,13 +46,13 @@ Marks = Annotated[str, Field(min_length=1, max_length=20)]
 
 
 class Table(BaseModel):
-    """A table of which every key is known."""
+    """A table that refuses unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 class TownTable(Table):
-    """`[town]`: what it is called, when its story begins, and its weather, by day or by date."""
+    """`[town]`: name, start, and weather by day or by date."""
 
     name: Name
     start: datetime | None = None
@@ -60,7 +60,7 @@ class TownTable(Table):
 
 
 class MapTable(Table):
-    """`[map]`: a drawing, or a file beside the town file."""
+    """`[map]`: a drawing, or a file next to the town file."""
 
     rows: str = ""
     things: str = ""
@@ -75,7 +75,7 @@ class MapTable(Table):
 
 
 class RoadTable(Table):
-    """`[[roads]]`: a way between two places, for a town without tiles."""
+    """`[[roads]]`: a road between two places, for a town without tiles."""
 
     start: ShortText = Field(alias="from")
     end: ShortText = Field(alias="to")
@@ -83,7 +83,7 @@ class RoadTable(Table):
 
 
 class PlaceTable(Table):
-    """`[[places]]`: what holds at a place, and, without tiles, what is in it."""
+    """`[[places]]`: rules of a place, and without tiles its objects."""
 
     address: ShortText
     hours: str | None = None
@@ -96,7 +96,7 @@ class PlaceTable(Table):
 
 
 class ConditionsTable(Table):
-    """`[conditions]`: what the conditions of objects mean."""
+    """`[conditions]`: the meaning of conditions."""
 
     danger: list[Name] = Field(default_factory=list, max_length=MOST_LINES)
     fine: list[Name] = Field(default_factory=list, max_length=MOST_LINES)
@@ -114,7 +114,7 @@ class DayTable(Table):
 
 
 class SeedTable(Table):
-    """What a resident remembers from before; with `what`, `from` and `to` an appointment."""
+    """A memory from before the town began; with `what`, `from` and `to` an appointment."""
 
     text: ShortText
     weight: int = Field(0, ge=0, le=10)
@@ -128,14 +128,14 @@ class SeedTable(Table):
 
 
 class RelationTable(Table):
-    """Who somebody is to a resident."""
+    """A person whom the resident knows."""
 
     who: Name
     kind: Name = Field(alias="as")
 
 
 class ResidentTable(Table):
-    """`[[residents]]`: who lives in the town."""
+    """`[[residents]]`: a resident."""
 
     name: Name
     age: int = Field(ge=0, le=200)
@@ -157,7 +157,7 @@ class ResidentTable(Table):
     @field_validator("seeds", mode="before")
     @classmethod
     def _of_texts(cls, seeds: Any) -> Any:
-        """Take a text for a memory with no other key."""
+        """Accept a text instead of a memory without other keys."""
         every = seeds if isinstance(seeds, list) else []
         return [{"text": each} if isinstance(each, str) else each for each in every] or seeds
 
@@ -179,26 +179,26 @@ EXTRA = "extra"
 FIRST_YEAR, LAST_YEAR = 1970, 9000
 LARGEST = 1e9
 CLOCK = "%B %d, %Y, %H:%M:%S"
-"""How the authors write a moment of the game ("February 13, 2023, 11:21:30")."""
+"""Times in the authors' files ("February 13, 2023, 11:21:30")."""
 DATE = "%B %d, %Y"
 STAMP = "%Y-%m-%d %H:%M:%S"
-"""How they write it in nodes ("2023-02-13 11:21:30")."""
+"""Times in their nodes ("2023-02-13 11:21:30")."""
 
 
 def parse_clock(text: str) -> datetime:
-    """Read a moment of the game as the authors write it.
+    """Parse a time of the authors' files.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it has another form.
     """
     return datetime.strptime(text, CLOCK)
 
 
 def parse_stamp(text: str) -> datetime:
-    """Read a moment of the game as nodes have it.
+    """Parse a time of the authors' nodes.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it has another form.
     """
     return datetime.strptime(text, STAMP)
 
@@ -228,10 +228,10 @@ StampText = Annotated[str, _checked(STAMP)]
 
 
 def parse_as(kind: type[T], data: JsonValue, where: str, **more: object) -> T:
-    """Read an object as a frozen dataclass with a field `extra`, which takes the keys it does not know.
+    """Read an object as a frozen dataclass whose field `extra` takes unknown keys.
 
     Raises:
-        InputError: a key is missing or holds something else; the message begins with `where` and names the key.
+        InputError: a key is missing or invalid; the message begins with `where` and names the key.
     """
     known = {field.name for field in fields(kind)} - {EXTRA}  # type: ignore[arg-type]
     given = expect_object(data, where)
@@ -247,7 +247,7 @@ def parse_as(kind: type[T], data: JsonValue, where: str, **more: object) -> T:
 
 
 def to_plain(value: object, without: frozenset[str] = frozenset()) -> JsonValue:
-    """Return frozen data as plain data, what was in `extra` beside the rest."""
+    """Return frozen data as plain data, with the keys in `extra`."""
     if is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in fields(value) if field.name not in without | {EXTRA}]
         plain = {name: to_plain(getattr(value, name)) for name in names}
@@ -291,25 +291,25 @@ WANTED = {
     "less_than": "less than {lt} is wanted",
     "less_than_equal": "at most {le} is wanted",
 }
-"""By the kind of a mistake."""
+"""Messages by pydantic's type of error."""
 
 
 Place: TypeAlias = tuple[int | str, ...]
-"""Where a key is: names of tables and keys, and numbers in lists, from 0."""
+"""The path of a key: names of tables and keys, and positions in lists."""
 
 
 def describe_mistake(model: type[BaseModel], error: ValidationError) -> str:
-    """Say the first mistake in a sentence that begins with the place of its key: `residents.2.age: …`."""
+    """Return the first mistake as a sentence that begins with its key: `residents.2.age: …`."""
     return describe_mistakes(model, error)[0][1]
 
 
 def describe_mistakes(model: type[BaseModel], error: ValidationError) -> list[tuple[Place, str]]:
-    """Say each mistake, with its place."""
+    """Return each mistake with the path of its key."""
     return [(tuple(each["loc"]), _describe(model, each)) for each in error.errors(include_url=False)]
 
 
 def find_line(text: str, place: Place) -> int:
-    """Return the line of the deepest part of a place that a TOML text has as a table or a key; 0: of none."""
+    """Return the line of a table or key in a TOML text, as deep in the path as possible; 0: not found."""
     header, count, quoted, section, found = "", dict[str, int](), False, "", 0
     names = [part for part in place if isinstance(part, str)]
     number = next((part for part in place[1:2] if isinstance(part, int)), 0)
@@ -346,7 +346,7 @@ def _describe(model: type[BaseModel], first: Any) -> str:
 
 
 def _keys(model: type[BaseModel], place: Place) -> str:
-    """Say which key was meant, and which there are."""
+    """Return a hint at the intended key, and the known keys."""
     holder: type[BaseModel] | None = model
     for part in place[:-1]:
         if isinstance(part, str) and holder is not None:
@@ -360,7 +360,7 @@ def _keys(model: type[BaseModel], place: Place) -> str:
 
 
 def _table_of(model: type[BaseModel], key: str) -> type[BaseModel] | None:
-    """Return the table that stands under a key, also in a list or where it may be missing."""
+    """Return the model of a table, also of one in a list or an optional one."""
     field = next((each for name, each in model.model_fields.items() if (each.alias or name) == key), None)
     found: Any = field.annotation if field is not None else None
     kinds = [found, *get_args(found)]
@@ -369,20 +369,16 @@ def _table_of(model: type[BaseModel], key: str) -> type[BaseModel] | None:
 
 MOST_BYTES = 32_000_000
 BED = "bed"
-"""The object at home in which a resident sleeps whose key `bed` says nothing."""
+"""Object at home that is the bed of residents without a key `bed`."""
 
 
 @dataclass(frozen=True)
 class TownFile:
-    """A town as its file describes it; residents in the order of the file.
-
-    Attributes:
-        start: when the story begins, if the file says so.
-    """
+    """The content of a town file; residents in the order of the file; `start`: None if the file has none."""
 
     name: str
     start: datetime | None
-    world: TileWorld | PlaceWorld
+    world: World
     rules: PlaceRules
     residents: tuple[Person, ...]
     conditions: Conditions
@@ -390,25 +386,21 @@ class TownFile:
 
 
 class Faults:
-    """Collects what is wrong with a town file, so that all of it is reported at once.
-
-    Args:
-        text: the file's, in which the lines of faults are found.
-    """
+    """Collects the faults of a town file, so that all are reported together with their lines."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self.found: list[tuple[int, str]] = []
         self.numbers: dict[str, int] = {}
-        """Which of the residents in the file has which name."""
+        """Positions of the residents in the file, by name."""
 
     def add(self, place: Place, said: str) -> None:
-        """Note a fault; one that has several lines is as many."""
+        """Add a fault, one for each line of the text."""
         line = find_line(self._text, place)
         self.found += [(line, each) for each in said.split("\n") if (line, each) not in self.found]
 
     def check(self, place: Place, read: Callable[[], T]) -> T | None:
-        """Return what is read, or None where it is faulty."""
+        """Return the result of `read`; None if it raises InputError, which is added."""
         try:
             return read()
         except InputError as error:
@@ -416,7 +408,7 @@ class Faults:
             return None
 
     def require_none(self, file: str = "") -> None:
-        """Raise InputError with all faults, a line each, as `file:line: what`, if there are any."""
+        """Raise InputError with all faults, as lines `file:line: fault`, if there are any."""
         if self.found:
             at = [f"{file}:{line}: " if line and file else f"line {line}: " if line else "" for line, _ in self.found]
             raise InputError("\n".join(f"{where}{said}" for where, (_, said) in zip(at, self.found, strict=True)))
@@ -426,7 +418,7 @@ def load_town(path: Path) -> TownFile:
     """Read a town file.
 
     Raises:
-        InputError: it cannot be read, or something in it cannot be: all faults, with the file and the place in it.
+        InputError: it cannot be read or is invalid; with all faults, their lines and keys.
     """
     try:
         return parse_town(load_text(path, MOST_BYTES), path.parent, str(path))
@@ -436,10 +428,10 @@ def load_town(path: Path) -> TownFile:
 
 
 def parse_town(text: str, folder: Path, file: str = "") -> TownFile:
-    """Read the text of a town file; maps that it names are beside it, in `folder`.
+    """Parse a town file; maps that it names are in `folder`.
 
     Raises:
-        InputError: something in it is wrong: all faults, a line each, with the place in it.
+        InputError: it is invalid; with all faults, a line each.
     """
     faults = Faults(text)
     tables, names = _parse_tables(text, faults)
@@ -471,7 +463,7 @@ def _weather(said: list[str] | dict[str, str]) -> Weather:
 
 
 def _parse_tables(text: str, faults: Faults) -> tuple[TownTables | None, Counter[str]]:
-    """Return the tables without what is faulty in them, None where too little is left; and all residents' names."""
+    """Return the tables without invalid parts (None if too little is left), and the names of all residents."""
     try:
         given = tomllib.loads(unicodedata.normalize("NFC", text))
     except tomllib.TOMLDecodeError as error:
@@ -504,11 +496,11 @@ def _parse_tables(text: str, faults: Faults) -> tuple[TownTables | None, Counter
 
 
 LISTS = ("residents", "places", "roads")
-"""Tables of which there are many."""
+"""Tables that occur several times."""
 
 
 def _leave_out(given: dict[str, Any], place: Place) -> None:
-    """Take away what is faulty: a key of a table; a whole entry of a list, whose other keys are not enough then."""
+    """Remove an invalid key, or a whole entry of a list that is invalid without it."""
     holder: Any = given
     for part in place[:-1]:
         inner = holder[part] if isinstance(holder, dict) and part in holder else None
@@ -527,11 +519,11 @@ def _leave_out(given: dict[str, Any], place: Place) -> None:
 
 
 def _is_extra(entry: Any, place: Place) -> bool:
-    """Tell whether a fault is of a key of an entry that can do without it."""
+    """Return whether an entry is valid without the key."""
     return isinstance(entry, dict) and len(place) == 3 and place[2] in entry and place[2] not in ("name", "age", "home")
 
 
-def _build_world(name: Address, tables: TownTables, folder: Path, faults: Faults) -> TileWorld | PlaceWorld:
+def _build_world(name: Address, tables: TownTables, folder: Path, faults: Faults) -> World:
     if (tables.map is not None) == bool(tables.roads):
         raise InputError("a town has either a [map] or [[roads]]")
     if tables.map is None:
@@ -576,7 +568,7 @@ def _build_map(name: Address, table: MapTable, folder: Path, faults: list[str]) 
 
 
 def _beside(folder: Path, name: str) -> Path:
-    """Return a file that a town file names; whoever is handed a town is not made to read what lies elsewhere."""
+    """Return a file next to the town file; other folders are refused, because a town file may come from a stranger."""
     path = Path(name)
     if path.is_absolute() or ".." in path.parts:
         raise InputError(f"{name!r:.99} is not beside the town file")
@@ -584,7 +576,7 @@ def _beside(folder: Path, name: str) -> Path:
 
 
 def _rules(
-    name: Address, tables: list[PlaceTable], world: TileWorld | PlaceWorld, residents: Collection[str], faults: Faults
+    name: Address, tables: list[PlaceTable], world: World, residents: Collection[str], faults: Faults
 ) -> Mapping[Address, PlaceRule]:
     rules: dict[Address, PlaceRule] = {}
     for number, table in enumerate(tables, start=1):
@@ -612,9 +604,9 @@ def _rules(
 
 
 def _town_file_describe(
-    table: ResidentTable, name: Address, world: TileWorld | PlaceWorld, residents: Collection[str], faults: Faults
+    table: ResidentTable, name: Address, world: World, residents: Collection[str], faults: Faults
 ) -> Person | None:
-    """Return a resident; None where that cannot be."""
+    """Return a resident; None if it is invalid."""
     number = faults.numbers.get(table.name, 0)
 
     def check(key: str, read: Callable[[], T]) -> T | None:
@@ -677,10 +669,9 @@ def _town_file_describe(
     )
 
 
-def _bed(table: ResidentTable, home: Address, start: Address, world: TileWorld | PlaceWorld) -> str:
-    """Return where a resident sleeps: as the file says; else where it stands first, if that is an object at home; else
-    in an object that is called BED, in the room or in the house; "": nowhere.
-    """
+def _bed(table: ResidentTable, home: Address, start: Address, world: World) -> str:
+    """Return the bed: the key `bed`, else the start if it is an object at home, else an object called BED in the
+    room or house; "": none."""
     if table.bed:
         return _find_place(table.bed, home, world, "bed")
     if start.level == OBJECT and start.is_within(home):
@@ -690,7 +681,7 @@ def _bed(table: ResidentTable, home: Address, start: Address, world: TileWorld |
     return str(near[0]) if near else ""
 
 
-def _day_item(table: DayTable, home: Address, world: TileWorld | PlaceWorld) -> DayItem:
+def _day_item(table: DayTable, home: Address, world: World) -> DayItem:
     try:
         start, end, on = minute_of(table.start), minute_of(table.end), sorted(parse_days(table.on))
         if start in (end, DAY_MINUTES):
@@ -701,10 +692,8 @@ def _day_item(table: DayTable, home: Address, world: TileWorld | PlaceWorld) -> 
     return DayItem(start=start, end=end, what=table.what, place=place, on=tuple(on), duty=table.duty)
 
 
-def _first_memory(
-    table: SeedTable, home: Address, world: TileWorld | PlaceWorld, residents: Collection[str]
-) -> FirstMemory:
-    """Return a memory, with its appointment where it tells of one."""
+def _first_memory(table: SeedTable, home: Address, world: World, residents: Collection[str]) -> FirstMemory:
+    """Return a memory with its appointment, if it has one."""
     begin, end, given = table.start, table.end, (table.what, table.start, table.end)
     if not any((*given, table.where, table.host, table.who)):
         return FirstMemory(text=table.text, weight=table.weight, secret=table.secret)
@@ -722,27 +711,27 @@ def _first_memory(
     return FirstMemory(text=table.text, weight=table.weight, appointment=agreed, secret=table.secret)
 
 
-def _find_place(text: str, home: Address, world: TileWorld | PlaceWorld, where: str) -> str:
-    """Read an address; what begins with no place of the town is looked for at home, in the room and in the house."""
+def _find_place(text: str, home: Address, world: World, where: str) -> str:
+    """Return the address of a place; an incomplete one is resolved in the home room and house."""
     town = Address((home.names[0],))
     address = _address(town, text, where)
     inner = address.names[1:]
     within = [Address((*at.names, *inner)) for at in (home, home.upto(SECTOR)) if at.level + len(inner) <= OBJECT]
     for each in (address, *within):
-        if each in world.places and world.spots(each):  # asking for one that is not there would look for a like name
+        if each in world.places and world.spots(each):  # without an expensive search for similar names
             return str(each)
     world.number(address)
     raise InputError(f"{where}: nobody can stand at {text!r}")
 
 
-def _first_spot(world: TileWorld | PlaceWorld, spots: tuple[Spot, ...]) -> Spot:
+def _first_spot(world: World, spots: tuple[Spot, ...]) -> Spot:
     """Return the first spot that is a spawn point, else the first."""
     spawns = world.spawns if isinstance(world, TileWorld) else {}
     return next((spot for spot in spots if spot in spawns), spots[0])
 
 
-def _check_ways(world: TileWorld | PlaceWorld, residents: tuple[Person, ...]) -> None:
-    """Refuse a town where somebody cannot reach a place that has been given a name."""
+def _check_ways(world: World, residents: tuple[Person, ...]) -> None:
+    """Refuse a town in which a resident cannot reach a named place."""
     placed = [(each, each.start) for each in residents if each.start is not None]
     if not placed:
         return
@@ -756,7 +745,7 @@ def _check_ways(world: TileWorld | PlaceWorld, residents: tuple[Person, ...]) ->
 
 
 def _address(world: Address, text: str, where: str) -> Address:
-    """Read an address with or without the world's name before it."""
+    """Parse an address with or without the name of the world."""
     try:
         address = parse_address(text)
         return address if address.is_within(world) else Address((*world.names, *address.names))

@@ -1,4 +1,4 @@
-"""What is whispered to residents before the first step: a CSV file of Park 2023 ("Name,Whisper;Whisper…")."""
+"""First memories for residents: a CSV file of Park 2023 ("Name,Whisper;Whisper…")."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ MOST_BYTES = 16_000_000
 
 
 def read_whispers(path: Path) -> dict[str, tuple[str, ...]]:
-    """Return the whispers for each name, in the order of the file. Names may be of nobody: the authors' are, at times.
+    """Return the whispers for each name, in the order of the file; in the authors' file some names are unknown.
 
     Raises:
-        InputError: it cannot be read, or a row is none.
+        InputError: it cannot be read, or a row is invalid.
     """
     found: dict[str, tuple[str, ...]] = {}
     try:

@@ -1,1 +1,1 @@
-"""Looking at a town: why, when, who, and what it would cost. Nothing is written."""
+"""Reading a town: history, timelines, explanations, estimates. Nothing is written."""

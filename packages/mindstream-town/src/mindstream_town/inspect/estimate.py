@@ -1,4 +1,4 @@
-"""What a town would ask of models: calls and tokens by kind, found by living a while with stand-ins that count."""
+"""Estimate of a town's use of models: it runs for a while with rules that count calls and tokens."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from mindstream_town.town import Town
 
 @dataclass
 class CallCount:
-    """What was asked in one kind of call: how often, with how many tokens in and out, how many of them static words."""
+    """Calls of one prompt: number, tokens in and out, and static tokens."""
 
     calls: int = 0
     tokens_in: int = 0
@@ -35,7 +35,7 @@ class CallCount:
 
 
 LIVED = "estimate"
-"""Who stands in for a model: the town lives as with one."""
+"""Name of the simulated model; the town lives as with a model."""
 ROLES = ("planner", "decider", "talker", "reasoner", "importance")
 REPLIES = {
     "plan_strokes": 440, "plan_hours": 140, "plan_tasks": 190, "meet_person": 1, "say_next": 80, "take_from_talk": 200,
@@ -43,19 +43,19 @@ REPLIES = {
     "insights": 60, "salient_questions": 50, "answer_interview": 35, "see_to": 60,
     "plan_scenes": 1560, "talk_scene": 660, "reflect_scenes": 360, "let_on": 25,
 }  # fmt: skip
-"""How many tokens a language mind wrote on average where it was asked for real; stand-ins say less."""
+"""Average tokens of real replies; rules give shorter ones."""
 A_TASK, LINES, AGREE = 12, 5, 0.2
-"""Minutes of a mind's task, lines of a talk of minds, and how often they agree on something for today."""
+"""Minutes of a model's task, lines of its talks, and the share of talks with an agreement for today."""
 BED = "22:30"
 SOMETHING = "a thing or two of what is to be done now"
-"""As long as what minds say of a task."""
+"""A text of the usual length for a task."""
 MUNDANE = 3
-"""What most of a day is rated by a mind: stand-ins rate all alike, and higher."""
+"""Usual rating by a model; the rule rates higher."""
 
 
 @dataclass
 class Counting:
-    """Answers by rules, and counts what a model would have been asked and have answered; `by_kind`: by prompt."""
+    """A model that answers by rules, and counts calls and tokens; `by_kind`: by prompt."""
 
     name: str = Rules.name
     by_kind: dict[str, CallCount] = field(default_factory=dict)
@@ -63,12 +63,12 @@ class Counting:
     _rules: Rules = field(default_factory=Rules)
 
     def without_rules(self, models: Mapping[str, str]) -> Counting:
-        """Return what of it would be asked of models; `models`: a table role -> name, as for `Models.named`."""
+        """Return the part that models would answer; `models`: a table from role to name, as for `Models.named`."""
         asked = {label: each for label, each in self.by_kind.items() if self.model_of(label, models) != Rules.name}
         return replace(self, by_kind=asked)
 
     def model_of(self, label: str, models: Mapping[str, str]) -> str:
-        """Name the model that a kind of call goes to."""
+        """Return the name of the model for a prompt."""
         return models.get(self.role_of[label], models.get("default", Rules.name))
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
@@ -93,8 +93,7 @@ class Counting:
 
 
 def _a_day_out(who: str, date: str, places: Sequence[str]) -> list[tuple[str, str]]:
-    """Return when somebody is where, as minds plan a day of whom no file says how its days are: out for work, for
-    company at noon and after work, else at home (""). `places`: those that are not home."""
+    """Return times and places of a typical day: work, company at noon and after work, else home ("")."""
     work = chance.pick(places, who, "work") if places else ""
     noon, evening = (chance.pick(places, date, hour) if places else "" for hour in ("noon", "evening"))
     return [("06:30", ""), ("08:30", work), ("12:00", noon), ("13:00", work), ("17:00", evening), ("18:30", "")]
@@ -131,13 +130,12 @@ def _scene(ask: TalkScene) -> Scene:
 
 
 async def _answered(rules: Rules, request: Request) -> str:
-    """Return what rules answer."""
     async with aclosing(rules.reply(request)) as parts:
         return "".join([part.text async for part in parts if isinstance(part, Piece)])
 
 
 async def _reply(rules: Rules, request: Request) -> AsyncGenerator[Part]:
-    """Answer as a mind does where no rule stands in, or where a rule would let the town live otherwise."""
+    """Answer like a model where there is no rule, or where the rule would change how the town lives."""
     match request.prompt:
         case SalientQuestions() as ask:
             questions = [f"What matters to {ask.who}? ({number})" for number in range(ask.count)]
@@ -176,14 +174,14 @@ async def count_calls(
     on_step: Callable[[int], None] = lambda _: None,
     models: Mapping[str, str] = MappingProxyType({}),
 ) -> Counting:
-    """Live so many steps from the beginning with stand-ins, and count what models would be asked.
+    """Run a number of steps from the beginning without a model, and count the calls that models would get.
 
     Args:
-        models: a table role -> name, as for `Models.named`: where a role has a model the town lives as with one, and
-            replies count as long as a mind's were; else by rules, whose replies are shorter than any model's.
+        models: a table from role to name, as for `Models.named`. Roles with a model live as with one, and replies count
+            with their average length; the others answer by rules.
     """
     counting = Counting()
-    lived = replace(counting, name=LIVED)  # they share their counts
+    lived = replace(counting, name=LIVED)  # both share the counts
     names = {role: models.get(role, models.get("default", Rules.name)) for role in ROLES}
     table = {role: counting if name == Rules.name else lived for role, name in names.items()}
     with TemporaryDirectory() as scratch:
@@ -193,10 +191,8 @@ async def count_calls(
 
 
 def cost_usd(counted: Counting, models: Mapping[str, str]) -> float | None:
-    """Return what those calls cost, by role; None where a model's price is not known.
-
-    `models`: a table role -> name, as for `Models.named`. Static words are taken for cached after the first call.
-    """
+    """Return the cost of these calls; None if a price is not known. Static tokens count as cached after the first
+    call."""
     total = 0.0
     for label, asked in counted.without_rules(models).by_kind.items():
         name = counted.model_of(label, models)

@@ -1,4 +1,4 @@
-"""What happened in a town up to a step, read once and looked at from many sides. A pure read: nothing is written."""
+"""The history of a town up to a step, read once. Nothing is written."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ from mindstream_town.journal import is_of_town, read_setting, resident_of, rows_
 from mindstream_town.setting import Setting
 from mindstream_town.state import ResidentState, applied
 from mindstream_town.town import Town
-from mindstream_town.world.tree import Address
-from mindstream_town.world.world import Spot
+from mindstream_town.world.tree import Address, Spot
 
 E = TypeVar("E", bound=Event)
 Source = AnyStore | Town
-"""A town's folder, its store, or a town that is open."""
+"""A town's folder, its store, or an open town."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +32,9 @@ class History:
     """A town's rows and records up to a step.
 
     Attributes:
-        step: the last step that is looked at.
-        rows: of each resident, and of the town itself, as they were written.
-        records: of each resident, as they were written.
+        step: the last step.
+        rows: by resident, and by "" for the town itself, in the order of writing.
+        records: by resident, in the order of writing.
     """
 
     setting: Setting
@@ -45,35 +44,33 @@ class History:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Who lives there, in order."""
+        """The residents, sorted."""
         return tuple(sorted(self.setting.people))
 
     def step_of(self, moment: Moment) -> int:
-        """Return the step of a moment."""
         return step_of(self.setting, moment)
 
     def events(self, name: str, kind: type[E]) -> Iterator[tuple[int, E]]:
-        """Yield what of a kind happened to somebody, with its step."""
+        """Yield a resident's events of a kind, with their steps."""
         for row in self.rows.get(name, ()):
             if isinstance(row.event, kind):
                 yield self.step_of(row.at), row.event
 
     def state(self, name: str, step: int) -> ResidentState:
-        """Return what somebody was after a step."""
+        """Return a resident's state after a step."""
         steps, states = self._states[name]
         at = bisect_right(steps, step)
         return states[at - 1] if at else ResidentState(name=name)
 
     def states(self, name: str) -> Iterator[tuple[int, ResidentState]]:
-        """Yield what somebody was, each time that something had changed."""
+        """Yield a resident's states, each time that something changed."""
         yield from zip(*self._states[name], strict=True)
 
     def spot(self, name: str, step: int) -> Spot:
-        """Return where somebody was at a step."""
         return self.state(name, step).spot(step)
 
     def place(self, name: str, step: int) -> Address:
-        """Return the narrowest place in which somebody was at a step."""
+        """Return the narrowest place of a resident at a step."""
         return self.setting.world.address_at(self.spot(name, step))
 
     def talks(self) -> Iterator[tuple[str, Talked]]:
@@ -87,18 +84,18 @@ class History:
         yield from ((name, event) for _, name, event in sorted(begun, key=lambda each: each[:2]))
 
     def clock(self, step: int) -> str:
-        """Say when a step is, to the minute: `Tue Feb 14 17:05`."""
+        """Return the time of a step to the minute: `Tue Feb 14 17:05`."""
         when = self.setting.when(step)
         return f"{when:%a %b} {when.day} {when:%H:%M}"
 
     @cached_property
     def by_id(self) -> Mapping[str, Mapping[str, Record]]:
-        """Each resident's records by their ids."""
+        """Records by resident and id."""
         return {name: {record.id: record for record in records} for name, records in self.records.items()}
 
     @cached_property
     def talk_at(self) -> Mapping[tuple[str, int], Talked]:
-        """Each conversation by who talks in it and the step at which it began."""
+        """Conversations by resident and first step."""
         return {(name, talk.step): talk for name in self.names for _, talk in self.events(name, Talked)}
 
     @cached_property
@@ -123,10 +120,10 @@ def step_of(setting: Setting, moment: Moment) -> int:
 
 
 async def read_history(source: Source, upto: int | None = None) -> History:
-    """Read what happened in a town, up to a step or to the last.
+    """Read a town's history, up to a step or to the last.
 
     Raises:
-        InputError: no town lives there.
+        InputError: there is no town.
         StorageError: the folder cannot be read.
     """
     async with open_store(source) as store:
@@ -147,7 +144,7 @@ async def read_history(source: Source, upto: int | None = None) -> History:
 
 @asynccontextmanager
 async def open_store(source: Source) -> AsyncIterator[Store]:
-    """Open a town's store to read; what was opened here is closed here."""
+    """Open a town's store for reading."""
     if isinstance(source, Town):
         for resident in source.residents.values():
             await resident.written()

@@ -1,6 +1,6 @@
-"""What a picture of a world of tiles is made of, as SVG path data. One unit is one tile: who stands on (x, y) is drawn
+"""The picture of a world of tiles, as SVG path data in units of tiles.
 
-at (x + 0.5, y + 0.5). `drawing` writes it as SVG; the town's canvas draws the same.
+A resident on tile (x, y) is drawn at (x + 0.5, y + 0.5). `draw_map` writes an SVG; the page's canvas draws the same.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from pathlib import Path
 
 from mindstream import chance
 from mindstream_town.world.tiles import TileWorld
-from mindstream_town.world.tree import ARENA, OBJECT, SECTOR, Address
-from mindstream_town.world.world import Spot
+from mindstream_town.world.tree import ARENA, OBJECT, SECTOR, Address, Spot
 
 FLOORS = (
     ("green", ("park", "garden", "yard", "meadow", "field", "orchard")),
@@ -27,7 +26,7 @@ FLOORS = (
     ("learn", ("class", "library", "college", "school", "office", "study", "studio")),
     ("hall", ("",)),
 )
-"""What kind of floor a place has: the first whose words stand in the arena's name, or else in the sector's."""
+"""Kinds of floor: the first with a word that is part of the arena's name, else of the sector's."""
 OUTDOORS = ("green", "paved")
 ROOMS = tuple(kind for kind, _ in FLOORS if kind not in OUTDOORS)
 SHAPES = (
@@ -61,24 +60,24 @@ SHAPES = (
     ("wood", ("table", "desk", "counter", "podium", "lectern"), "M-.3-.15h.6M-.2-.15v.4M.2-.15v.4"),
     ("wood", ("",), "M-.1 0h.2M0-.1v.2"),
 )
-"""How an object is drawn, by the words in its name: what it is made of, and strokes in a box around (0, 0)."""
+"""Drawings of objects by words in their names: material, and strokes in a box around (0, 0)."""
 GROWN = ("water", "plant")
-"""What has no corners."""
+"""Materials without corners."""
 NARROW = 9
-"""A place of no more tiles across has its name in small letters."""
+"""Maximum width in tiles of places with a small name."""
 A_TREE = 0.16
-"""How probable a tree is on a green tile that has none beside it."""
+"""Probability of a tree on a green tile without a tree next to it."""
 
 
 @dataclass(frozen=True)
 class Thing:
-    """An object where it stands.
+    """An object.
 
     Attributes:
         place: its number in the world.
-        stuff: what it is made of.
-        outline: of all its heaps of tiles, as path data.
-        shape: which of `SHAPES` stands in the middle of each heap.
+        stuff: its material.
+        outline: the outline of its connected tiles, as path data.
+        shape: the index in `SHAPES` of the drawing at each centre.
     """
 
     place: int
@@ -90,7 +89,7 @@ class Thing:
 
 @dataclass(frozen=True)
 class Name:
-    """A sector's name over it, in lines of its width; (x, y) is the middle of the first line's foot."""
+    """A sector's name in lines of its width; (x, y) is the middle of the first baseline."""
 
     x: float
     y: float
@@ -100,7 +99,7 @@ class Name:
 
 @dataclass(frozen=True)
 class Layers:
-    """A picture from below to above: grounds (a kind, and path data), objects, names."""
+    """A picture from bottom to top: grounds (kind, path data), objects, names."""
 
     grounds: tuple[tuple[str, str], ...]
     things: tuple[Thing, ...]
@@ -108,7 +107,7 @@ class Layers:
 
 
 def layers_of(world: TileWorld) -> Layers:
-    """Return what a world looks like. Where nobody can walk and no room is beside it, something grows."""
+    """Return the picture of a world. Plants grow where residents can neither walk nor live."""
     floors = _floors(world)
     ways = {spot for spot in _spots(world) if world.walkable(spot) and not world.arena_of(spot)}
     walls = _walls(world, floors)
@@ -147,7 +146,7 @@ def _floor(address: Address) -> str:
 
 
 def _walls(world: TileWorld, floors: dict[str, set[Spot]]) -> set[Spot]:
-    """Return the tiles without a way in or beside a room; of the others one sees that something grows there."""
+    """Return inaccessible tiles in or next to rooms; other inaccessible tiles have plants."""
     rooms = {spot for kind, spots in floors.items() if kind not in OUTDOORS for spot in spots}
     near = {(x + i, y + j) for x, y in rooms for i in (-1, 0, 1) for j in (-1, 0, 1)}
     inside = ((x, y) for x, y in near if 0 <= x < world.width and 0 <= y < world.height)
@@ -160,7 +159,7 @@ def _walls(world: TileWorld, floors: dict[str, set[Spot]]) -> set[Spot]:
 
 
 def _hedges(world: TileWorld, green: Collection[Spot]) -> str:
-    """Draw a stroke wherever a green place ends and nobody can go on."""
+    """Draw a stroke where a green place ends at inaccessible tiles."""
     lines = []
     for x, y in sorted(green):
         for i, j, line in (
@@ -175,7 +174,7 @@ def _hedges(world: TileWorld, green: Collection[Spot]) -> str:
 
 
 def _trees(world: TileWorld, taken: Collection[Spot]) -> list[tuple[str, str]]:
-    """Plant trees where nobody walks, the same ones every time."""
+    """Place trees on inaccessible tiles, always the same ones."""
     planted: set[Spot] = set()
     for spot in _spots(world):
         x, y = spot
@@ -188,7 +187,7 @@ def _trees(world: TileWorld, taken: Collection[Spot]) -> list[tuple[str, str]]:
 
 
 def _things(world: TileWorld) -> Iterable[Thing]:
-    """Find each object where it stands, once for each heap of its tiles."""
+    """Yield each object with its connected groups of tiles."""
     for place, address in enumerate(world.places):
         if address.level < OBJECT:
             continue
@@ -206,7 +205,7 @@ def _middle(heap: Collection[Spot]) -> tuple[float, float]:
 
 
 def _heaps(tiles: Iterable[Spot]) -> list[set[Spot]]:
-    """Part tiles into those that hang together by their sides."""
+    """Return the groups of tiles that are connected by sides."""
     left = dict.fromkeys(tiles)
     heaps = []
     while left:
@@ -243,7 +242,7 @@ def _lines(text: str, longest: float) -> list[str]:
 
 
 def _loops(tiles: Collection[Spot]) -> list[list[Spot]]:
-    """Return the outlines of tiles, corner by corner; of what is around and in holes."""
+    """Return the outlines of tiles, corner by corner, those of holes included."""
     here = tiles if isinstance(tiles, set) else set(tiles)
     edges: dict[Spot, list[Spot]] = {}
     for x, y in sorted(here):
@@ -281,7 +280,7 @@ def _stroke(loop: list[Spot]) -> str:
 
 
 def _soft_outline(tiles: Collection[Spot]) -> str:
-    """Return the outlines of tiles as SVG path data, without steps."""
+    """Return smoothed outlines of tiles as SVG path data."""
     return "".join(map(_soft_stroke, _loops(tiles)))
 
 
@@ -299,7 +298,7 @@ STYLE = Path(__file__).with_name("drawing.css")
 def draw_map(world: TileWorld) -> str:
     """Draw a world as an `<svg class="town">`: ground, floors, walls, trees, objects and names.
 
-    What an object is shows on hover. Colours are variables of the style sheet, for light and for dark.
+    Objects have their names as titles. Colours are variables of the style sheet, for light and dark.
     """
     layers = layers_of(world)
     parts = [

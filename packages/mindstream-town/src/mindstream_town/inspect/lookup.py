@@ -1,43 +1,102 @@
-"""What a person types of a town, found in it: a resident, a place, a time; what is not there with its nearest."""
+"""Residents, places and times as a user types them; errors suggest similar names."""
 
 from __future__ import annotations
 
 import difflib
 import unicodedata
 from collections.abc import Iterable
+from datetime import UTC, date, datetime, timedelta
 
+from mindstream.clock import DAY_S
 from mindstream.errors import InputError
-from mindstream_town.inspect.time_words import format_time, read_moment
+from mindstream.text.dates import WEEKDAYS
+from mindstream.text.times import plain, read_clock, read_day
 from mindstream_town.residents.places import words_of
 from mindstream_town.setting import Setting
 from mindstream_town.world.tree import OBJECT
 
+IGNORED = {*WEEKDAYS, *(day[:3] for day in WEEKDAYS)}
+AROUND = timedelta(days=183)
+"""Days without a year that are longer before the beginning are in the next year."""
+
+
+def read_moment(
+    setting: Setting, typed: str, now: int, *, end: bool = False, day_of: int | None = None
+) -> float | None:
+    """Parse "Feb 14 19:00", "2023-02-14 19:00", "day 2", "yesterday 10am", "tomorrow noon", "19:00" (today), "now".
+
+    Args:
+        now: the step that defines today.
+        end: a day means its last step; else its first.
+        day_of: the step whose day a time without a day refers to; None: today.
+
+    Returns:
+        The moment; None if the text is no time.
+
+    Raises:
+        InputError: there is no such day or time of day.
+    """
+    first, today = setting.when(0).date(), setting.when(max(now, 0)).date()
+    words = [word for word in plain(typed.replace(",", " ")).split() if word not in IGNORED]
+    if words == ["now"]:
+        return setting.moment(max(now, 0))
+    at = words.index("day") if "day" in words[:-1] else -1
+    if at >= 0 and words[at + 1].isdecimal():
+        words[at : at + 2] = [_nth_day(first, words[at + 1]).isoformat()]
+    day, rest = read_day(" ".join(words), today, first - AROUND)
+    if not rest:
+        return None if day is None else _midnight(day) + (DAY_S - setting.profile.step_s if end else 0)
+    seconds = read_clock(rest)
+    if seconds is None:
+        return None
+    return _midnight(day or setting.when(max(now if day_of is None else day_of, 0)).date()) + seconds
+
+
+def format_time(setting: Setting, step: int) -> str:
+    """Return the time of a step, "Tue Feb 14, 17:05", with seconds if they are not 0; -1 is the beginning."""
+    when = setting.when(max(step, 0))
+    return f"{when:%a %b} {when.day}, {when:%H:%M:%S}".removesuffix(":00" if when.second == 0 else "")
+
+
+def _midnight(day: date) -> float:
+    return datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()
+
+
+def _nth_day(first: date, number: str) -> date:
+    if not number.strip("0"):
+        raise InputError("there is no day 0: day 1 is the day on which the town begins")
+    try:
+        return first + timedelta(days=int(number[:9]) - 1)
+    except OverflowError:
+        raise InputError(f"day {number:.20} is too far away") from None
+
+
 LONGEST = 99
-"""So many characters of what was typed are repeated."""
+"""Maximum characters of the input that error messages repeat."""
 MOST_FITS, MOST_NEAR = 40, 8
-"""So many are named of those that fit, and where nothing does."""
+"""Maximum matches, and suggestions, in error messages."""
 ALIKE = 0.7
-"""As near what was typed must be to a name, for that one to be meant."""
+"""Minimum similarity of a suggestion."""
 STEM = 3
-"""A word of so many letters that is a part of the other is meant, too."""
+"""Minimum length of a word that counts as a part of another."""
 
 
 def find_resident(setting: Setting, typed: str) -> str:
-    """Return the name of a resident: whole, or a part of it that only one has, in any letters.
+    """Return the name of a resident: the full name, or an unambiguous part of it, in any case.
 
     Raises:
-        InputError: nobody is called so, or several are.
+        InputError: there is no such resident, or several.
     """
     return _find(typed, setting.people, f"nobody in {setting.name} is called")
 
 
 def find_place(setting: Setting, typed: str) -> str:
-    """Return the address of a place: whole, the end of it, or in words ("quay of Landing", "Landing quay").
+    """Return the address of a place: complete, its end, or in words ("quay of Landing", "Landing quay").
 
-    Where all that fit lie in one place, as the rooms of a house do, that one is meant.
+    If all matches are in one place, such as the rooms of a house, that place is returned.
 
     Raises:
-        InputError: there is none, or several.
+        InputError: there is no such place, or several.
     """
     places, wanted = [each for each in setting.addresses if ":" in each], typed.strip().casefold()
     said = [each for each in places if wanted in _ways_to_say(each)]
@@ -47,16 +106,16 @@ def find_place(setting: Setting, typed: str) -> str:
 
 
 def _ways_to_say(place: str) -> tuple[str, ...]:
-    """Return a place in words, as lists print it, and from the widest to the narrowest, in small letters."""
+    """Return a place in words, in both orders, in lower case."""
     words = words_of(place).casefold()
     return words, f"the {words}", " ".join(place.split(":")[1:]).casefold()
 
 
 def find_object(setting: Setting, typed: str) -> str:
-    """Return the address of an object: whole, or the end of it ("cafe:piano", "piano" where there is but one).
+    """Return the address of an object: complete, or its end ("cafe:piano", or "piano" if there is only one).
 
     Raises:
-        InputError: there is none, or several.
+        InputError: there is no such object, or several.
     """
     objects = [text for text, each in setting.addresses.items() if each.level == OBJECT]
     wanted = typed.strip().casefold()
@@ -71,12 +130,12 @@ def find_step(setting: Setting, typed: str, now: int, *, end: bool = False, day_
     """Return the step of a time: "Feb 14 19:00", "day 2", "yesterday 10am", "19:00" (today), "step 4320".
 
     Args:
-        now: the step that says which day today is.
-        end: of a day alone its last step is meant, else its first.
-        day_of: the step of whose day a time of the day alone is; None: of today.
+        now: the step that defines today.
+        end: a day means its last step; else its first.
+        day_of: the step whose day a time without a day refers to; None: today.
 
     Raises:
-        InputError: it is no time, there is no such day, or it is before the town's first step.
+        InputError: the text is no time, or the time is before the town's first step.
     """
     words = typed.strip().split()
     if len(words) == 2 and words[0].lower() == "step" and words[1].isdecimal() and len(words[1]) < 12:
@@ -94,12 +153,12 @@ def find_step(setting: Setting, typed: str, now: int, *, end: bool = False, day_
 
 
 def find_span(setting: Setting, since: str, until: str, now: int) -> tuple[int, int]:
-    """Return the steps from one time to another; without one from the first step, or to the last.
+    """Return the steps from one time to another; "" means the first and the last step.
 
-    A time of the day without a day is in `until` of the day of `since`.
+    A time without a day in `until` refers to the day of `since`.
 
     Raises:
-        InputError: one is no time, or the second is before the first.
+        InputError: a text is no time, or the second time is before the first.
     """
     start = find_step(setting, since, now) if since else 0
     end = find_step(setting, until, now, end=True, day_of=start if since else None) if until else max(now, start)
@@ -139,7 +198,7 @@ def _short_names(names: list[str]) -> list[str]:
 
 
 def _nearest(wanted: str, known: Iterable[str]) -> list[str]:
-    """Return the names that are most like what was typed: as a whole, by one word, or by how one begins."""
+    """Return the most similar names: as a whole, by one word, or by a common part."""
     words: dict[str, list[str]] = {}
     for each in known:
         whole = each.rpartition(":")[2].casefold()
@@ -152,7 +211,7 @@ def _nearest(wanted: str, known: Iterable[str]) -> list[str]:
 
 
 def _list(names: list[str], most: int) -> str:
-    """Name some, each as short as it can be typed."""
+    """Return some names, each in the shortest form that can be typed."""
     tops = {each.partition(":")[0] for each in names}
     short = [each.partition(":")[2] or each for each in names] if len(tops) == 1 else names
     return ", ".join(map(repr, short[:most])) + (f" and {len(short) - most} more" if len(short) > most else "")

@@ -1,4 +1,4 @@
-"""A resident's days as lines that one can read: what belongs together stands on one line."""
+"""A resident's days as lines of text; related acts are joined."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from mindstream_town.inspect.history import History
 from mindstream_town.residents.places import with_article, words_of
 
 LONGEST = 200
-"""So many characters of a line are shown, where not all is asked for."""
+"""Maximum characters of a line in the short form."""
 
 
 @dataclass(frozen=True)
 class Moment:
-    """Something that somebody did, said, heard or thought.
+    """An act, utterance, percept or thought.
 
     Attributes:
-        end: the step at which it was over; that of its beginning where it took no time.
-        tasks: the parts of what was done, in order.
-        aside: what is kept of a talk, or heard of one; it is left out where not all is asked for.
-        place, because: where, and what led to it; "" where it does not matter.
+        end: the step at which it ended; its first step if it took no time.
+        tasks: its parts in order.
+        aside: notes on a talk, and overheard words; only in the full form.
+        place, because: place and reason; "" if there is none.
     """
 
     step: int
@@ -37,11 +37,11 @@ class Moment:
 
     @property
     def is_act(self) -> bool:
-        """Tell whether it was done, and not said or thought."""
+        """Whether it is an act."""
         return self.end > self.step
 
     def describe(self, full: bool) -> str:
-        """Say it in a line, which is shortened where `full` is not asked for."""
+        """Return it as a line, shortened unless `full`."""
         said = self.text + (f" ({', '.join(dict.fromkeys(self.tasks))})" if self.tasks else "")
         said += f", at {with_article(self.place)}" if self.place else ""
         said += f", because {self.because}" if self.because else ""
@@ -51,14 +51,14 @@ class Moment:
 def read_timeline(
     history: History, name: str, start: int = 0, end: int | None = None, about: str = "", *, full: bool = False
 ) -> list[Moment]:
-    """Tell what somebody did, said and thought between two steps.
+    """Return a resident's acts, utterances and thoughts between two steps.
 
     Args:
-        about: only what names this: somebody ("Ada Brook"), or anything in words.
-        full: each act by itself; else an act is told with its parts, and what is gone on with after a talk once.
+        about: only moments that contain this text, such as a name.
+        full: each act by itself; else parts of an act are joined, also across talks.
 
     Raises:
-        InputError: nobody is called so.
+        InputError: there is no such resident.
     """
     if name not in history.setting.people:
         raise InputError(f"nobody in {history.setting.name} is called {name!r}: {', '.join(history.names)}")
@@ -73,7 +73,7 @@ def read_timeline(
 
 
 def lines_of(history: History, moments: list[Moment], *, full: bool = False) -> list[str]:
-    """Write moments as lines, below the day they are of: `10:00-10:25  having breakfast, at the table …`."""
+    """Return moments as lines below their dates: `10:00-10:25  having breakfast, at the table …`."""
     lines, day = list[str](), ""
     for each in moments:
         date, _, clock = history.clock(each.step).rpartition(" ")
@@ -86,12 +86,12 @@ def lines_of(history: History, moments: list[Moment], *, full: bool = False) -> 
 
 
 def timeline(history: History, name: str, start: int = 0, end: int | None = None, about: str = "") -> list[str]:
-    """Tell it as lines (see `read_timeline`), the day before those that are of it."""
+    """Return the timeline (see `read_timeline`) as lines."""
     return lines_of(history, read_timeline(history, name, start, end, about))
 
 
 def _joined(moments: list[Moment]) -> list[Moment]:
-    """Join acts that are parts of the same, also where somebody was spoken to between them."""
+    """Join acts that are parts of the same, also across talks."""
     found: list[Moment] = []
     at = -1
     for each in moments:
@@ -109,13 +109,13 @@ def _joined(moments: list[Moment]) -> list[Moment]:
 
 
 def _split(text: str) -> tuple[str, tuple[str, ...]]:
-    """Take an act apart: what it is, and which part of it."""
+    """Return an act and its part, from `act (part)`."""
     head, bracket, part = text.partition(" (")
     return (head, (part.removesuffix(")"),)) if bracket and part.endswith(")") else (text, ())
 
 
 def _wider(before: Moment, each: Moment) -> str:
-    """Return the place that holds both; "" where they have none in common."""
+    """Return the common place of both moments; "" if there is none."""
     if before.place == each.place or not each.place:
         return before.place
     here, there = (place.split(" in ", 1)[-1].removeprefix("the ") for place in (before.place, each.place))
@@ -163,7 +163,7 @@ def _words(place: str) -> str:
 
 
 def _from_outside(history: History, name: str) -> Iterator[Moment]:
-    """Yield what visitors said and were answered, and what was whispered."""
+    """Yield visits and whispers."""
     whispered: Counter[float] = Counter()
     for row in history.rows[name]:
         step = history.step_of(row.at)

@@ -1,4 +1,4 @@
-"""Why somebody does what it does at a step, as a tree."""
+"""The reasons of an act, as a tree."""
 
 from __future__ import annotations
 
@@ -25,33 +25,28 @@ LONGEST, MOST = 160, 8
 
 @dataclass(frozen=True)
 class Reason:
-    """A part of an explanation, and what it comes from.
-
-    Attributes:
-        data: the same for a program.
-    """
+    """A reason, and the reasons behind it; `data`: the same for programs."""
 
     text: str
     reasons: tuple[Reason, ...] = ()
     data: dict[str, JsonValue] = field(default_factory=dict)
 
     def lines(self, depth: int = 0) -> Iterator[str]:
-        """Yield it as text, indented by two spaces for each level."""
+        """Yield it as text, indented by two spaces per level."""
         yield "  " * depth + self.text
         for reason in self.reasons:
             yield from reason.lines(depth + 1)
 
     def as_json(self) -> dict[str, JsonValue]:
-        """Return it as plain data."""
         reasons: list[JsonValue] = [reason.as_json() for reason in self.reasons]
         return {"text": self.text, **self.data, **({"because": reasons} if reasons else {})}
 
 
 def explain(history: History, name: str, step: int) -> Reason:
-    """Tell why somebody does what it does at a step: what it saw, recalled, decided and had planned.
+    """Return why a resident does its act at a step: percepts, memories, decisions and plans.
 
     Raises:
-        InputError: nobody is called so, or it does nothing yet.
+        InputError: there is no such resident, or it has no act yet.
     """
     if name not in history.setting.people:
         raise InputError(f"nobody in {history.setting.name} is called {name!r}: {', '.join(history.names)}")
@@ -137,7 +132,7 @@ def _talks(history: History, name: str, step: int) -> Iterator[Reason]:
 
 
 def _decisions_of(history: History, first: str, name: str, step: int) -> Iterator[Reason]:
-    """Return how the other came to begin a conversation."""
+    """Yield the decision of the other to begin a conversation."""
     for reason in _decisions(history, first, step):
         if reason.data.get("yes") and name in reason.text:
             yield Reason(f"{first} {reason.text}", reason.reasons, reason.data)
@@ -151,7 +146,7 @@ def _line(history: History, by: str, text: str, told: Sequence[str]) -> Reason:
 
 
 def _plans(history: History, name: str, step: int) -> Iterator[Reason]:
-    """Yield the plan's block that an act comes from: as tasks, and as it stood in the day's first plan."""
+    """Yield the block of the plan behind an act: as task, and in the day's first plan."""
     minute, day = history.setting.minute(step), history.setting.day(step)
     tasks = [e for at, e in history.events(name, TasksPlanned) if at <= step and history.setting.day(at) == day]
     for planned in reversed(tasks):

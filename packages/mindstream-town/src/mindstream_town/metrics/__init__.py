@@ -1,1 +1,1 @@
-"""What a town's history shows when it is counted: who knows what, who knows whom, who was where, what cannot be."""
+"""Measures of a town's history: spread of news, acquaintance, attendance, conduct."""

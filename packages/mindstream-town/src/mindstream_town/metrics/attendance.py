@@ -1,4 +1,4 @@
-"""Who was at an event, by whose word, and who talked there."""
+"""Attendance of an event: guests, invitations, and talks there."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from mindstream_town.metrics.measures import Diffusion
 from mindstream_town.world.tree import Address
 
 LEAST = 5
-"""So many minutes somebody must be there, awake: who only passes by does not attend."""
+"""Minimum minutes at the place, awake."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something that takes place: where, and between which steps; the last is not of it."""
+    """An event at a place between two steps; the last is excluded."""
 
     place: Address
     start: int
@@ -25,14 +25,14 @@ class Event:
 
 @dataclass(frozen=True)
 class Attendance:
-    """Who had to do with an event.
+    """The guests of an event.
 
     Attributes:
-        minutes: there, of each who attended.
-        invited: who had been told of it when it began.
-        came_invited: who of those who were told, before it or while it lasted, attended.
-        invitations: who told whom of it, and at which step, in order.
-        talked: pairs who talked there, in order of their talks.
+        minutes: minutes there, by guest.
+        invited: residents who knew of it before it began.
+        came_invited: guests who heard of it before or during it.
+        invitations: speaker, hearer and step of each, in order.
+        talked: pairs who talked there, in order.
     """
 
     minutes: Mapping[str, int]
@@ -43,7 +43,7 @@ class Attendance:
 
 
 def trace_attendance(history: History, event: Event, known: Diffusion) -> Attendance:
-    """Find who was at an event, and who of them knew of it.
+    """Return who attended an event, and who of them knew of it.
 
     Raises:
         InputError: the town has no such place, or the event ends before it begins.
@@ -64,7 +64,7 @@ def trace_attendance(history: History, event: Event, known: Diffusion) -> Attend
 
 
 def _minutes(history: History, event: Event, name: str) -> int:
-    """Count the minutes that somebody was there, awake."""
+    """Return how many minutes a resident was there, awake."""
     a_minute = history.setting.profile.a_minute
     steps = range(event.start, min(event.end, history.step + 1), a_minute)
     return sum(

@@ -1,4 +1,4 @@
-"""Whether residents do what they planned, at places where one can and may be; what cannot be is counted."""
+"""Whether residents follow their plans and the rules of places, and impossible acts."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from mindstream_town.events import Acted, Talked
 from mindstream_town.inspect.history import History
 from mindstream_town.world.routes import read_walk
-from mindstream_town.world.tree import ARENA, SECTOR
-from mindstream_town.world.world import Spot
+from mindstream_town.world.tree import ARENA, SECTOR, Spot
 
 
 @dataclass(frozen=True)
 class OddAct:
-    """An act where or when one may not: whose, when, what, where, and why one may not."""
+    """An act at a place where, or a time when, the resident was not allowed to be."""
 
     name: str
     time: str
@@ -26,15 +25,15 @@ class OddAct:
 
 @dataclass(frozen=True)
 class Conduct:
-    """How residents behave.
+    """The conduct of all residents.
 
     Attributes:
-        planned, kept: waking minutes that are planned at a place, and how many of them were spent in its arena.
-        acts, believable: acts at a place, and how many of them where and when one may: it is open, it is one's own or
-            nobody's or an owner is there, and it is not full.
-        not_believable: why the others are not. odd: the others, each; in order of residents and time.
-        in_walls: steps that somebody stood in a wall. asleep_elsewhere: sleeps outside the own house.
-        talking_asleep: conversations of somebody who slept.
+        planned, kept: waking minutes with a planned place, and those spent in its arena.
+        acts, believable: acts at a place, and the permitted ones: the place is open, public, the resident's own or an
+            owner is there, and it is not full.
+        not_believable: number of the others by reason. odd: the others, by resident and time.
+        in_walls: steps inside a wall. asleep_elsewhere: sleep outside the own house.
+        talking_asleep: conversations of sleeping residents.
     """
 
     planned: int
@@ -49,17 +48,17 @@ class Conduct:
 
     @property
     def adherence(self) -> float:
-        """The share of planned minutes that were kept."""
+        """The kept share of planned minutes."""
         return self.kept / self.planned if self.planned else 1.0
 
     @property
     def believable_share(self) -> float:
-        """The share of acts at places where one may be."""
+        """The share of permitted acts."""
         return self.believable / self.acts if self.acts else 1.0
 
 
 def examine_conduct(history: History) -> Conduct:
-    """Count what residents did against their plans, the rules of places, and what can be."""
+    """Compare acts with plans, rules of places, and physical limits."""
     planned = kept = acts = walls = elsewhere = talking = 0
     odd: list[OddAct] = []
     for name in history.names:
@@ -80,7 +79,7 @@ def examine_conduct(history: History) -> Conduct:
 
 
 def trace_adherence(history: History, steps: Sequence[int]) -> list[float]:
-    """Return which share of the minutes planned up to each of some steps was kept."""
+    """Return the kept share of the minutes planned up to each of some steps."""
     minutes = sorted(each for name in history.names for each in _minutes(history, name))
     shares, at, kept = list[float](), 0, 0
     for step in steps:
@@ -92,7 +91,7 @@ def trace_adherence(history: History, steps: Sequence[int]) -> list[float]:
 
 
 def _minutes(history: History, name: str) -> Iterator[tuple[int, bool]]:
-    """Yield the waking minutes planned at a place (by the plan as it then stood), and whether they were spent there."""
+    """Yield the waking minutes with a planned place, by the plan at that time, and whether they were spent there."""
     setting = history.setting
     for step in range(0, history.step + 1, setting.profile.a_minute):
         state = history.state(name, step)
@@ -109,13 +108,13 @@ def _is_home(history: History, name: str, spot: Spot) -> bool:
 
 
 def _slept(history: History, name: str, talk: Talked) -> bool:
-    """Tell whether somebody slept when it began to talk."""
+    """Return whether a resident was asleep when a talk began."""
     before = history.state(name, talk.step - 1)
     return before.asleep and before.act is not None and before.act.until > talk.step
 
 
 def _objection(history: History, name: str, place: str, step: int) -> str:
-    """Say why one may not do something at a place then; "" where one may."""
+    """Return why an act at a place is not permitted; "" if it is."""
     rules, at = history.setting.rules, history.setting.when(step)
     address = history.setting.addresses[place]
     owners = rules.owners(address)

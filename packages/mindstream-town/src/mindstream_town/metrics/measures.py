@@ -1,9 +1,7 @@
-"""A town in numbers, one each: what ensembles compare.
+"""Measures of a town: activity, acquaintance (Park 2023, 7.1.2), the spread of facts, and curves over time.
 
-From there on nothing is read: who knows it follows from what was passed on (metrics/diffusion).
-
-Somebody knows a fact who has a memory that goes back to it: by evidence, and by what speakers passed on. No text is
-read for it.
+A resident knows a fact if one of its memories is derived from it, by evidence or by what speakers passed on; texts are
+not compared.
 """
 
 from __future__ import annotations
@@ -11,31 +9,110 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import cycle
+from itertools import combinations, cycle
 from types import MappingProxyType
 from typing import Literal
 
 import leather
 
 from mindstream.errors import InputError
+from mindstream.log.events import ModelCalled, Reflected
 from mindstream.memory.store.record import Record
 from mindstream.text.words import terms
+from mindstream_town.events import Talked
 from mindstream_town.inspect.history import History
 from mindstream_town.metrics.conduct import examine_conduct
-from mindstream_town.metrics.counts import count_events
-from mindstream_town.metrics.relationships import trace_acquaintance
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Numbers of events.
+
+    Attributes:
+        days: days that the town has lived.
+        reflections: by resident. talks: conversations.
+        calls: model calls by prompt.
+    """
+
+    days: float
+    reflections: dict[str, int]
+    talks: int
+    calls: dict[str, int]
+
+    @property
+    def reflections_a_day(self) -> float:
+        """Reflections per resident and day."""
+        of_all = len(self.reflections) * self.days
+        return sum(self.reflections.values()) / of_all if of_all else 0.0
+
+    @property
+    def talks_a_day(self) -> float:
+        """Conversations of the whole town per day."""
+        return self.talks / self.days if self.days else 0.0
+
+
+def count_events(history: History) -> Counts:
+    """Count reflections, conversations and model calls."""
+    calls: Counter[str] = Counter()
+    for rows in history.rows.values():
+        calls.update(row.event.prompt for row in rows if isinstance(row.event, ModelCalled))
+    return Counts(
+        (history.step + 1) / history.setting.profile.a_day,
+        {name: sum(1 for _ in history.events(name, Reflected)) for name in history.names},
+        sum(1 for _ in history.talks()),
+        dict(sorted(calls.items())),
+    )
+
+
+@dataclass(frozen=True)
+class Acquaintance:
+    """Pairs of residents who know each other from their own memory, and since which step."""
+
+    residents: int
+    since: dict[tuple[str, str], int]
+
+    def density(self, step: int) -> float:
+        """Return 2|E| / (|V| (|V| - 1)) after a step."""
+        pairs = self.residents * (self.residents - 1)
+        return 2 * sum(each <= step for each in self.since.values()) / pairs if pairs else 0.0
+
+    def curve(self, steps: Iterable[int]) -> list[float]:
+        """Return the density after each of some steps."""
+        return [self.density(step) for step in steps]
+
+
+def trace_acquaintance(history: History) -> Acquaintance:
+    """Return who knows each other: both by a first memory that names the other, or by a talk."""
+    known: dict[tuple[str, str], int] = {}
+    for name in history.names:
+        for record in history.records[name]:
+            if record.kind == "note" and not record.evidence:
+                step = history.step_of(record.created)
+                for other in history.names:
+                    if other != name and other in record.text:
+                        known.setdefault((name, other), step)
+        for step, talk in history.events(name, Talked):
+            pair = name, talk.partner
+            known[pair] = min(step, known.get(pair, step))
+    edges = {
+        (a, b): max(known[a, b], known[b, a])
+        for a, b in combinations(history.names, 2)
+        if (a, b) in known and (b, a) in known
+    }
+    return Acquaintance(len(history.names), edges)
+
 
 ENOUGH = 0.5
-"""So much of what somebody types must stand in a memory for that one to be meant."""
+"""Minimum share of the typed words that a memory must contain."""
 Key = tuple[str, str]
 """A resident and the id of one of its records."""
 
 
 @dataclass(frozen=True)
 class Fact:
-    """A fact: what was typed of it, the first memories that it is, and what those say."""
+    """A fact: the typed text, its first memories, and their text."""
 
     text: str
     records: frozenset[Key]
@@ -43,15 +120,15 @@ class Fact:
 
 
 def is_first(record: Record) -> bool:
-    """Tell whether a memory was there before its resident heard or thought anything: it goes back to no other."""
+    """Return whether a memory is from before the town began and derived from no other."""
     return record.kind == "note" and not record.evidence and "plan" not in record.keywords
 
 
 def find_fact(text: str, history: History) -> Fact:
-    """Return the first memory that shares most words with a text; whoever else was given the same words is meant, too.
+    """Return the first memory with most of a text's words; all residents with the same memory count.
 
     Raises:
-        InputError: nobody began with a memory that has half of these words.
+        InputError: no first memory has half of these words.
     """
     words = frozenset(terms(text))
     share, said = max(
@@ -69,13 +146,13 @@ def _said(history: History) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Knower:
-    """Somebody who knows a fact.
+    """A resident who knows a fact.
 
     Attributes:
         step, time: since when.
-        how: from the beginning, or told by somebody. by: who told it.
-        record: the id of the first memory that goes back to it. text: what that says.
-        chain: from whom to whom it came, the first who knew first.
+        how: from the beginning, or told. by: the speaker.
+        record: the id of the first derived memory. text: its text.
+        chain: the chain of speakers, from the first knower on.
     """
 
     name: str
@@ -90,11 +167,7 @@ class Knower:
 
 @dataclass(frozen=True)
 class Diffusion:
-    """Who knows a fact, the first first; of how many residents.
-
-    Attributes:
-        records: every memory that goes back to it.
-    """
+    """Who knows a fact, in the order of time; `residents`: of how many. `records`: all derived memories."""
 
     fact: str
     residents: int
@@ -102,16 +175,16 @@ class Diffusion:
     records: frozenset[Key]
 
     def count(self, step: int) -> int:
-        """Return how many knew it after a step."""
+        """Return how many residents knew it after a step."""
         return sum(knower.step <= step for knower in self.knowers)
 
     def by_how(self) -> dict[str, int]:
-        """Count how it came to those who know it."""
+        """Return the number of knowers by `how`."""
         return dict(sorted(Counter(knower.how for knower in self.knowers).items()))
 
 
 def trace_fact(history: History, fact: Fact) -> Diffusion:
-    """Find who knows a fact since when."""
+    """Return who knows a fact, and since when."""
     origins, knowers = _descent(history, fact), dict[str, Knower]()
     for name, id_ in origins:  # in the order of time
         if name not in knowers:
@@ -124,9 +197,9 @@ def trace_fact(history: History, fact: Fact) -> Diffusion:
 
 
 def _descent(history: History, fact: Fact) -> dict[Key, Key | None]:
-    """Return which records go back to a fact, each with the one that it came from.
+    """Return the records derived from a fact, each with its source.
 
-    What is passed on was there before, so that one pass in the order of time finds all.
+    Sources are older than derived records, so one pass in the order of time is enough.
     """
     origins: dict[Key, Key | None] = {}
     for name, record in _in_order(history):
@@ -141,7 +214,7 @@ def _descent(history: History, fact: Fact) -> dict[Key, Key | None]:
 
 
 def count_knowers(history: History) -> dict[str, int]:
-    """Return each memory with which somebody began, and how many know it by now; what was passed on most first."""
+    """Return the first memories of all residents with the number of knowers, the best known first."""
     facts: dict[Key, frozenset[str]] = {}
     knowers: dict[str, set[str]] = {}
     for name, record in _in_order(history):
@@ -170,7 +243,7 @@ def _told(record: Record) -> tuple[str, ...]:
 
 
 def _chain(origins: Mapping[Key, Key | None], key: Key) -> tuple[str, ...]:
-    """Name from whom to whom something came."""
+    """Return the chain of speakers."""
     names: list[str] = []
     at: Key | None = key
     while at is not None:
@@ -181,7 +254,7 @@ def _chain(origins: Mapping[Key, Key | None], key: Key) -> tuple[str, ...]:
 
 
 def write_csv(diffusion: Diffusion) -> str:
-    """Write who knows it since when, a line each."""
+    """Return who knows it and since when as CSV."""
     out = io.StringIO()
     fields = ("name", "step", "time", "how", "by", "chain", "record", "text")
     table = csv.DictWriter(out, fields, lineterminator="\n")
@@ -192,10 +265,10 @@ def write_csv(diffusion: Diffusion) -> str:
 
 
 def measure(history: History, facts: Sequence[str] = ()) -> dict[str, float]:
-    """Return what `town metrics` counts, and for each fact which share of the residents knows it.
+    """Return the measures of `town metrics`, and the share of residents who know each fact.
 
     Raises:
-        InputError: nobody began with a memory like a fact.
+        InputError: no resident has a first memory like a fact.
     """
     counts, conduct, people = count_events(history), examine_conduct(history), max(1, len(history.names))
     return {
@@ -212,13 +285,13 @@ WIDTH, HEIGHT = 900, 420
 
 
 def hours(history: History) -> list[int]:
-    """Return the steps at which an hour begins, the beginning and the last step among them."""
+    """Return the first step of each hour, and the last step."""
     an_hour = 60 * history.setting.profile.a_minute
     return sorted({*range(0, history.step + 1, an_hour), history.step})
 
 
 def curves_csv(history: History, steps: Sequence[int], curves: Mapping[str, Sequence[float]]) -> str:
-    """Write curves as a table: a line for each step."""
+    """Return curves as CSV, a line for each step."""
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     table.writerow(["step", "time", *curves])
@@ -229,7 +302,7 @@ def curves_csv(history: History, steps: Sequence[int], curves: Mapping[str, Sequ
 
 @dataclass(frozen=True)
 class Mark:
-    """A stretch of time that is marked."""
+    """A period that is marked in a chart."""
 
     start: int
     end: int
@@ -245,7 +318,7 @@ def draw_curves(
     said: Mapping[str, str] = MappingProxyType({}),
     mark: Mark | None = None,
 ) -> str:
-    """Draw shares (0 to 1) over the days as stairs; `said`: what the last of a curve stands for, as `12 of 25`."""
+    """Draw shares (0 to 1) over time as stairs; `said`: the meaning of a curve's last value, such as `12 of 25`."""
     chart = leather.Chart(title)
     shown = {
         f"{name}: {said.get(name, f'{values[-1]:.0%}')}": list(zip(steps, values, strict=True))

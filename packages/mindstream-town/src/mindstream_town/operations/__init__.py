@@ -1,1 +1,1 @@
-"""Operations on towns: what REST and MCP offer of them."""
+"""Operations on towns for REST and MCP."""

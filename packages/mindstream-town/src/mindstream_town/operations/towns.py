@@ -1,4 +1,4 @@
-"""Operations on the towns that the operator offers. To live in one: towns_embody."""
+"""Operations on the towns that the operator offers: state, time, forks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MOST_FRAMES = 500
 Condition = Literal["full", "no_reflection", "no_reflection_no_plan", "none"]
-"""As in town/residents/interview, which is not loaded for a request."""
+"""As in residents/interview.py, which is not imported for this."""
 CONDITIONS: tuple[Condition, ...] = get_args(Condition)
 
 
@@ -40,32 +40,32 @@ class TownName(Ask):
 
 
 class StatusRequest(TownName):
-    """A town at a time of its own, as "Feb 13 10:00"; "": as it is."""
+    """A town at a time of its clock, such as "Feb 13 10:00"; "" means now."""
 
     at: str = Field("", max_length=100)
 
 
 class WhyRequest(StatusRequest):
-    """Somebody at a time; the first name is enough."""
+    """A resident at a time; the first name is enough."""
 
     resident: str = Field(min_length=1, max_length=100)
 
 
 class WhisperRequest(TownName):
-    """A thought that is put into somebody's memory, a whole sentence."""
+    """A thought for a resident's memory, as a whole sentence."""
 
     resident: str = Field(min_length=1, max_length=100)
     text: str = Field(min_length=1, max_length=10_000)
 
 
 class TownRunRequest(TownName):
-    """How long a town is to live: so many steps more."""
+    """The number of steps to run."""
 
     steps: int = Field(ge=1, le=10_000_000)
 
 
 class FramesRequest(TownName):
-    """The moments of a town from one step to another, every so many; `next` says where the next page begins."""
+    """The moments of a town between two steps, in intervals of `every` steps; continue with `next`."""
 
     first: int = Field(0, ge=0, le=2**40)
     last: int | None = Field(None, ge=0, le=2**40)
@@ -74,7 +74,7 @@ class FramesRequest(TownName):
 
 
 class ResidentShape(Reply):
-    """What somebody does, and where; `lived_by`: the person who lives as them, "" nobody."""
+    """A resident's activity and place; `lived_by`: the user who controls it, "" for none."""
 
     name: str
     doing: str
@@ -97,13 +97,13 @@ class TownShape(Reply):
 
 
 class ForkRequest(TownName):
-    """The step after which a town is forked."""
+    """The step after which to fork a town."""
 
     step: int = Field(ge=0, le=2**40)
 
 
 class ForkShape(Reply):
-    """A town that was forked from another, `of`, after a step; it is called `town`."""
+    """The fork `town` of the town `of`, as of a step."""
 
     town: str
     of: str
@@ -111,9 +111,9 @@ class ForkShape(Reply):
 
 
 class TownList(Reply):
-    """The names of the towns that are offered, forks among them; which are forks, and of what.
+    """The names of all offered towns and forks, and the forks with their origins.
 
-    `notices`: forks that cannot be read, a line for each.
+    `notices`: forks that cannot be read, one line each.
     """
 
     towns: list[str]
@@ -122,14 +122,14 @@ class TownList(Reply):
 
 
 class Whispered(Reply):
-    """Who has that in mind now."""
+    """The resident who has the thought, and the id of its record."""
 
     resident: str
     id: str
 
 
 class TownRan(Reply):
-    """The step that a town has come to."""
+    """The step that a town has reached."""
 
     step: int
     time: str
@@ -144,14 +144,14 @@ class Frame(Reply):
 
 
 class Frames(Reply):
-    """Moments of a town; `next`: the step at which the next page begins, None at the end."""
+    """Moments of a town; `next`: the first step of the next page, null at the end."""
 
     frames: list[Frame]
     next: int | None
 
 
 class Why(Reply):
-    """Why somebody does what they do, as a tree; `text`: the same in lines."""
+    """The reasons of a resident's act, as a tree; `text`: the same in lines."""
 
     resident: str
     text: str
@@ -159,13 +159,13 @@ class Why(Reply):
 
 
 def settings_of(runtime: Runtime, principal: Principal, name: str) -> Settings:
-    """Return the settings with which a town that is offered to somebody is opened."""
+    """Return the settings for an offered town."""
     return runtime.settings.model_copy(update={"data": runtime.town(principal, name)})
 
 
 @contextlib.asynccontextmanager
 async def open_town(runtime: Runtime, principal: Principal, name: str) -> AsyncIterator[Town]:
-    """Open a town with the models that the caller may use: their budget pays for its calls, and `/cost` shows them."""
+    """Open a town with the caller's models; their budget pays for its calls, which `/cost` shows."""
     from mindstream_town import opened as service
 
     if runtime.models.only_rules:
@@ -182,14 +182,14 @@ async def open_town(runtime: Runtime, principal: Principal, name: str) -> AsyncI
 
 
 def watched(runtime: Runtime, principal: Principal, name: str) -> GrowingRecording:
-    """Return the cached recording of a town; reading it again reads only what is new."""
+    """Return the cached recording of a town; only new rows are read."""
     from mindstream_town.replay.growing import GrowingRecording
 
     return runtime.towns.of(runtime.town(principal, name), GrowingRecording)
 
 
 def bill_of(runtime: Runtime, principal: Principal, name: str) -> Memory:
-    """Return the stream of the tenant in which the calls of its town are counted."""
+    """Return the tenant's stream of model calls of a town."""
     return Memory(runtime.tenant(principal).store, StreamName("town", name), runtime.embedder, runtime.clock)
 
 
@@ -207,9 +207,9 @@ async def list_towns(runtime: Runtime, principal: Principal, request: EmptyReque
 
 @operation("towns.status", "read", "GET /towns/{town}", mcp="town_status", cli="town status")
 async def status(runtime: Runtime, principal: Principal, request: StatusRequest) -> TownShape:
-    """Say what time it is in a town, who is where and does what."""
+    """Return the time of a town, and where each resident is and what it does."""
     from mindstream_town import opened as service
-    from mindstream_town.inspect.time_words import format_time
+    from mindstream_town.inspect.lookup import format_time
 
     async with service.look_in(settings_of(runtime, principal, request.town)) as look:
         state, step = await look.at(request.at)
@@ -229,7 +229,7 @@ async def status(runtime: Runtime, principal: Principal, request: StatusRequest)
 
 @operation("towns.why", "read", "GET /towns/{town}/why", mcp="town_why", cli="town why")
 async def why(runtime: Runtime, principal: Principal, request: WhyRequest) -> Why:
-    """Say why somebody does what they do: what they saw, what came to mind, what they decided and had planned."""
+    """Explain a resident's act: percepts, memories, decisions and plans."""
     from mindstream_town import opened as service
     from mindstream_town.inspect import why as reasons
     from mindstream_town.inspect.lookup import find_resident
@@ -245,7 +245,7 @@ async def why(runtime: Runtime, principal: Principal, request: WhyRequest) -> Wh
     "towns.whisper", "write", "POST /towns/{town}/whisper", mcp="town_whisper", cli="town whisper", tenant_wide=True
 )
 async def whisper(runtime: Runtime, principal: Principal, request: WhisperRequest) -> Whispered:
-    """Put a thought into somebody's memory, as if it had always been there."""
+    """Add a thought to a resident's memory, as if it had always been there."""
     from mindstream_town.inspect.lookup import find_resident
 
     async with open_town(runtime, principal, request.town) as town:
@@ -256,7 +256,7 @@ async def whisper(runtime: Runtime, principal: Principal, request: WhisperReques
 
 @operation("towns.fork", "write", "POST /towns/{town}/fork", cli="town fork", status=201, tenant_wide=True)
 async def fork(runtime: Runtime, principal: Principal, request: ForkRequest) -> ForkShape:
-    """Make a town beside another, as that was after a step: with its past and its seed, and a future of its own."""
+    """Copy a town as of a step; the fork has the same past and seed, and continues independently."""
     taken = {name for tenant, name in runtime.offered.towns if tenant == principal.tenant}
     from mindstream_town.forking import fork as copy_town
 
@@ -268,16 +268,16 @@ async def fork(runtime: Runtime, principal: Principal, request: ForkRequest) -> 
 
 @operation("towns.drop", "write", "DELETE /towns/{town}", tenant_wide=True)
 async def drop(runtime: Runtime, principal: Principal, request: TownName) -> TownList:
-    """Let go of a fork, with all that it has lived; towns that the operator offers stay."""
+    """Delete a fork. Towns that the operator offers cannot be deleted."""
     runtime.forks.drop(principal, request.town)
     return await list_towns(runtime, principal, EmptyRequest())
 
 
 @operation("towns.run", "write", "POST /towns/{town}/run", long=True, cli="town run", tenant_wide=True)
 async def run(runtime: Runtime, principal: Principal, request: TownRunRequest, one: RunningOperation) -> TownRan:
-    """Let a town live so many steps more; what is done is kept, whatever stops it."""
+    """Run a town for some steps; finished steps are kept if an error stops it."""
     from mindstream_town import opened as service
-    from mindstream_town.inspect.time_words import format_time
+    from mindstream_town.inspect.lookup import format_time
 
     settings = settings_of(runtime, principal, request.town)
     async with service.look_in(settings) as look:
@@ -295,7 +295,7 @@ async def run(runtime: Runtime, principal: Principal, request: TownRunRequest, o
 
 @operation("towns.frames", "read", "GET /towns/{town}/frames")
 async def frames(runtime: Runtime, principal: Principal, request: FramesRequest) -> Frames:
-    """Return moments of a town, for whoever draws it."""
+    """Return moments of a town, to draw it."""
     history = await watched(runtime, principal, request.town).history()
     return await asyncio.to_thread(_frames, history, request)
 
@@ -332,5 +332,5 @@ def _resident(setting: Setting, state: ResidentState, step: int) -> ResidentShap
 
 
 def _is_away(setting: Setting, state: ResidentState) -> bool:
-    """Tell whether somebody is a visitor who is not in the town."""
+    """Return whether a visitor is not in the town."""
     return setting.people[state.name].visits and not state.embodied

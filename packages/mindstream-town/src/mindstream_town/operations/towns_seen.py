@@ -1,7 +1,8 @@
-"""Operations for whoever draws a town, or asks how it came to be so: its recording, who knows what, who knows whom.
+"""Operations for pages that show a town or control a resident: recording, knowledge, relations, acts.
 
-The town's time goes on only with what is done, so a browser may keep a pace of its own: it asks to wait a minute, as
-often as it likes, and hears what happened.
+The town's time passes only with acts, so a page keeps its own pace: it waits a minute at a time, as often as it likes,
+and
+receives what happened.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ if TYPE_CHECKING:
 
 MOST_FACTS = 200
 MOST_CURVE = 200
-"""A curve has so many points at most."""
+"""Maximum points of a curve."""
 
 
 class RecordingRequest(TownName):
-    """What a page plays: all of it, from one step to another, or, `since` the last answer's `next`, what is new."""
+    """A complete recording, the part between two steps, or, with `since` from the last `next`, the additions."""
 
     first: int | None = Field(None, ge=0, le=2**40)
     last: int | None = Field(None, ge=0, le=2**40)
@@ -49,10 +50,11 @@ class RecordingRequest(TownName):
 
 
 class Recording(Reply):
-    """Timelines of a town (see town/replay/recording).
+    """Timelines of a town.
 
-    `whole`: all of it, with the ground to draw; else entries to add to those of before. `step`: the last that is done;
-    -1: none. `next`: what to ask with as `since` for what comes after this; "" where steps were named.
+    `whole`: a complete recording with the map; else entries to append. `step`: the last finished step; -1: none.
+    `next`: the
+    value of `since` for the next request; "" for a part between two steps.
     """
 
     town: str
@@ -63,7 +65,7 @@ class Recording(Reply):
 
 
 class SetRequest(TownName):
-    """An object by its address, and its condition in words, "" for as it should be; `danger`: None: it is judged."""
+    """An object by its address, and its condition in words, "" for in order; `danger`: null to let the model decide."""
 
     object: str = Field(min_length=1, max_length=300)
     condition: str = Field("", max_length=300)
@@ -71,7 +73,7 @@ class SetRequest(TownName):
 
 
 class HasSet(Reply):
-    """It is so from the next step on."""
+    """The condition from the next step on."""
 
     object: str
     condition: str
@@ -79,16 +81,17 @@ class HasSet(Reply):
 
 
 class FactRequest(TownName):
-    """A fact, by words that stand in a memory with which somebody began; "": which facts there are."""
+    """A fact, in words from a resident's first memory; "" lists the facts."""
 
     fact: str = Field("", max_length=1_000)
 
 
 class KnowerShape(Reply):
-    """Somebody who knows a fact.
+    """A resident who knows a fact.
 
-    Since which step; `how`: from the beginning, or told `by` whom; `chain`: from whom to whom it came; `memory`: the
-    first that goes back to it.
+    `step`: since when; `how`: from the beginning, or told `by` another; `chain`: the speakers; `memory`: the first
+    record that
+    is derived from it.
     """
 
     name: str
@@ -102,14 +105,15 @@ class KnowerShape(Reply):
 
 
 class FactShape(Reply):
-    """A memory with which somebody began, and how many know it by now."""
+    """A first memory of a resident, and how many residents know it now."""
 
     text: str
     knowers: int
 
 
 class Knowledge(Reply):
-    """Who knows a fact, the first first; of how many `residents`; `facts`: what can be asked for, where nothing was."""
+    """Who knows a fact, in the order of time, of how many `residents`; `facts`: possible facts, if none was
+    requested."""
 
     fact: str
     says: str
@@ -119,7 +123,7 @@ class Knowledge(Reply):
 
 
 class TownCallsRequest(TownName, CallsRequest):
-    """A page of calls of models that a town's residents made; of one of them; at a step."""
+    """A page of model calls for a town's residents, optionally for one resident or step."""
 
     resident: str = Field("", max_length=100)
     step: int | None = Field(None, ge=0, le=2**40)
@@ -130,7 +134,7 @@ class TownCallRequest(TownName, CallRequest):
 
 
 class PairShape(Reply):
-    """Two who know each other, since which step, and how often they talked."""
+    """Two residents who know each other, since which step, and the steps of their talks."""
 
     names: list[str]
     since: int
@@ -138,7 +142,7 @@ class PairShape(Reply):
 
 
 class Relations(Reply):
-    """Who knows whom, the first first; `curve`: steps, and how dense the network was after each, 0 to 1."""
+    """Acquaintance, in the order of time; `curve`: steps, and the density of the network (0 to 1) after each."""
 
     residents: list[str]
     pairs: list[PairShape]
@@ -147,7 +151,7 @@ class Relations(Reply):
 
 @operation("towns.recording", "read", "GET /towns/{town}/recording")
 async def recording(runtime: Runtime, principal: Principal, request: RecordingRequest) -> Recording:
-    """Return what a page plays of a town, of one that lives too: ask again with `since`, and only what is new comes."""
+    """Return the recording of a town for a page; with `since`, only the additions."""
     if request.first is not None or request.last is not None:
         if request.since:
             raise InputError("`since` goes on with a whole recording: it is not asked for with `first` or `last`")
@@ -171,7 +175,7 @@ async def _span(runtime: Runtime, principal: Principal, request: RecordingReques
 
 @operation("towns.set", "write", "POST /towns/{town}/set", mcp="town_set", cli="town set", tenant_wide=True)
 async def set_object(runtime: Runtime, principal: Principal, request: SetRequest) -> HasSet:
-    """Put an object of a town into a condition, in words: "leaking"; whoever comes by sees it."""
+    """Change the condition of an object, in words ("leaking"); residents who see it may react."""
     from mindstream_town.inspect.lookup import find_object
 
     async with open_town(runtime, principal, request.town) as town:
@@ -182,7 +186,7 @@ async def set_object(runtime: Runtime, principal: Principal, request: SetRequest
 
 @operation("towns.knows", "read", "GET /towns/{town}/knows", mcp="town_knows")
 async def knows(runtime: Runtime, principal: Principal, request: FactRequest) -> Knowledge:
-    """Say who in a town knows a fact, since when and from whom; without a fact, which memories residents began with."""
+    """Return who knows a fact, since when and from which speaker; without a fact, the residents' first memories."""
     history = await watched(runtime, principal, request.town).history()
     return await asyncio.to_thread(_knowledge, history, request.fact)
 
@@ -213,7 +217,7 @@ def _knowledge(history: History, fact: str) -> Knowledge:
 
 @operation("towns.calls", "read", "GET /towns/{town}/calls")
 async def calls(runtime: Runtime, principal: Principal, request: TownCallsRequest) -> CallList:
-    """List the calls of models that were made for a town's residents, newest first."""
+    """List the model calls for a town's residents, newest first."""
     from mindstream_town import opened as service
     from mindstream_town.events import JOURNAL
     from mindstream_town.inspect.lookup import find_resident
@@ -225,7 +229,7 @@ async def calls(runtime: Runtime, principal: Principal, request: TownCallsReques
 
 @operation("towns.call", "read", "GET /towns/{town}/calls/{seq}")
 async def call(runtime: Runtime, principal: Principal, request: TownCallRequest) -> CallWords:
-    """Return a call of a model that was made for a town's residents, word by word."""
+    """Return the prompt and the reply of a model call."""
     from mindstream_town import opened as service
     from mindstream_town.events import JOURNAL
 
@@ -235,7 +239,7 @@ async def call(runtime: Runtime, principal: Principal, request: TownCallRequest)
 
 @operation("towns.cost", "read", "GET /towns/{town}/cost")
 async def cost(runtime: Runtime, principal: Principal, request: TownName) -> Cost:
-    """Say what a town's calls of models came to: tokens, seconds, US dollars, by day, role and model."""
+    """Return the cost of a town's model calls: tokens, seconds, US dollars, by day, role and model."""
     from mindstream.service.cost import bill
     from mindstream_town import opened as service
 
@@ -247,13 +251,13 @@ async def cost(runtime: Runtime, principal: Principal, request: TownName) -> Cos
 
 @operation("towns.relations", "read", "GET /towns/{town}/relations")
 async def relations(runtime: Runtime, principal: Principal, request: TownName) -> Relations:
-    """Say who knows whom in a town since when, when they talked, and how dense the network became."""
+    """Return acquaintances and since when, their talks, and the density of the network over time."""
     history = await watched(runtime, principal, request.town).history()
     return await asyncio.to_thread(_relations, history)
 
 
 def _relations(history: History) -> Relations:
-    from mindstream_town.metrics.relationships import trace_acquaintance
+    from mindstream_town.metrics.measures import trace_acquaintance
 
     found, talks = trace_acquaintance(history), dict[tuple[str, str], list[int]]()
     for name, talk in history.talks():
@@ -271,10 +275,11 @@ def _relations(history: History) -> Relations:
 
 
 class EmbodiedName(TownName):
-    """A person as somebody in a town.
+    """A resident or visitor that a user controls.
 
-    `resident`: the whole name. `visitor`: somebody who lives nowhere there. `person`: who lives as a resident; a
-    visitor is itself. With a token for one user the person is that user.
+    `resident`: the full name. `visitor`: it is a visitor. `person`: the user who controls a resident; a visitor is its
+    own
+    user. With a token for one user, this is that user.
     """
 
     resident: str = Field(min_length=1, max_length=100)
@@ -283,16 +288,18 @@ class EmbodiedName(TownName):
 
 
 class EmbodyRequest(EmbodiedName):
-    """Live as somebody; `place`: where a visitor comes in, "": at one that is open to all."""
+    """Take control; `place`: where a visitor enters, "" for a public place."""
 
     place: str = Field("", max_length=300)
 
 
 class ActRequest(EmbodiedName):
-    """Do something, and hear what happened since the step `since`.
+    """Do something, and receive the events after the step `since`.
 
-    `go` takes `place`; `step` takes `way`, and is one step over a map of tiles; `do` takes `text`, `minutes` and maybe
-    `place`; `say` takes `text` and maybe `to`; `wait` takes `minutes`, or goes on until what one does is done. With
+    `go` takes `place`; `step` takes `way`, and is one step on a map of tiles; `do` takes `text`, `minutes` and
+    optionally
+    `place`; `say` takes `text` and optionally `to`; `wait` takes `minutes`, or continues until the current act is over.
+    With
     `waits` false, `go` and `do` take one step only.
     """
 
@@ -307,13 +314,13 @@ class ActRequest(EmbodiedName):
 
 
 class LookRequest(EmbodiedName):
-    """Look around; `since`: with what happened after that step."""
+    """Look around; `since`: with the events after that step."""
 
     since: int | None = Field(None, ge=-1, le=2**40)
 
 
 class HasLeft(Reply):
-    """Who is lived no longer, and when that was."""
+    """The released resident, and the time."""
 
     resident: str
     step: int
@@ -322,7 +329,7 @@ class HasLeft(Reply):
 
 @operation("towns.embody", "write", "POST /towns/{town}/embody/{resident}", mcp="town_embody", cli="town embody")
 async def embody(runtime: Runtime, principal: Principal, request: EmbodyRequest) -> Surroundings:
-    """Live as a resident, or as a visitor, from now on; or go on where one does."""
+    """Take control of a resident, or enter as a visitor; or resume that."""
     async with open_town(runtime, principal, request.town) as town:
         me = await town.embody(
             request.resident, _person(principal, request), as_visitor=request.visitor, at=request.place
@@ -332,7 +339,7 @@ async def embody(runtime: Runtime, principal: Principal, request: EmbodyRequest)
 
 @operation("towns.act", "write", "POST /towns/{town}/embody/{resident}/act", mcp="town_act", cli="town embody")
 async def do_as(runtime: Runtime, principal: Principal, request: ActRequest) -> Surroundings:
-    """Do something as somebody as whom one lives: it ends when it is done, or when somebody speaks to one."""
+    """Act as the controlled resident, until the act is over or another resident speaks to it."""
     async with open_town(runtime, principal, request.town) as town:
         me = await _living(town, principal, request)
         me.waits, before = request.waits, town.step
@@ -356,15 +363,15 @@ async def do_as(runtime: Runtime, principal: Principal, request: ActRequest) -> 
 
 @operation("towns.look", "read", "GET /towns/{town}/embody/{resident}", mcp="town_look", cli="town embody")
 async def look(runtime: Runtime, principal: Principal, request: LookRequest) -> Surroundings:
-    """Say where one is as somebody, what and who is around, what was said, and what happened."""
+    """Return position, surroundings, talk and events of the controlled resident."""
     async with open_town(runtime, principal, request.town) as town:
         return await (await _living(town, principal, request)).look(request.since)
 
 
 @operation("towns.leave", "write", "POST /towns/{town}/embody/{resident}/leave", mcp="town_leave", cli="town embody")
 async def leave(runtime: Runtime, principal: Principal, request: EmbodiedName) -> HasLeft:
-    """Live as somebody no longer: a resident plans the rest of its day, a visitor is gone."""
-    from mindstream_town.inspect.time_words import format_time
+    """Give control back: a resident plans the rest of its day, a visitor leaves the town."""
+    from mindstream_town.inspect.lookup import format_time
 
     async with open_town(runtime, principal, request.town) as town:
         await (await _living(town, principal, request)).leave()
@@ -372,15 +379,15 @@ async def leave(runtime: Runtime, principal: Principal, request: EmbodiedName) -
 
 
 def _person(principal: Principal, request: EmbodiedName) -> str:
-    """Return who lives as a resident; "": a visitor, by its own name."""
+    """Return the user who controls a resident; "": the visitor itself."""
     return principal.bound_user or ("" if request.visitor else request.person)
 
 
 async def _living(town: Town, principal: Principal, request: EmbodiedName) -> Embodied:
-    """Return a person as whom it lives.
+    """Return the controlled resident.
 
     Raises:
-        InputError: it does not, or not any more.
+        InputError: no user controls it.
     """
     resident = town.residents.get(request.resident)
     if resident is None or not resident.state.embodied:

@@ -1,4 +1,4 @@
-"""Towns that come with mindstream, each a folder with a town.toml in it."""
+"""Towns that come with mindstream, each a folder with a `town.toml`."""
 
 from mindstream_town.packs.find import find_pack, open_setting, shipped_packs
 

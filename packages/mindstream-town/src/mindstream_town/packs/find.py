@@ -1,4 +1,4 @@
-"""Finding towns: by name those that are shipped, by its path one's own."""
+"""Finding towns: shipped ones by name, others by path."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ FILE = "town.toml"
 
 
 def shipped_packs() -> list[str]:
-    """Name the towns that come with mindstream."""
+    """Return the names of the shipped towns."""
     return sorted(path.parent.name for path in SHIPPED.glob(f"*/{FILE}"))
 
 
 def find_pack(name_or_path: str | Path) -> TownFile:
-    """Read a town: a shipped one by its name, another by the path of its file or folder.
+    """Read a town: a shipped one by name, another by the path of its file or folder.
 
-    A path is a `Path`, or a text with a slash: a name never means a file of the working directory.
+    A path is a `Path` or a text with a slash; a plain name never refers to the working directory.
 
     Raises:
-        InputError: there is no such town, or something in it cannot be.
+        InputError: there is no such town, or its file is invalid.
     """
     if isinstance(name_or_path, Path) or is_path(name_or_path):
         path = usable(name_or_path)
@@ -47,6 +47,6 @@ def open_setting(name_or_path: str | Path, *, seed: int = 0, profile: Profile | 
     """Return a town that `find_pack` finds, ready to begin.
 
     Raises:
-        InputError: there is no such town, or something in it cannot be.
+        InputError: there is no such town, or its file is invalid.
     """
     return setting_of(find_pack(name_or_path), seed=seed, profile=profile)

@@ -1,1 +1,1 @@
-"""A town that lives step by step as Park 2023 tells it: plans in three levels, own acts as memories, talks by lines."""
+"""The paper's way (Park 2023): plans in three levels, own acts as memories, talks line by line."""

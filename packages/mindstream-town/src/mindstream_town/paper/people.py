@@ -1,4 +1,4 @@
-"""What a resident does about people whom it sees: it goes on, talks, waits, goes along, avoids (Park 2023, 4.3.1)."""
+"""Reactions to people in sight: continue, talk, wait, go along, avoid (Park 2023, 4.3.1)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mindstream.memory.store.store import Revision
 from mindstream_town.events import Act, ActFinished, Block, IdentityRenewed, MemoriesRated, TasksPlanned
 from mindstream_town.paper.prompts import AVOID, GO_ALONG, TALK, WAIT, MeetPerson, RenewIdentity
 from mindstream_town.prompts.plans import Place
-from mindstream_town.residents.converse import OF_OTHER, OF_PEOPLE, TELLABLE, TO_TELL, can_be_told
+from mindstream_town.residents.converse import OF_OTHER, OF_PEOPLE, can_begin_talk, untold_news
 from mindstream_town.residents.percept import Percept
 from mindstream_town.residents.places import known_places, may_use, things_around
 from mindstream_town.residents.plan import begin
@@ -20,15 +20,15 @@ from mindstream_town.state import ResidentState
 from mindstream_town.world.hours import DAY_MINUTES, clock
 
 ASKED = ("{who}'s core characteristics", "{who}'s current daily occupation", "How {who} feels about recent progress")
-"""What is asked of memory, each by itself."""
+"""Queries to the memory for the summary of a resident."""
 EACH = 6
 
 
 async def renew_identity(turn: ResidentTurn, news: Sequence[Record] = ()) -> None:
-    """Draw anew who a resident is; what it will plan and say from now on goes by it.
+    """Write a new summary of the resident; later plans and talks use it.
 
     Args:
-        news: what it has thought in this very step.
+        news: the thoughts of this step.
     """
     recalled = [each for asked in ASKED for each in await turn.recall(asked.format(who=turn.name), EACH)]
     records = list({record.id: record for record in (*news, *(each.record for each in recalled))}.values())
@@ -48,35 +48,35 @@ async def renew_identity(turn: ResidentTurn, news: Sequence[Record] = ()) -> Non
 
 
 def path_of(address: str) -> str:
-    """Write a place by its names, from the widest to the narrowest: `Oak Cafe > cafe > counter`."""
+    """Return a place as its names: `Oak Cafe > cafe > counter`."""
     return " > ".join(address.split(":")[1:])
 
 
 def known_tree(turn: ResidentTurn) -> tuple[list[str], tuple[str, ...]]:
-    """Return the rooms that a resident knows and may go to, and the line of each: names, hours, what is in it."""
+    """Return the rooms that a resident knows and may enter, and a line for each: names, hours, contents."""
     known = known_places(turn.setting, turn.person, turn.state.knows, turn.setting.when(turn.step))
     return [address for address, _ in known], tuple(_line(address, place) for address, place in known)
 
 
 def _line(address: str, place: Place) -> str:
-    """Write a branch: `Oak Cafe > cafe (open 08:00-20:00): counter, piano`."""
+    """Return a line for a place: `Oak Cafe > cafe (open 08:00-20:00): counter, piano`."""
     return path_of(address) + place.line.removeprefix(place.words)
 
 
 def things_in(turn: ResidentTurn, place: str) -> tuple[tuple[str, ...], int]:
-    """Return the things that can be used around a place, and how many of them, the first ones, are at it itself."""
+    """Return the usable things around a place, those of the place first, and the number of those."""
     things = things_around(turn, place)
     at_it = [each for each in things if f"{each}:".startswith(f"{place}:")]
     return tuple(dict.fromkeys((*at_it, *things))), len(at_it)
 
 
 def descend(places: Sequence[str], said: Sequence[str]) -> str:
-    """Return the place that names lead to, down from the widest; "" where they lead nowhere.
+    """Return the place that a list of names leads to, from the widest to the narrowest; "" if it leads nowhere.
 
-    A name may stand at any level where only one place there has it. A number alone is that of one of the places.
+    A level may be left out if the next name is unambiguous. A number alone is the position of a place in the list.
 
     Args:
-        places: the addresses that were shown, in their order.
+        places: the addresses in the prompt, in their order.
     """
     names = [part.strip() for each in said for part in each.replace(">", ":").split(":") if part.strip()]
     if len(names) == 1 and names[0].isdecimal():
@@ -89,19 +89,19 @@ def descend(places: Sequence[str], said: Sequence[str]) -> str:
         highest = min((each.count(":") for each in fits), default=0)
         fits = [each for each in fits if each.count(":") == highest]
         if len(fits) != 1:
-            continue  # no such name down there, or more than one: the rest may still lead on
+            continue  # unknown or ambiguous: a later name may still be found
         found = fits[0]
     return found
 
 
 def _levels(places: Sequence[str]) -> list[str]:
-    """Return all places on the way down to these, each once; not the world itself."""
+    """Return the places and everything around them, without the world."""
     parts = (each.split(":") for each in places)
     return list(dict.fromkeys(":".join(names[: n + 1]) for names in parts for n in range(1, len(names))))
 
 
 def narrowed(turn: ResidentTurn, place: str) -> str:
-    """Return a room of a house that was meant as a whole: the first that is known."""
+    """Return the first known room of a house; any other place as it is."""
     if place.count(":") != 1:
         return place
     rooms, _ = known_tree(turn)
@@ -109,13 +109,13 @@ def narrowed(turn: ResidentTurn, place: str) -> str:
 
 
 AT_ONCE = 60
-"""So many memories are rated in one call at most."""
+"""Maximum memories rated in one call."""
 
 
 async def finish_act(turn: ResidentTurn, act: Act | None) -> None:
-    """Remember what has been done, when it is over or broken off; sleep and talks are kept otherwise, or not at all.
+    """Remember an act that has ended or was interrupted, except sleep, talks and waiting.
 
-    Who does the same for longer remembers it once.
+    An act that continues an equal one is remembered once.
     """
     if act is None or act.asleep or act.why in ("talk", "wait", "") or not act.has_arrived(turn.step):
         return
@@ -137,12 +137,12 @@ async def finish_act(turn: ResidentTurn, act: Act | None) -> None:
 
 
 def is_own_act(turn: ResidentTurn, record: Record) -> bool:
-    """Tell whether a memory is of what the resident itself did."""
+    """Return whether a memory is about the resident's own act."""
     return record.about is not None and record.about.subject == turn.name
 
 
 async def rate_memories(turn: ResidentTurn, *, at_once: bool = False) -> None:
-    """Rate what has gathered unrated before this step, when an hour of the clock is over, or at once."""
+    """Rate the unrated memories from before this step when an hour has passed, or at once."""
     setting, state = turn.setting, turn.resident.state
     ids = state.unrated[:AT_ONCE]
     is_over = setting.minute(turn.step) // 60 != setting.minute(state.unrated_since) // 60
@@ -164,16 +164,19 @@ async def rate_memories(turn: ResidentTurn, *, at_once: bool = False) -> None:
 
 
 TOLD, WAITED, ALONG, SOON = 6, 5, 60, 60
-"""News that are shown; minutes that one waits, goes along at most, and leaves early at most."""
+"""Maximum news in the prompt; minutes of waiting; maximum minutes of going along and of leaving early."""
 
 
 async def react_to_people(turn: ResidentTurn, new: Sequence[Percept], others: Mapping[str, ResidentState]) -> None:
-    """Decide about each who is new, the nearest first, until one changes what is done; who has waited decides anew."""
+    """Decide about each person who is new in sight, the nearest first, until one decision changes the act.
+
+    A resident that has waited for a person decides about that person again.
+    """
     act = turn.state.act
     waited_for = act.sees_to if act is not None and act.why == "wait" and turn.step >= act.until else ""
     names = dict.fromkeys([*([waited_for] if waited_for in others else []), *(each.who for each in new if each.who)])
     for name in names:
-        if _is_out_of_question(turn, others[name], name == waited_for):
+        if not can_begin_talk(turn, others[name], has_waited=name == waited_for):
             continue
         match await _choose(turn, others[name]):
             case "talk":
@@ -192,32 +195,12 @@ async def react_to_people(turn: ResidentTurn, new: Sequence[Percept], others: Ma
                 pass
 
 
-def _is_out_of_question(turn: ResidentTurn, other: ResidentState, waited: bool) -> bool:
-    state, step = turn.state, turn.step
-    return (
-        not turn.profile.talks
-        or state.asleep
-        or other.asleep
-        or other.act is None
-        or state.act is None
-        or other.is_talking(step)
-        or (state.rested.get(other.name, 0) > step and not waited)
-        or other.rested.get(turn.name, 0) > step
-        or "react" in (state.act.why, other.act.why)
-    )
-
-
 async def _choose(turn: ResidentTurn, other: ResidentState) -> str:
     assert turn.state.act is not None and other.act is not None
     about = await turn.recall_about([other.name], OF_OTHER)
     recalled = await turn.recall(other.name, OF_OTHER, kinds=OF_PEOPLE, touch=False)
-    shared = turn.state.shared.get(other.name, frozenset())
-    at_heart = [
-        each.record
-        for each in await turn.recall(turn.at_heart, TO_TELL, kinds=TELLABLE, touch=False)
-        if each.record.id not in shared and can_be_told(each.record)
-    ]
-    if turn.relation(other.name):  # who one is, acquaintances know
+    at_heart = await untold_news(turn, other.name)
+    if turn.relation(other.name):  # acquaintances know the resident's description
         unsaid = set(turn.beyond_identity(at_heart))
         at_heart = [each for each in at_heart if each.text in unsaid]
     at_heart = at_heart[:TOLD]
@@ -243,7 +226,7 @@ async def _choose(turn: ResidentTurn, other: ResidentState) -> str:
 
 
 def _wait_for(turn: ResidentTurn, name: str) -> None:
-    """Stay for some minutes; then decide anew. What was to be done in them is left out."""
+    """Wait for some minutes, then decide again. What was planned for these minutes is dropped."""
     act, minute = turn.state.act, turn.setting.minute(turn.step)
     assert act is not None
     block = Block(
@@ -254,7 +237,7 @@ def _wait_for(turn: ResidentTurn, name: str) -> None:
 
 
 def _go_along(turn: ResidentTurn, other: ResidentState) -> bool:
-    """Do what the other does, where it does it, as long as it does, an hour at most; tell whether one may."""
+    """Do the same as another resident, for at most an hour; return whether the place may be entered."""
     act, setting = other.act, turn.setting
     if act is None or act.place not in setting.addresses or not may_use(setting, turn.person, act.place):
         return False
@@ -267,7 +250,7 @@ def _go_along(turn: ResidentTurn, other: ResidentState) -> bool:
 
 
 def _avoid(turn: ResidentTurn, name: str) -> bool:
-    """Go on early to what is planned next elsewhere, if it is soon; tell whether it is."""
+    """Leave early for the next activity elsewhere if it is soon; return whether there is one."""
     act, minute = turn.state.act, turn.setting.minute(turn.step)
     assert act is not None
     room = act.place.split(":")[:3]

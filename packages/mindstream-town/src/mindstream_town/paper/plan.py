@@ -1,11 +1,11 @@
-"""A day in three levels: broad strokes, hours, tasks of 5 to 15 minutes; each made when needed (Park 2023, 4.3)."""
+"""A day in three levels: broad strokes, hours, tasks of 5 to 15 minutes, each planned when needed (Park 2023, 4.3)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
 
-from mindstream.memory.store.record import Kind, Record, RecordDraft
+from mindstream.memory.store.record import Kind, Record
 from mindstream_town.events import Block, DayPlanned, TasksPlanned
 from mindstream_town.paper.people import (
     descend,
@@ -30,11 +30,10 @@ from mindstream_town.paper.prompts import (
 )
 from mindstream_town.prompts.context import Memory
 from mindstream_town.prompts.plans import DayPlan, Item, say_date
-from mindstream_town.residents.keep_talk import Kept
+from mindstream_town.residents.converse import Agreement
 from mindstream_town.residents.person import Appointment, appointment_of
 from mindstream_town.residents.places import is_let_in, words_of
 from mindstream_town.residents.plan import (
-    PLAN_IMPORTANCE,
     begin,
     blocks_of,
     day_of,
@@ -42,6 +41,7 @@ from mindstream_town.residents.plan import (
     is_right_again,
     leave_it,
     minutes_between,
+    plan_note,
     take_up,
     usual_day,
 )
@@ -53,13 +53,13 @@ from mindstream_town.world.hours import DAY_MINUTES, clock, minute_of
 from mindstream_town.world.tree import ARENA
 
 AN_HOUR, LONGEST_HOUR = 60, 90
-"""What is longer than the second is planned by hours; what comes of that is never shorter than half of the first."""
+"""Minutes: a longer block than the second is split into hours of at least half the first."""
 LATELY, DONE, RECALLED = 8, 8, 8
 NEWS: tuple[Kind, ...] = ("observation", "thought", "note")
 
 
 async def next_act(turn: ResidentTurn) -> None:
-    """Begin what the plan says for now, planned down to tasks as it comes near."""
+    """Begin the act that is planned for now; break the plan down to tasks first if necessary."""
     day, minute = turn.setting.day(turn.step), turn.setting.minute(turn.step)
     if turn.state.day != day:
         await begin_day(turn, day)
@@ -82,7 +82,7 @@ def _now(turn: ResidentTurn, minute: int) -> Block:
 
 
 async def begin_day(turn: ResidentTurn, day: int) -> None:
-    """Plan a day, by who one is after the day before."""
+    """Renew the summary of the resident and plan the day."""
     if not turn.profile.plans:
         await idle_away(turn, day)
         return
@@ -118,12 +118,7 @@ async def plan_strokes(turn: ResidentTurn, day: int) -> None:
         )
     )
     broad = tuple(f"{stroke.start} {stroke.what}" for stroke in plan.strokes)
-    text = f"{turn.name}'s plan for {said}: {'; '.join(broad)}."
-    evidence = tuple(each.id for each in records)
-    note = RecordDraft(
-        text=text, kind="note", by=turn.name, importance=PLAN_IMPORTANCE, evidence=evidence, keywords=("plan",)
-    )
-    written = await turn.build(note)
+    written = await plan_note(turn, said, broad, records)
     kept = [appointment_of(each.data) for each in records]
     event = DayPlanned(
         step=turn.step,
@@ -142,7 +137,7 @@ def _blocks(turn: ResidentTurn, plan: Strokes, kept: Sequence[Appointment | None
     items = [
         Item(start=stroke.start, minutes=DAY_MINUTES, what=stroke.what, place=number, keeps=stroke.keeps)
         for number, stroke in enumerate(plan.strokes, 1)
-    ]  # a stroke has no end of its own: it lasts until the next one begins, and the first begins the day
+    ]  # a stroke lasts until the next one begins, and the first begins the day
     wake = minute_of(plan.wake)
     first = min(items, key=lambda item: (minute_of(item.start) - wake) % DAY_MINUTES)
     items[items.index(first)] = first.model_copy(update={"start": plan.wake})
@@ -150,14 +145,14 @@ def _blocks(turn: ResidentTurn, plan: Strokes, kept: Sequence[Appointment | None
 
 
 def place_of(turn: ResidentTurn, stroke: Stroke) -> str:
-    """Return where a stroke is: down the tree that the resident knows; at home where its names lead nowhere."""
+    """Return the place of a stroke; the home if its names lead nowhere."""
     rooms, _ = known_tree(turn)
     things = [each for each in sorted(turn.state.knows) if any(each.startswith(f"{room}:") for room in rooms)]
     return narrowed(turn, descend([*rooms, *things], stroke.place)) or turn.person.home
 
 
 async def plan_hours(turn: ResidentTurn, block: Block, minute: int) -> None:
-    """Turn a broad stroke into hours, from this minute on."""
+    """Split a broad stroke into hours, from this minute on."""
     rooms, lines = known_tree(turn)
     reply = await turn.ask(
         PlanHours(
@@ -197,7 +192,7 @@ async def plan_hours(turn: ResidentTurn, block: Block, minute: int) -> None:
 
 
 async def plan_tasks(turn: ResidentTurn, block: Block, minute: int) -> None:
-    """Turn an hour into tasks, from this minute on."""
+    """Split an hour into tasks, from this minute on."""
     minutes = block.end - minute
     if minutes < SHORTEST:
         crumb = block.model_copy(update={"start": minute, "minutes": minutes, "fine": True})
@@ -243,7 +238,7 @@ async def plan_tasks(turn: ResidentTurn, block: Block, minute: int) -> None:
 
 
 def _present(turn: ResidentTurn, place: str) -> tuple[str, ...]:
-    """Return who is in sight and what each does, where one is to be; who goes elsewhere leaves them."""
+    """Return who is in sight with what activity; no one if the resident is about to leave the room."""
     setting, here = turn.setting, turn.setting.world.address_at(turn.state.spot(turn.step)).upto(ARENA)
     if place in setting.addresses and not setting.addresses[place].upto(ARENA).is_within(here):
         return ()
@@ -251,7 +246,7 @@ def _present(turn: ResidentTurn, place: str) -> tuple[str, ...]:
 
 
 def _fitted(tasks: Sequence[PaperTask], minutes: int) -> list[int]:
-    """Return how long each task takes so that they fill these minutes exactly: the last one ends when they do."""
+    """Return the duration of each task so that all fill these minutes exactly; the last one ends with them."""
     left, lasts = minutes, list[int]()
     for task in tasks:
         lasts.append(min(task.minutes, left))
@@ -262,7 +257,7 @@ def _fitted(tasks: Sequence[PaperTask], minutes: int) -> list[int]:
 
 
 def _hours_around(turn: ResidentTurn, minute: int) -> tuple[str, ...]:
-    """Return this part of the day hour by hour, and what comes after it."""
+    """Return the current hour of the plan and the next ones."""
     return tuple(
         f"{clock(each.start)}-{clock(each.end)} {each.what}"
         for each in turn.state.blocks
@@ -271,7 +266,7 @@ def _hours_around(turn: ResidentTurn, minute: int) -> tuple[str, ...]:
 
 
 def what_was_done(turn: ResidentTurn) -> tuple[str, ...]:
-    """Return the last of what a resident has done today; what went on is one."""
+    """Return the resident's last activities today; equal consecutive ones are joined."""
     done = list[str]()
     start, before = 0, ""
     for each in turn.state.done:
@@ -284,14 +279,14 @@ def what_was_done(turn: ResidentTurn) -> tuple[str, ...]:
 
 
 async def lately(turn: ResidentTurn) -> tuple[str, ...]:
-    """Return the newest of what a resident remembers of this day beside what it did itself, each with its time."""
+    """Return the newest memories of today, without the resident's own acts, each with its time."""
     if not turn.profile.recalls:
         return ()
     await turn.resident.written()
     memory = turn.resident.memory
     records = await memory.store.latest(memory.key, NEWS, 4 * LATELY, now=turn.now)
     midnight = turn.setting.moment(turn.setting.step_at(turn.setting.day(turn.step), 0))
-    since = max(midnight, turn.setting.moment(1))  # what one knew from the beginning is no news
+    since = max(midnight, turn.setting.moment(1))  # without memories from before the town began
     of_today = [each for each in records if each.created >= since and not is_own_act(turn, each)]
     of_today = [each for each in of_today if "plan" not in each.keywords and not _is_of_use(each)][:LATELY]
     said = {each.text: each for each in of_today}
@@ -299,7 +294,7 @@ async def lately(turn: ResidentTurn) -> tuple[str, ...]:
 
 
 def _is_of_use(record: Record) -> bool:
-    """Tell whether a memory is of what a thing was like while somebody used it: rated the least, unasked."""
+    """Return whether a memory is only about a thing in use."""
     return record.kind == "observation" and record.importance == 1.0 and "place" in record.data
 
 
@@ -308,17 +303,17 @@ def _time(turn: ResidentTurn, moment: float) -> str:
 
 
 def surroundings_of(turn: ResidentTurn, *, of_day: bool = False) -> str:
-    """Say who lives with a resident, and what weather it has; the light, unless it is for a whole day."""
+    """Return the household and the weather in words; with the light, unless it is for a whole day."""
     house = household(turn.setting, turn.person)
     lives = f"Lives with: {', '.join(house)}." if house else "Lives alone."
     light = "" if of_day else f"; {light_on(turn.setting, turn.step)}"
     return f"{lives} Weather: {weather_on(turn.setting, turn.step)}{light}."
 
 
-async def rewrite_day(turn: ResidentTurn, kept: Sequence[Kept]) -> None:
-    """Write the rest of the day anew, in one call, where something was agreed on for it; what was agreed on stands."""
-    agreed = [each for each in kept if each.appointment and is_ahead_today(turn, each.appointment)]
-    appointments = [each.appointment for each in agreed if each.appointment]
+async def rewrite_day(turn: ResidentTurn, kept: Sequence[Agreement]) -> None:
+    """Write the rest of the day again, in one call, if something was agreed on for it; the agreement is always kept."""
+    agreed = [each for each in kept if is_ahead_today(turn, each.appointment)]
+    appointments = [each.appointment for each in agreed]
     if not agreed:
         return
     minute = turn.setting.minute(turn.step)
@@ -334,7 +329,6 @@ async def rewrite_day(turn: ResidentTurn, kept: Sequence[Kept]) -> None:
             agreed=tuple(
                 Memory(text=each.text, appointment=each.appointment, where=words_of(each.appointment.place))
                 for each in agreed
-                if each.appointment
             ),
             plan=tuple(f"{clock(b.start)}-{clock(b.end)} {b.what} ({path_of(b.place)})" for b in rest),
             places=lines,
@@ -351,8 +345,7 @@ async def rewrite_day(turn: ResidentTurn, kept: Sequence[Kept]) -> None:
 
 
 def _parts(turn: ResidentTurn, reply: RestOfDay, agreed: Sequence[Appointment], minute: int, bed: int) -> list[Block]:
-    """Return what lies ahead, one after the other: an appointment at its time and place; what stays as it was keeps
-    how far it was planned."""
+    """Return the blocks ahead: appointments at their times and places; unchanged blocks stay broken down."""
     as_it_was = {(each.start, each.what): each for each in turn.state.blocks}
     parts = dict[int, Block]()
     for stroke in reply.strokes:
@@ -361,7 +354,7 @@ def _parts(turn: ResidentTurn, reply: RestOfDay, agreed: Sequence[Appointment], 
             at = agreed[stroke.keeps - 1]
             start = at.start.hour * 60 + at.start.minute
             place = at.place if at.place and is_let_in(turn.setting, turn.person, at) else place
-        if minute < start < bed:  # what goes on now has been planned before
+        if minute < start < bed:  # the current activity was planned before
             new = Block(start=start, minutes=1, what=stroke.what, place=place)
             parts[start] = new if stroke.keeps else as_it_was.get((start, stroke.what), new)
     every = [parts[start] for start in sorted(parts)]
@@ -370,12 +363,12 @@ def _parts(turn: ResidentTurn, reply: RestOfDay, agreed: Sequence[Appointment], 
 
 
 def _lasting(block: Block, minutes: int) -> Block:
-    """Return a block that lasts so long; a task that has become longer is planned anew."""
+    """Return a block with another duration; a task that has become longer is broken down again."""
     return block.model_copy(update={"minutes": minutes, "fine": block.fine and minutes <= block.minutes})
 
 
 def _with_early_starts(turn: ResidentTurn, blocks: Sequence[Block]) -> list[Block]:
-    """Let one set out for each part but the first so that one is there when it begins."""
+    """Let each part except the first begin early enough for the walk to it."""
     for before, part in pairwise(blocks):
         ahead = minutes_between(turn, before.place, part.place)
         if part.start - ahead <= before.start:

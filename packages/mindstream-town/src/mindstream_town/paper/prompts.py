@@ -27,13 +27,13 @@ class MeetPerson(Question):
     identity: str
     doing: str
     next: str = ""
-    """What it has planned next."""
+    """The next item of the plan."""
     other: str
     other_doing: str
     when: str
     relation: str = ""
     news: tuple[Memory, ...] = ()
-    """What could be told that the other has not been told."""
+    """News that the other has not heard yet."""
     memories: tuple[str, ...] = ()
     last_talk: str = ""
 
@@ -43,7 +43,7 @@ class MeetPerson(Question):
 
 @rule(MeetPerson)
 def meet_by_acquaintance(ask: MeetPerson) -> dict[str, float]:
-    """Stand in for a model: talk to whom one knows, less often twice a day; else go on."""
+    """Without a model: talk to acquaintances more often than to strangers, less often twice a day; else continue."""
     p = (0.4 if ask.relation else 0.2) * (0.3 if ask.last_talk == "today" else 1.0)
     p += 0.3 * any(each.importance >= MATTERS for each in ask.news)
     return {CONTINUE: 1 - p, TALK: p, WAIT: 0.0, GO_ALONG: 0.0, AVOID: 0.0}
@@ -68,7 +68,7 @@ class Hours(BaseModel):
 
 
 class PlanHours(Prompt[Hours]):
-    """What does somebody do in this part of the day, hour by hour?"""
+    """What does this person do in this part of the day, hour by hour?"""
 
     role: ClassVar[str] = "planner"
 
@@ -82,11 +82,11 @@ class PlanHours(Prompt[Hours]):
     day: tuple[str, ...] = ()
     """The day in broad strokes."""
     done: tuple[str, ...] = ()
-    """What it has done today, as `HH:MM-HH:MM what`."""
+    """Activities of today, as `HH:MM-HH:MM what`."""
     lately: tuple[str, ...] = ()
-    """The newest of what it remembers."""
+    """The newest memories."""
     places: tuple[str, ...]
-    """The tree of places that it knows, a branch a line, numbered from 1."""
+    """The tree of known places, one branch per line, numbered from 1."""
     surroundings: str = ""
 
 
@@ -95,7 +95,7 @@ AN_HOUR = 60
 
 @rule(PlanHours)
 def go_on_for_hours(ask: PlanHours) -> Hours:
-    """Stand in for a model: the same, hour after hour."""
+    """Without a model: the same activity, hour after hour."""
     start, end = minute_of(ask.start), minute_of(ask.end)
     starts = range(start, max(end, start + 1), AN_HOUR)
     return Hours(hours=[Hour(start=clock(each), what=ask.what) for each in starts][:24])
@@ -129,7 +129,7 @@ class Strokes(BaseModel):
 
 
 class PlanStrokes(Prompt[Strokes]):
-    """What will somebody do today, in broad strokes?"""
+    """What will this person do today, in broad strokes?"""
 
     role: ClassVar[str] = "planner"
 
@@ -137,19 +137,19 @@ class PlanStrokes(Prompt[Strokes]):
     identity: str
     date: str
     memories: tuple[Memory, ...] = ()
-    """What comes to mind of the days before and of today, numbered from 1."""
+    """Memories of the days before and of today, numbered from 1."""
     yesterday: tuple[str, ...] = ()
     """Yesterday in broad strokes."""
     places: tuple[str, ...]
-    """The tree of places that it knows, a branch a line, numbered from 1."""
+    """The tree of known places, one branch per line, numbered from 1."""
     usual: tuple[Usual, ...] = ()
     surroundings: str = ""
-    """Who lives there, and what the weather is like."""
+    """Household and weather."""
 
 
 @rule(PlanStrokes)
 def keep_the_usual_strokes(ask: PlanStrokes) -> Strokes:
-    """Stand in for a model: the usual day as its parts follow each other."""
+    """Without a model: the parts of the usual day in their order."""
     wake, bed = (ask.usual[0].start, ask.usual[-1].end) if ask.usual else (WAKE, BED)
     bed = min(bed, wake + DAY_MINUTES - 1)
     strokes = [
@@ -166,7 +166,7 @@ SHORTEST, LONGEST = 5, 15
 
 
 def _within(given: Any) -> Any:
-    """Take what is shorter or longer for the nearest that a task may last; what follows fills the time."""
+    """Limit a duration to that of a task; the other tasks fill the time."""
     return min(max(int(given), SHORTEST), LONGEST) if isinstance(given, int | float) and given > 0 else given
 
 
@@ -185,7 +185,7 @@ class PaperTask(BaseModel):
 
     @property
     def condition(self) -> str:
-        """In which condition it leaves that thing, as acts keep it: "" as it was, MENDED as it should be."""
+        """The condition in which it leaves the thing, as acts store it: "" unchanged, MENDED in order."""
         return MENDED if self.mends else self.leaves.strip()
 
 
@@ -198,7 +198,7 @@ class PaperTasks(BaseModel):
 
 
 class PlanTasks(Prompt[PaperTasks]):
-    """What does somebody do in the minutes that begin now?"""
+    """What does this person do in the minutes that begin now?"""
 
     role: ClassVar[str] = "planner"
 
@@ -211,22 +211,22 @@ class PlanTasks(Prompt[PaperTasks]):
     things: tuple[str, ...]
     """The things of the house that it knows, as paths, numbered from 1; those of the place itself first."""
     here: int = 0
-    """So many of them are at the place itself."""
+    """The number of things at the place itself."""
     plan: tuple[str, ...] = ()
     """This part of the day, hour by hour."""
     done: tuple[str, ...] = ()
-    """The last of what it has done today."""
+    """The last activities of today."""
     lately: tuple[str, ...] = ()
-    """The newest of what it remembers."""
+    """The newest memories."""
     present: tuple[str, ...] = ()
-    """Who is in sight, and doing what."""
+    """Who is in sight, with what activity."""
     surroundings: str = ""
-    """Who lives there, weather and light."""
+    """Household, weather and light."""
 
 
 @rule(PlanTasks)
 def go_round_in_tasks(ask: PlanTasks) -> PaperTasks:
-    """Stand in for a model: what the plan says, a quarter of an hour each, at a thing of the place."""
+    """Without a model: the planned activity in quarters of an hour, each at a thing of the place."""
     tasks = []
     for left in range(ask.minutes, 0, -LONGEST):
         at = chance.pick(range(1, ask.here + 1), ask.who, ask.what, ask.when, left) if ask.here else 0
@@ -249,17 +249,17 @@ class RenewIdentity(Prompt[Identity]):
 
     who: str
     person: str
-    """What does not change: name, age, traits."""
+    """The constant part: name, age, traits."""
     before: str = ""
-    """The summary until now."""
+    """The previous summary."""
     memories: tuple[str, ...] = ()
-    """What comes to mind of its core disposition, its occupation, and its feeling about recent progress."""
+    """Memories about core disposition, occupation, and feeling about recent progress."""
     date: str
 
 
 @rule(RenewIdentity)
 def stay_the_same(ask: RenewIdentity) -> Identity:
-    """Stand in for a model: who one was."""
+    """Without a model: the previous summary."""
     return Identity(summary=(ask.before or ask.person)[:1_200])
 
 
@@ -281,16 +281,16 @@ class RewriteDay(Prompt[RestOfDay]):
     when: str
     bed: str
     agreed: tuple[Memory, ...]
-    """What was agreed on for today, numbered from 1."""
+    """Agreements for today, numbered from 1."""
     plan: tuple[str, ...]
-    """The rest of the day as it was planned, as `HH:MM-HH:MM what (where)`."""
+    """The planned rest of the day, as `HH:MM-HH:MM what (where)`."""
     places: tuple[str, ...]
-    """The tree of places that it knows, a branch a line, numbered from 1."""
+    """The tree of known places, one branch per line, numbered from 1."""
 
 
 @rule(RewriteDay)
 def put_it_in(ask: RewriteDay) -> RestOfDay:
-    """Stand in for a model: nothing but what was agreed on."""
+    """Without a model: the agreements only."""
     kept = [
         Stroke(start=f"{at.start:%H:%M}", what=at.what[:200], keeps=number)
         for number, each in enumerate(ask.agreed, 1)
@@ -313,14 +313,14 @@ class Line(BaseModel):
 
     @model_validator(mode="after")
     def _has_words(self) -> Line:
-        """Only who walks on says nothing."""
+        """Accept an empty line only from a speaker who walks on."""
         if not self.says.strip() and self.does != "walks on":
             raise ValueError('says is empty: only who "walks on" says nothing')
         return self
 
 
 class SayNext(Prompt[Line]):
-    """What does somebody say next?"""
+    """What does this person say next?"""
 
     role: ClassVar[str] = "talker"
 
@@ -329,22 +329,22 @@ class SayNext(Prompt[Line]):
     other: str
     relation: str = ""
     standing: str = ""
-    """How it stands to the other, in a sentence or two."""
+    """The relation to the other, in a sentence or two."""
     situation: str
     memories: tuple[Memory, ...] = ()
-    """What comes to mind, numbered from 1: of the other, of what was just said, and of what could be told."""
+    """Memories about the other, the last line, and news, numbered from 1."""
     told: tuple[int, ...] = ()
     lines: tuple[str, ...] = ()
     """The conversation so far, `name: words`."""
     last_talk: str = ""
     plan: tuple[str, ...] = ()
-    """The rest of its day, as `HH:MM what`."""
+    """The rest of the day, as `HH:MM what`."""
     left: int = 8
 
 
 @rule(SayNext)
 def say_the_next(ask: SayNext) -> Line:
-    """Stand in for a model: greet, and tell what matters most of what the other was not told, as it is remembered."""
+    """Without a model: greet, and tell the most important news that the other has not heard, as it is remembered."""
     mine = sum(line.startswith(f"{ask.who}: ") for line in ask.lines)
     untold = [n for n, each in enumerate(ask.memories, 1) if n not in ask.told and each.importance >= MATTERS]
     tells = max(untold, key=lambda n: ask.memories[n - 1].importance, default=0)
@@ -365,19 +365,19 @@ class ShouldAnswer(YesNo, Question):
     identity: str
     doing: str
     busy: bool = False
-    """It does something about what cannot wait."""
+    """The person deals with something urgent."""
     other: str
     said: str
     when: str
     relation: str = ""
-    """As what the other is known; "" as nobody."""
+    """The relation to the other; "": none."""
     memories: tuple[str, ...] = ()
     last_talk: str = ""
 
 
 @rule(ShouldAnswer)
 def answer_unless_busy(ask: ShouldAnswer) -> dict[str, float]:
-    """Stand in for a model: who is spoken to answers, unless something cannot wait."""
+    """Without a model: answer unless something is urgent."""
     return {"yes": float(not ask.busy), "no": float(ask.busy)}
 
 
@@ -402,5 +402,5 @@ class SumUpRelation(Prompt[Standing]):
 
 @rule(SumUpRelation)
 def stand_as_told(ask: SumUpRelation) -> Standing:
-    """Stand in for a model: as what one knows the other, or the first thing that comes to mind."""
+    """Without a model: the known relation, or the first memory."""
     return Standing(relation=(ask.relation or ask.memories[0])[:600])

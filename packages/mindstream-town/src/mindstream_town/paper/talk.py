@@ -1,7 +1,4 @@
-"""Two talk, each line by what the last one brings to mind; either may decline, walk on or leave; who is near hears.
-
-Source: Park 2023, 4.3.2.
-"""
+"""A talk in which each line recalls memories; either speaker may decline, walk on or leave (Park 2023, 4.3.2)."""
 
 from __future__ import annotations
 
@@ -9,43 +6,42 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mindstream.memory.store.record import Record, RecordDraft, normalised
-from mindstream_town.compat import talk_end
 from mindstream_town.events import Overheard, SpokenLine, Talked
 from mindstream_town.paper.plan import rewrite_day
 from mindstream_town.paper.prompts import Line, SayNext, SumUpRelation
-from mindstream_town.prompts.conduct import TakeFromTalk
 from mindstream_town.residents.converse import (
     APPOINTMENTS,
     OF_OTHER,
     OF_PEOPLE,
+    PROMISE,
     PROMISES,
     TELLABLE,
     TO_TELL,
     can_be_told,
-    is_busy,
+    keep_said,
+    passed_on,
+    talk_end,
 )
-from mindstream_town.residents.keep_talk import PROMISE, keep, meeting_places
 from mindstream_town.residents.person import KEY
-from mindstream_town.residents.places import words_of
 from mindstream_town.residents.shown import show
 from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.world.hours import clock
 
 AT_HEART, BY_LINE, AHEAD = 8, 3, 5
-"""Memories of what is at heart, and by each line; parts of the day's plan that are shown."""
+"""Memories about the speaker's own days, and per line; parts of the day's plan in the prompt."""
 ENOUGH = 2
-"""So many memories of another are worth a summary; fewer speak for themselves."""
+"""Minimum memories of another person for a summary of the relation."""
 OFF = ("declines", "walks on", "leaves")
 
 
 @dataclass
 class Speaker:
-    """One of two who talk.
+    """One of the two speakers.
 
     Attributes:
-        situation: what time it is, and what the two were doing.
-        minds: what has come to mind so far, numbered as prompts show it.
-        standing: how it stands to the other.
+        situation: the time, and what the two were doing.
+        minds: the recalled memories, in the order of their numbers in prompts.
+        standing: a summary of the relation to the other.
     """
 
     turn: ResidentTurn
@@ -55,7 +51,7 @@ class Speaker:
     standing: str = ""
 
     def remember(self, records: Sequence[Record]) -> None:
-        """Let more come to mind; what has come before keeps its number. Of what was seen only the other counts."""
+        """Add memories; the numbers of earlier ones stay. Percepts count only if they are about the other."""
         known = {normalised(record.text) for record in self.minds}
         for each in records:
             words = normalised(each.text)
@@ -67,10 +63,10 @@ class Speaker:
 
 @dataclass
 class Talk:
-    """A talk that is over.
+    """A finished talk.
 
     Attributes:
-        lines: what was said. told: what of their memories the words told. about: what it was about; "" nothing.
+        lines: the lines. told: the memories that were passed on. about: its topic; "": none.
     """
 
     speakers: tuple[str, str]
@@ -80,7 +76,7 @@ class Talk:
 
 
 async def converse(first: ResidentTurn, second: ResidentTurn) -> Talk:
-    """Let two talk; what is said and kept is written in both turns."""
+    """Run a talk between two residents and write it in both turns."""
     situation = f"It is {first.date_and_time}. {first.name} is {first.doing}. {second.name} is {second.doing}."
     one, two = Speaker(first, second.name, situation), Speaker(second, first.name, situation)
     for each in (one, two):
@@ -89,7 +85,7 @@ async def converse(first: ResidentTurn, second: ResidentTurn) -> Talk:
     said = tuple(lines)
     passed = {id_ for line in said for id_ in line.told}
     talk = Talk((first.name, second.name), said, tuple(r for each in (one, two) for r in each.minds if r.id in passed))
-    until = talk_end(first.setting, first.step, [(line.by, line.text) for line in said])
+    until = talk_end(first, said)
     put_off = len({line.by for line in said if line.text}) < 2 or (manner in OFF and len(said) <= 2)
     for each, other in ((one, two), (two, one)):
         if put_off:
@@ -100,7 +96,7 @@ async def converse(first: ResidentTurn, second: ResidentTurn) -> Talk:
 
 
 async def _speak(one: Speaker, two: Speaker) -> tuple[list[SpokenLine], str]:
-    """Let them speak in turns until one ends it; return what was said, and how it ended."""
+    """Let the two speak in turns until one ends it; return the lines and the ending."""
     lines: list[SpokenLine] = []
     most, manner = one.turn.profile.talk_lines, "talks"
     while len(lines) < most and manner == "talks":
@@ -108,15 +104,14 @@ async def _speak(one: Speaker, two: Speaker) -> tuple[list[SpokenLine], str]:
         line = await _say(speaker, lines, most - len(lines))
         told = tuple(speaker.minds[n - 1].id for n in dict.fromkeys(line.passes_on) if 0 < n <= len(speaker.minds))
         lines.append(SpokenLine(by=speaker.turn.name, text=line.says.strip(), told=told))
-        manner = "talks" if line.does == "ends" and len(lines) == 1 else line.does  # the other may still answer
+        manner = "talks" if line.does == "ends" and len(lines) == 1 else line.does  # the other may answer
         if manner == "talks":
             hearer.remember([each.record for each in await hearer.turn.recall(line.says, BY_LINE, kinds=OF_PEOPLE)])
     return [line for line in lines if line.text], manner
 
 
 async def _come_to_mind(speaker: Speaker) -> None:
-    """Let come to mind the other, what one's own days bring up, what was promised, and what takes place; sum up how
-    one stands to the other."""
+    """Recall memories about the other, the speaker's own days, promises and appointments; sum up the relation."""
     turn, other = speaker.turn, speaker.other
     of_other = [each.record for each in await turn.recall(other, OF_OTHER, kinds=OF_PEOPLE)]
     found = await turn.recall(turn.at_heart, TO_TELL, kinds=TELLABLE, touch=False)
@@ -156,7 +151,7 @@ async def _say(speaker: Speaker, lines: Sequence[SpokenLine], left: int) -> Line
 
 
 async def _keep_refusal(speaker: Speaker, lines: tuple[SpokenLine, ...], until: int, manner: str) -> None:
-    """Remember that there was no talk, by rule: who had no wish for one is not asked what it keeps of it."""
+    """Remember a talk that did not take place, without a call of a model."""
     turn = speaker.turn
     said = "; ".join(f"{line.by}: {line.text}" for line in lines)
     text = f"{turn.name} and {speaker.other} did not talk ({manner})" + (f": {said}" if said else "")
@@ -170,76 +165,15 @@ async def _keep_refusal(speaker: Speaker, lines: tuple[SpokenLine, ...], until: 
 
 
 async def _keep(speaker: Speaker, other: Speaker, lines: tuple[SpokenLine, ...], until: int) -> str:
-    """Write what was said into one's stream and what was learned by it; rewrite the day for what was agreed on for it.
-
-    Returns:
-        What it was about.
-    """
-    one, name = speaker.turn, speaker.other
-    passed = {id_ for line in lines if line.by == name for id_ in line.told}
-    told = [record for record in other.minds if record.id in passed]
-    texts = {normalised(record.text) for record in told}
-    known = tuple(record.id for record in speaker.minds if normalised(record.text) in texts)
-    places = meeting_places(one, name)
-    taken = await one.ask(
-        TakeFromTalk(
-            who=one.name,
-            other=name,
-            date=one.date,
-            lines=tuple(f"{line.by}: {line.text}" for line in lines),
-            identity=one.identity,
-            told=show(told),
-            places=tuple(map(words_of, places)),
-            day=one.state.broad,
-            busy=tuple(number for number, record in enumerate(told, 1) if is_busy(one, record)),
-        )
-    )
-    keywords, episode = (name.lower(),), f"talk {one.step} {min(one.name, name)}"
-    spoken = await one.build(
-        *(
-            RecordDraft(
-                text=line.text,
-                kind="chat",
-                by=line.by,
-                episode=episode,
-                keywords=keywords,
-                data={"to": name if line.by == one.name else one.name, "told": list(line.told)},
-            )
-            for line in lines
-        )
-    )
-    evidence = tuple(each.id for each in spoken)
-    kept = keep(one, name, taken, told, places, [at for _, at in await one.recall_appointments()])
-    await one.resident.written()
-    same = await one.resident.memory.find_same("thought", [each.text for each in kept])
-    learned = {normalised(each.text): each.as_thought(one, name, evidence) for each in reversed(kept)}
-    met = RecordDraft(
-        text=f"{one.name} talked with {name} about {taken.about}",
-        kind="observation",
-        by=one.name,
-        evidence=evidence,
-        keywords=keywords,
-    )
-    thoughts = (learned[words] for words in reversed(learned) if words not in same)
-    (of_talk,) = await one.build(met)
-    records = (*spoken, of_talk, *await one.build(*thoughts))
-    event = Talked(
-        step=one.step,
-        partner=name,
-        lines=lines,
-        until=until,
-        records=tuple(record.id for record in records),
-        known=tuple(dict.fromkeys((*known, *(record.id for record in same.values())))),
-        unrated=(of_talk.id,),
-    )
-    one.write(event, records)
-    agreed = [each for each in kept if each.appointment and each.comes]
-    await rewrite_day(one, agreed)
-    return taken.about
+    """Write a talk into a speaker's stream, rewrite the day for agreements, and return its topic."""
+    told, known = passed_on(lines, speaker.other, other.minds, speaker.minds)
+    about, agreed = await keep_said(speaker.turn, speaker.other, lines, until, told, known, rates=False)
+    await rewrite_day(speaker.turn, agreed)
+    return about
 
 
 async def overhear(turn: ResidentTurn, talk: Talk) -> None:
-    """Remember what others said within hearing, by rule: what it was about, and each thing that the words told."""
+    """Remember a talk within hearing, without a call of a model: its topic, and each memory that was passed on."""
     first, second = talk.speakers
     said = talk.about or "; ".join(line.text for line in talk.lines)
     keywords = (first.lower(), second.lower())

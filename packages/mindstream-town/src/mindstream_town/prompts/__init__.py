@@ -1,1 +1,1 @@
-"""What residents ask a model, typed; where none is configured, what stands in for it is beside each."""
+"""Prompts of residents, each with the rule that answers without a model."""

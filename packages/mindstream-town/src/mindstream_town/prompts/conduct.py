@@ -1,4 +1,4 @@
-"""Prompts of what residents do: react, talk, take information from a talk, answer an interview."""
+"""Prompts of conduct: reactions, talks, notes on a talk, interviews."""
 
 from __future__ import annotations
 
@@ -31,49 +31,49 @@ class Remedy(BaseModel):
 
 
 class SeeTo(Prompt[Remedy]):
-    """What does somebody do about a thing that is not as it should be?"""
+    """What does this person do about a thing that is not as it should be?"""
 
     role: ClassVar[str] = "planner"
 
     who: str
     identity: str
     sees: str
-    """Such as `the shower is leaking`."""
+    """For example `the shower is leaking`."""
     danger: bool = False
     """It is a danger."""
     taken: bool = False
-    """Another is at it, and there is room for no more."""
+    """Another person is using it, and there is no room for more."""
     doing: str
-    """What it was about to do."""
+    """What the person was about to do."""
     when: str
     at: int
-    """The number of the thing that it sees."""
+    """The number of the thing."""
     around: tuple[str, ...]
-    """Things that it knows, numbered from 1."""
+    """Known things, numbered from 1."""
     sells: tuple[int, ...] = ()
-    """The numbers of those where one can buy something now."""
+    """The numbers of things at which one can buy something now."""
     serves: tuple[int, ...] = ()
-    """The numbers of those where one can eat out now."""
+    """The numbers of things at which one can eat out now."""
     aside: int = 0
-    """The number of one in another room of the same house; 0: there is none."""
+    """The number of a thing in another room of the same house; 0: there is none."""
     in_charge: bool = True
-    """It lives or works there."""
+    """The person lives or works there."""
     others: tuple[str, ...] = ()
-    """Who sees to it already."""
+    """Who deals with it already."""
     present: tuple[str, ...] = ()
-    """Who else is there."""
+    """Others in sight."""
     waited: int = 0
-    """So many minutes of the last hour it has waited for it."""
+    """Minutes of waiting for it in the last hour."""
     memories: tuple[str, ...] = ()
 
 
 PATIENCE = 15
-"""So many minutes somebody waits for what is in use."""
+"""Maximum minutes of waiting for something in use."""
 
 
 @rule(SeeTo)
 def see_to_by_charge(ask: SeeTo) -> Remedy:
-    """Stand in for a model: end a danger, wait for what is in use, mend what is one's own, tell of the rest."""
+    """Without a model: end a danger, wait for what is in use, repair one's own things, report the rest."""
     if ask.danger:
         return Remedy(tasks=[Task(minutes=3, what=f"ending a danger: {ask.sees}"[:200], place=ask.at, mends=True)])
     if ask.taken or ask.others:
@@ -96,29 +96,29 @@ class ShouldAct(YesNo, Question):
     identity: str
     doing: str
     sees: str
-    """Such as `the shower is leaking`."""
+    """For example `the shower is leaking`."""
     danger: bool = False
     """It is a danger."""
     taken: bool = False
-    """Another is at it, and there is room for no more."""
+    """Another person is using it, and there is no room for more."""
     fine: bool = False
-    """The town's file says that nothing is to be done about it."""
+    """The town's file says that this condition needs no action."""
     uses_it: bool = False
-    """What it does now, or next, is done there."""
+    """The current or next activity takes place there."""
     at_it: bool = False
-    """It says so otherwise: what it does may be what is to be done about it."""
+    """Variant of `uses_it` for scenes: the current activity may already be the reaction."""
     in_charge: bool = False
-    """It lives or works there."""
+    """The person lives or works there."""
     others: tuple[str, ...] = ()
-    """Who sees to it already."""
+    """Who deals with it already."""
     memories: tuple[str, ...] = ()
 
 
 @rule(ShouldAct)
 def act_by_charge(ask: ShouldAct) -> dict[str, float]:
-    """Stand in for a model: danger always; what is wrong where one needs it or is in charge; else mostly.
+    """Without a model: always on dangers, on things the person needs or is in charge of; else mostly.
 
-    Of what is in use, or seen to by another, only who needs it makes anything.
+    A thing that another uses or repairs matters only to those who need it.
     """
     if ask.danger:
         p = 1.0
@@ -141,16 +141,16 @@ class ShouldTalk(YesNo, Question):
     other_doing: str
     when: str
     relation: str = ""
-    """As what the other is known; "" as nobody."""
+    """The relation to the other; "": none."""
     news: tuple[Memory, ...] = ()
-    """What could be told that the other has not been told."""
+    """News that the other has not heard yet."""
     memories: tuple[str, ...] = ()
     last_talk: str = ""
 
 
 @rule(ShouldTalk)
 def talk_by_acquaintance(ask: ShouldTalk) -> dict[str, float]:
-    """Stand in for a model: to whom one knows, less often twice a day, more often with something that matters."""
+    """Without a model: more likely with acquaintances and with important news, less likely twice a day."""
     p = (0.4 if ask.relation else 0.2) * (0.3 if ask.last_talk == "today" else 1.0)
     p += 0.3 * any(each.importance >= MATTERS for each in ask.news)
     return {"yes": p, "no": 1 - p}
@@ -203,7 +203,7 @@ class Taken(BaseModel):
 
 
 class TakeFromTalk(Prompt[Taken]):
-    """What does somebody keep of a conversation?"""
+    """What does this person remember of a conversation?"""
 
     role: ClassVar[str] = "reasoner"
 
@@ -213,22 +213,22 @@ class TakeFromTalk(Prompt[Taken]):
     date: str
     lines: tuple[str, ...]
     told: tuple[Memory, ...] = ()
-    """What the other has passed on of its memories, numbered from 1."""
+    """Memories that the other passed on, numbered from 1."""
     busy: tuple[int, ...] = ()
-    """The numbers of those at whose hours the person usually works, or is at school."""
+    """The numbers of those that take place during the person's work or school hours."""
     places: tuple[str, ...] = ()
-    """Where the two can meet, in words, numbered from 1."""
+    """Possible meeting places in words, numbered from 1."""
     day: tuple[str, ...] = ()
     """The day in broad strokes, as `HH:MM what`."""
 
 
 COMES = 0.6
-"""How probable it is, without a model, that somebody comes who was told of something."""
+"""Probability, without a model, of accepting an invitation."""
 
 
 @rule(TakeFromTalk)
 def keep_what_was_told(ask: TakeFromTalk) -> Taken:
-    """Stand in for a model: the news as it was told; to what takes place one comes or not, by a draw of one's own."""
+    """Without a model: the news word for word; invitations are accepted or declined by a draw for each person."""
     kept, agreed = list[Learned](), list[Agreed]()
     for number, news in enumerate(ask.told[:6], 1):
         at, text = news.appointment, news.text[:400]
@@ -254,7 +254,7 @@ class Utterance(BaseModel):
 
 
 class Utter(Prompt[Utterance]):
-    """What does somebody say next?"""
+    """What does this person say next?"""
 
     role: ClassVar[str] = "talker"
 
@@ -264,24 +264,24 @@ class Utter(Prompt[Utterance]):
     relation: str = ""
     situation: str
     memories: tuple[Memory, ...] = ()
-    """What comes to mind, numbered from 1: of the other, and of what could be told."""
+    """Memories about the other and possible news, numbered from 1."""
     told: tuple[int, ...] = ()
-    """Which of them the other was told already."""
+    """The numbers of those that the other knows already."""
     lines: tuple[str, ...] = ()
     """The conversation so far, `name: words`."""
     last_talk: str = ""
-    """When the two talked before: "today", "before"; "" never."""
+    """When the two last talked: "today", "before"; "": never."""
     day: tuple[str, ...] = ()
     """The day in broad strokes, as `HH:MM what`."""
     left: int = 8
-    """So many lines can still be said, this one included."""
+    """How many lines remain, including this one."""
 
 
 @rule(Utter)
 def tell_the_next(ask: Utter) -> Utterance:
-    """Stand in for a model: greet, and tell what matters most of what the other was not told, as it is remembered.
+    """Without a model: greet, and tell the most important news that the other has not heard, as it is remembered.
 
-    Each tells one thing, to whom one knows two.
+    Each tells one thing; to an acquaintance, two.
     """
     mine = sum(line.startswith(f"{ask.who}: ") for line in ask.lines)
     untold = [n for n, each in enumerate(ask.memories, 1) if n not in ask.told and each.importance >= MATTERS]
@@ -301,23 +301,23 @@ class IsDanger(YesNo, Question):
     thing: str
     condition: str
     dangers: tuple[str, ...] = ()
-    """Conditions of which the town's file says so."""
+    """Conditions that the town's file lists as dangers."""
 
 
 @rule(IsDanger)
 def is_named(ask: IsDanger) -> dict[str, float]:
-    """Stand in: what the town's file names is a danger."""
+    """Without a model: a danger is what the town's file lists as one."""
     known = ask.condition.casefold() in {each.casefold() for each in ask.dangers}
     return {"yes": float(known), "no": float(not known)}
 
 
 MOST_QUOTED, LONGEST = 3, 160
 NOBODY = "(No model answers."
-"""How a stand-in's answer begins; what it said so before is no memory of the resident's."""
+"""Prefix of answers without a model; memories that contain it are not quoted again."""
 
 
 class AnswerInterview(Prompt[str]):
-    """What does somebody answer in an interview?"""
+    """What does this person answer in an interview?"""
 
     role: ClassVar[str] = "talker"
 
@@ -326,28 +326,28 @@ class AnswerInterview(Prompt[str]):
     when: str
     doing: str
     place: str = ""
-    """Where it is."""
+    """The current place."""
     home: str = ""
     memories: tuple[str, ...] = ()
     day: tuple[str, ...] = ()
-    """The day's plan, whole around now; empty where plans are switched off."""
+    """The day's plan, in detail around the current time; empty if plans are hidden."""
     begun: int = 0
-    """So many of its lines have begun; it is not told."""
+    """How many of its lines have begun; not part of the prompt."""
     asleep: bool = False
     near: tuple[str, ...] = ()
-    """Who is in sight."""
+    """Others in sight."""
     places: tuple[str, ...] = ()
-    """Houses and shops that it knows."""
+    """Known houses and shops."""
     question: str
     most: Literal["four", "six"] = "four"
-    """So many sentences at most."""
+    """Maximum number of sentences."""
     lines: tuple[str, ...] = ()
-    """What was asked and answered before, `name: words`."""
+    """The interview so far, `name: words`."""
 
 
 @rule(AnswerInterview)
 def quote(ask: AnswerInterview) -> str:
-    """Stand in: quote what comes to mind first, each with its day, and say that nobody answers."""
+    """Without a model: quote the first memories with their days, and say that no model answers."""
     own = [each for each in ask.memories if NOBODY not in each][:MOST_QUOTED]
     quoted = "; ".join(f"“{each[:LONGEST]}{'…' * (len(each) > LONGEST)}”" for each in own)
     return f"{NOBODY} {ask.who} remembers: {quoted or 'nothing of it'})"

@@ -9,16 +9,16 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from mindstream_town.residents.person import Appointment
 
 MATTERS = 5.0
-"""So important a memory is worth telling, without a model."""
+"""Importance from which residents without a model tell a memory."""
 
 
 class Memory(BaseModel):
-    """Something that somebody remembers; a text alone may stand for one.
+    """A memory; a plain text is accepted for one.
 
     Attributes:
-        written: the day on which it was written down, in words; "" where that does not matter.
+        written: the day of its creation in words; "": not shown.
         importance: 1 to 10.
-        appointment: what takes place, where it tells of that. where: its place, in words.
+        appointment: the appointment that it is about. where: its place in words.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -36,12 +36,13 @@ class Memory(BaseModel):
 
     @property
     def said(self) -> str:
-        """Its words, after the day on which they were written down."""
+        """The text after its day."""
         return f"({self.written}) {self.text}" if self.written else self.text
 
     @property
     def line(self) -> str:
-        """All of it: `Ada bakes a cake (having tea, at the Inn, 2024-05-01 16:00 to 17:00, host: Ada, comes: Ben)`."""
+        """The text with its appointment: `Ada bakes a cake (having tea, at the Inn, 2024-05-01 16:00 to 17:00, host:
+        Ada, comes: Ben)`."""
         at = self.appointment
         if at is None:
             return self.said
@@ -58,17 +59,19 @@ class Memory(BaseModel):
 
 
 def _names(given: Any) -> Any:
-    """Take one name, or a number, for a list of one; nothing for none."""
+    """Accept a single name or number instead of a list, and nothing instead of an empty list."""
     if given is None or given == "":
         return []
     return [str(given)] if isinstance(given, str | int) else [str(each) for each in given]
 
 
 Where = Annotated[list[str], BeforeValidator(_names), Field(max_length=4)]
-"""As in `["Oak Cafe", "cafe", "counter"]`; `[]` nowhere in particular. A number alone is that of a line of the list:
-for small models that do not spell names."""
+"""A path of names such as `["Oak Cafe", "cafe", "counter"]`; `[]`: nowhere in particular.
+
+A number alone is the number of a line of the list, for small models that do not spell names.
+"""
 
 
 def path_of(names: object) -> str:
-    """Write a place as prompts show it: `Oak Cafe > cafe > counter`."""
+    """Return a place as prompts show it: `Oak Cafe > cafe > counter`."""
     return " > ".join(str(names).split(":")[1:])

@@ -16,20 +16,20 @@ from mindstream_town.world.hours import DAY_MINUTES, clock, minute_of
 
 WAKE, BED, AT_HOME = 7 * 60, 23 * 60, "being at home"
 LEAST_AWAKE = 60
-"""A day has at least so many minutes between getting up and going to bed."""
+"""Minimum minutes between getting up and going to bed."""
 GAP = 30
-"""Where the usual day says nothing for so many minutes, one is at home."""
+"""Minimum minutes without an item that are spent at home."""
 Clock = Annotated[str, Field(pattern=r"^([01]?\d|2[0-4]):[0-5]\d$", description="As HH:MM.")]
 
 
 class Place(BaseModel):
-    """A place that somebody knows and may go to.
+    """A place that a person knows and may enter.
 
     Attributes:
         words: as in "library of Oak Hill College".
-        things: what is there. home: it is where the person lives. own: it belongs to the person.
-        hours: when it is open today; "" always, or nobody knows.
-        address: as in the town's file; it is not told.
+        things: its objects. home: it is the person's home. own: it belongs to the person.
+        hours: today's opening hours; "": always open or not known.
+        address: as in the town's file; not part of the prompt.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -43,7 +43,7 @@ class Place(BaseModel):
 
     @property
     def line(self) -> str:
-        """All of it on one line: `cafe of Oak Cafe (open 08:00-20:00): counter, piano`."""
+        """One line: `cafe of Oak Cafe (open 08:00-20:00): counter, piano`."""
         whose = "at home" if self.home else "your own" if self.own else ""
         more = ", ".join(each for each in (whose, self.hours and _hours(self.hours)) if each)
         things = f": {', '.join(self.things)}" if self.things else ""
@@ -67,7 +67,7 @@ class Item(BaseModel):
 
 
 class Usual(BaseModel):
-    """A part of somebody's usual day, in minutes from midnight and on past the next one.
+    """A part of a usual day, in minutes from midnight, on past the next one.
 
     Attributes:
         place: the number of its place; 0: none of them. duty: work or school.
@@ -85,18 +85,18 @@ class Usual(BaseModel):
 
     @property
     def line(self) -> str:
-        """All of it: `09:00-12:00 serving guests (place 4, a duty)`."""
+        """One line: `09:00-12:00 serving guests (place 4, a duty)`."""
         more = ", ".join(each for each in (self.place and f"place {self.place}", self.duty and "a duty") if each)
         return f"{clock(self.start)}-{clock(self.end)} {self.what}{f' ({more})' if more else ''}"
 
     @property
     def item(self) -> Item:
-        """It as a part of a plan."""
+        """The same as an item of a plan."""
         minutes = max(5, self.end - self.start)
         return Item(start=clock(self.start), minutes=minutes, what=self.what, place=self.place, keeps=self.keeps)
 
     def around(self, other: Usual) -> list[Usual]:
-        """Return what is left of it before and after something else."""
+        """Return the rest before and after another part."""
         spans = (self.start, min(self.end, other.start)), (max(self.start, other.end), self.end)
         return [self.model_copy(update={"start": start, "end": end}) for start, end in spans if start < end]
 
@@ -118,7 +118,7 @@ class DayPlan(BaseModel):
 
 
 def check_waking_hours(wake: str, bed: str, starts: Sequence[str]) -> None:
-    """Raise ValueError for a day that has no hours between getting up and going to bed, or nothing in them."""
+    """Raise ValueError for a day without waking hours, or without an item in them."""
     awake = (minute_of(bed) - minute_of(wake)) % DAY_MINUTES
     if awake < LEAST_AWAKE:
         raise ValueError(
@@ -130,7 +130,7 @@ def check_waking_hours(wake: str, bed: str, starts: Sequence[str]) -> None:
 
 
 class PlanDay(Prompt[DayPlan]):
-    """What will somebody do today?"""
+    """What will this person do today?"""
 
     role: ClassVar[str] = "planner"
 
@@ -138,24 +138,23 @@ class PlanDay(Prompt[DayPlan]):
     identity: str
     date: str
     memories: tuple[Memory, ...] = ()
-    """What comes to mind of the days before and of today, each after the day on which it was written down, numbered
-    from 1."""
+    """Memories of the days before and of today, each after the day of its creation, numbered from 1."""
     yesterday: tuple[str, ...] = ()
     """Yesterday in broad strokes."""
     places: tuple[Place, ...]
-    """Where one can go, numbered from 1."""
+    """Known places, numbered from 1."""
     usual: tuple[Usual, ...] = ()
-    """The usual day, as it is on such a weekday."""
+    """The usual day for this weekday."""
 
 
 def say_date(day: datetime.date) -> str:
-    """Say a date as `PlanDay.date` does: "Tuesday February 14, 2023"."""
+    """Return a date as in `PlanDay.date`: "Tuesday February 14, 2023"."""
     return f"{day:%A %B} {day.day}, {day.year}"
 
 
 @rule(PlanDay)
 def keep_the_usual_day(ask: PlanDay) -> DayPlan:
-    """Stand in for a model: the usual day, at home where it says nothing, and what one gives, or has agreed to."""
+    """Without a model: the usual day, home in the gaps, and appointments that the person hosts or has agreed to."""
     wake, bed = (ask.usual[0].start, ask.usual[-1].end) if ask.usual else (WAKE, BED)
     day = list(ask.usual)
     for number, memory in enumerate(ask.memories, 1):
@@ -187,7 +186,7 @@ class RestOfDay(BaseModel):
 
 
 class PlanRest(Prompt[RestOfDay]):
-    """What will somebody do from now on?"""
+    """What will this person do from now on?"""
 
     role: ClassVar[str] = "planner"
 
@@ -195,16 +194,16 @@ class PlanRest(Prompt[RestOfDay]):
     identity: str
     when: str
     done: tuple[str, ...] = ()
-    """What happened last, the oldest first."""
+    """The last events, the oldest first."""
     planned: tuple[str, ...] = ()
-    """What was planned from now on, as `HH:MM what`."""
+    """The plan from now on, as `HH:MM what`."""
     places: tuple[Place, ...]
-    """Where one can go, numbered from 1."""
+    """Known places, numbered from 1."""
 
 
 @rule(PlanRest)
 def keep_the_plan(ask: PlanRest) -> RestOfDay:  # noqa: ARG001
-    """Stand in for a model: what was planned stays."""
+    """Without a model: the plan stays."""
     return RestOfDay()
 
 
@@ -222,7 +221,7 @@ class Task(BaseModel):
 
     @property
     def condition(self) -> str:
-        """In which condition it leaves that thing, as acts keep it: "" as it was, MENDED as it should be."""
+        """The condition in which it leaves the thing, as acts store it: "" unchanged, MENDED in order."""
         return MENDED if self.mends else self.leaves.strip()
 
 
@@ -235,7 +234,7 @@ class Tasks(BaseModel):
 
 
 class BreakDown(Prompt[Tasks]):
-    """What does somebody do in this part of the day, in tasks of 5 to 15 minutes?"""
+    """What does this person do in this part of the day, in tasks of 5 to 15 minutes?"""
 
     role: ClassVar[str] = "planner"
 
@@ -248,7 +247,7 @@ class BreakDown(Prompt[Tasks]):
     """The place is the person's home."""
     when: str
     already: int = 0
-    """So many minutes of it are done."""
+    """Minutes of it that are over."""
     minutes: int
     around: tuple[str, ...]
     """Things that it can be done at, numbered from 1."""
@@ -262,9 +261,9 @@ A_TASK = 15
 
 @rule(BreakDown)
 def go_round(ask: BreakDown) -> Tasks:
-    """Stand in for a model: what the plan says, a quarter of an hour each at a thing of the place, as it is drawn.
+    """Without a model: the planned activity in quarters of an hour, each at a thing of the place by a draw.
 
-    At home, where a day says no more than that, at none: nobody has breakfast in the shower.
+    At home without a particular activity, no thing is used.
     """
     tasks, left = list[Task](), ask.minutes
     things = () if ask.is_home and len(ask.here) > 1 else ask.here

@@ -64,14 +64,14 @@ class ResidentKeys(BaseModel):
 
 
 class PrepareResident(Prompt[ResidentKeys]):
-    """Which keys does the prose about somebody bear?"""
+    """Which keys does a resident's description support?"""
 
     role: ClassVar[str] = "planner"
 
     who: str
     prose: str
     sentences: tuple[str, ...] = ()
-    """What the person remembers from before, numbered from 1."""
+    """Memories from before the town began, numbered from 1."""
     home: str
     date: str
     places: tuple[str, ...]
@@ -111,4 +111,4 @@ class PreparePlaces(Prompt[TownKeys]):
     places: tuple[str, ...]
     """By address, each with its things, numbered from 1."""
     people: tuple[str, ...]
-    """Who lives where, and what they do."""
+    """Who lives where, and their occupations."""

@@ -1,4 +1,4 @@
-"""What a town's log tells, as a page plays it: timelines, and the ground that residents stand on."""
+"""Recordings of towns for pages: timelines and the map."""
 
 from mindstream_town.replay.ground import ground_of
 from mindstream_town.replay.recording import record

@@ -1,23 +1,120 @@
-"""What a page must know of a town's ground: how it looks, and where each spot is on it."""
+"""The map of a town for a page: its picture, and the place of each spot."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
-from mindstream_town.inspect.layers import SHAPES, Layers, layers_of
-from mindstream_town.replay.place_map import PlaceMap
+from mindstream_town.inspect.layers import SHAPES, Layers, Name, layers_of
 from mindstream_town.setting import Setting
-from mindstream_town.world.graph import PlaceWorld
+from mindstream_town.world.graph import PlaceWorld, spread
 from mindstream_town.world.tiles import TileWorld
+
+WIDE, HIGH = 14, 8
+"""Size of a place's box, in units of spots."""
+CORNER = 0.8
+APART = 1.35
+"""Minimum distance between the centres of two places, in boxes."""
+ROUNDS = 200
+MOST_DRAWN = 80
+"""Worlds with more places are drawn in rows, because the layout would take too long."""
+LONGEST_NAME = 22
+Point = tuple[float, float]
+
+
+class PlaceMap:
+    """Positions of a world's places: few steps apart means near, always the same; `size` is that of the picture."""
+
+    def __init__(self, world: PlaceWorld) -> None:
+        self._world = world
+        middles = _rows(len(world.ends)) if len(world.ends) > MOST_DRAWN else _pulled(world)
+        left, top = min(x for x, _ in middles) - WIDE, min(y for _, y in middles) - HIGH
+        self._middles = [(round(x - left, 1), round(y - top, 1)) for x, y in middles]
+        across, down = zip(*self._middles, strict=True)
+        self.size = [math.ceil(max(across) + WIDE), math.ceil(max(down) + HIGH)]
+
+    def boxes(self) -> list[list[float]]:
+        """Return number, x, y, width and height of each place with a road."""
+        numbers = (self._world.number(end) for end in self._world.ends)
+        return [
+            [number, round(x - WIDE / 2, 1), round(y - HIGH / 2, 1), WIDE, HIGH]
+            for number, (x, y) in zip(numbers, self._middles, strict=True)
+        ]
+
+    def roads(self) -> list[list[int]]:
+        """Return the positions in `boxes` of both ends of each road, and its steps."""
+        ends = {end: i for i, end in enumerate(self._world.ends)}
+        return [[ends[road.start], ends[road.end], road.steps] for road in self._world.roads]
+
+    def layers(self) -> Layers:
+        """Return the picture: roads, a box for each place, and the names above it."""
+        roads = "".join("M{:g} {:g}L{:g} {:g}".format(*self._middles[a], *self._middles[b]) for a, b, _ in self.roads())
+        c, wide, high = CORNER, WIDE - 2 * CORNER, HIGH - 2 * CORNER
+        sites = "".join(
+            f"M{x - wide / 2:g} {y - HIGH / 2:g}h{wide:g}q{c:g} 0 {c:g} {c:g}v{high:g}q0 {c:g}-{c:g} {c:g}"
+            f"h-{wide:g}q-{c:g} 0-{c:g}-{c:g}v-{high:g}q0-{c:g} {c:g}-{c:g}z"
+            for x, y in self._middles
+        )
+        names = [name for i in range(len(self._middles)) for name in self._names(i)]
+        return Layers((("roads", roads), ("site", sites)), (), tuple(names))
+
+    def _names(self, i: int) -> Iterable[Name]:
+        x, y = self._middles[i]
+        address = self._world.ends[i]
+        yield Name(x, round(y - HIGH / 2 - 0.7, 1), 1.8, (_short(address.last),))
+        if address.level > 2:
+            yield Name(x, round(y - HIGH / 2 - 2.7, 1), 1.3, (_short(address.names[-2]),))
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+
+
+def _rows(count: int) -> list[Point]:
+    across = math.ceil(math.sqrt(count))
+    return [(i % across * WIDE * 1.5, i // across * HIGH * 1.6) for i in range(count)]
+
+
+def _pulled(world: PlaceWorld) -> list[Point]:
+    """Lay places out by iteration, so that distances follow the logarithm of the steps between them."""
+    count = len(world.ends)
+    apart = [
+        [math.log1p(field[j, 0]) for j in range(count)]
+        for field in (spread(world.neighbours, [(i, 0)]) for i in range(count))
+    ]
+    widest = max(map(max, apart)) or 1
+    angles = [2 * math.pi * i / count for i in range(count)]
+    spots = [[math.cos(angle) * widest / 2, math.sin(angle) * widest / 2] for angle in angles]
+    for turn in range(ROUNDS):
+        strength = 0.5 * (1 - turn / ROUNDS)
+        for i in range(count):
+            for j in range(i):
+                dx, dy = spots[i][0] - spots[j][0], spots[i][1] - spots[j][1]
+                far = math.hypot(dx, dy) or 1e-6
+                pull = strength * (apart[i][j] - far) / far / 2
+                for axis, way in enumerate((dx, dy)):
+                    spots[i][axis] += way * pull
+                    spots[j][axis] -= way * pull
+    return _spaced([(x, y * 0.7) for x, y in spots])
+
+
+def _spaced(points: list[Point]) -> list[Point]:
+    """Scale positions until no two boxes touch."""
+    pairs = [(a, b) for i, a in enumerate(points) for b in points[:i]]
+    gaps = [max(abs(a[0] - b[0]) / WIDE, abs(a[1] - b[1]) / (HIGH + 5)) for a, b in pairs]
+    times = max(APART / max(min(gaps, default=1), 0.02), 1e-6)
+    return [(x * times, y * times) for x, y in points]
 
 
 def ground_of(setting: Setting) -> dict[str, object]:
-    """Return `size` in tiles, `map` (what is drawn), and `tiles` or `boxes` and `roads`: which place a spot is in.
+    """Return `size` in tiles, `map` (the picture), and `tiles`, or `boxes` and `roads`: the place of each spot.
 
-    `map` has `grounds` (a kind, path data), `shapes` (path data), `things` (place, stuff, outline, shape, middles) and
-    `names` (x, y, size, lines), from below to above. `tiles` are pairs of a place's number and how often it follows
-    itself, row by row; `boxes` are of each place at which roads end: number, x, y, width, height; `roads`: the
-    positions of their two ends in `boxes`, and their steps.
+    `map` has `grounds` (kind, path data), `shapes` (path data), `things` (place, stuff, outline, shape, centres) and
+    `names`
+    (x, y, size, lines), from bottom to top. `tiles` are pairs of a place's number and its run length, row by row.
+    `boxes`
+    are the places with roads: number, x, y, width, height. `roads` are the positions of their two ends in `boxes`, and
+    their steps.
     """
     world = setting.world
     if isinstance(world, TileWorld):
@@ -42,7 +139,7 @@ def _written(layers: Layers) -> dict[str, object]:
 
 
 def _runs(cells: Iterable[int]) -> list[int]:
-    """Write numbers as pairs of number and how often it follows itself."""
+    """Encode numbers as pairs of a number and its run length."""
     runs: list[int] = []
     for cell in cells:
         if runs and runs[-2] == cell:

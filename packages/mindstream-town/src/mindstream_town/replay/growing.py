@@ -1,4 +1,4 @@
-"""The recording of a town that may live on meanwhile: what is new of it is read from its log, and told to each page."""
+"""The recording of a running town: new rows are read from its log and sent to each page."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from mindstream_town.replay.recording import Recorder, Sizes, counts, order
 from mindstream_town.setting import Setting
 
 MOST_MARKS = 256
-"""Of so many moments at which it had grown it is known how long all was."""
+"""Maximum number of marks from which a page can continue."""
 
 
 @dataclass(frozen=True)
 class Growth:
-    """A recording, or what was added to it.
+    """A recording, or an addition to one.
 
     Attributes:
-        mark: by which the next one is asked for.
-        whole: all of it; else only what came since the mark that was named.
-        step: the last step that is done; -1: none.
+        mark: asks for the next addition.
+        whole: the complete recording; else only the rows since the requested mark.
+        step: the last finished step; -1: none.
     """
 
     mark: str
@@ -42,9 +42,9 @@ class Growth:
 
 
 class GrowingRecording:
-    """A town's recording from its first step on, read once and then only further. Nothing is written.
+    """A town's recording from its first step, read once and then extended. Nothing is written.
 
-    What somebody had erased is not kept: then all is read anew.
+    After an erasure it is read again completely.
     """
 
     def __init__(self, data: AnyData) -> None:
@@ -60,10 +60,10 @@ class GrowingRecording:
         self._marks: OrderedDict[str, Sizes] = OrderedDict()
 
     async def since(self, mark: str) -> Growth:
-        """Return what was added since a mark; all of it where that is not known, or "".
+        """Return the addition since a mark; the complete recording for "" or an unknown mark.
 
         Raises:
-            InputError: no town lives there.
+            InputError: there is no town.
             StorageError: the folder cannot be read.
         """
         async with self._reading:
@@ -78,7 +78,7 @@ class GrowingRecording:
             return Growth(now, True, self._step, whole | ground_of(self._setting))
 
     async def history(self) -> History:
-        """Return what happened, as `town/inspect` looks at it; it is read anew where something has been written."""
+        """Return the town's history; it is read again after each write."""
         async with self._reading:
             async with open_store(self._data) as store:
                 version = await store.version()
@@ -87,7 +87,7 @@ class GrowingRecording:
             return self._history[1]
 
     async def _read(self, store: Store) -> None:
-        """Take in what has been written since the last time."""
+        """Read new rows."""
         version = await store.version()
         if version == self._version:
             return
@@ -99,12 +99,12 @@ class GrowingRecording:
                 self._begin(setting)
                 await self._add(store, setting)
         except BaseException:
-            self._begin(None)  # some of it was taken in, nobody knows how much: the next one reads all anew
+            self._begin(None)  # partly applied: the next call reads everything again
             raise
         self._version = version
 
     async def _add(self, store: Store, setting: Setting) -> bool:
-        """Add rows and records; return False, with some of it added, where something was erased."""
+        """Add rows and records; return False, with some of them added, after an erasure."""
         rows, records = [row async for row in rows_after(store, self._seq)], dict[str, list[Record]]()
         for name in setting.people:
             key = store.key(StreamName("resident", name))
@@ -122,7 +122,7 @@ class GrowingRecording:
         return True
 
     def _take_in(self, rows: Sequence[Logged], records: Mapping[str, Sequence[Record]], setting: Setting) -> None:
-        """Take in what was read, which takes a while for a large town: in a thread, so that others are answered."""
+        """Apply rows; in a thread, because it can take long for a large town."""
         assert self._recorder is not None
         for name, each in records.items():
             self._recorder.remember(name, each)

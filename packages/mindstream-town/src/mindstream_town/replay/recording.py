@@ -1,7 +1,8 @@
-"""What a town's log tells, as timelines that a page can look up: what was so from which step on.
+"""A town's log as timelines: for each fact, the step from which it is valid.
 
-The town's own code says what its rows mean (town/state); the page only looks up what held at a step. A timeline is a
-list of entries in the order of their steps; the first number of an entry is the steps since the entry before.
+The state is derived by the town's own code (state.py); the page only looks it up. A timeline is a list of entries in
+the
+order of their steps; the first number of an entry is the difference to the step of the entry before.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from mindstream_town.events import (
     TownEvent,
     TownSaved,
 )
-from mindstream_town.inspect.time_words import format_time
+from mindstream_town.inspect.lookup import format_time
 from mindstream_town.journal import TOWN, TownState, is_of_town, resident_of, rows_after
 from mindstream_town.residents.person import Person
 from mindstream_town.setting import Setting
@@ -38,23 +39,23 @@ from mindstream_town.setting import Setting
 Timeline = list[list[object]]
 WHYS = ("", "plan", "talk", "wait", "react")
 CUT = ("acts", "days", "plans", "decisions", "lived")
-"""Timelines that begin with what still held when the replay begins; the others hold what a resident remembers."""
+"""Timelines that begin with the entry that is valid at the start of the replay; the others are complete."""
 
 
 @dataclass
 class Table:
-    """Things that are named often, by number."""
+    """Frequent values by number."""
 
     numbers: dict[object, int] = field(default_factory=dict)
 
     def number(self, each: object) -> int:
-        """Return a thing's number, a new one where it is new."""
+        """Return a value's number, a new one if necessary."""
         return self.numbers.setdefault(each, len(self.numbers))
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How many entries tables and timelines have."""
+    """Numbers of entries in tables and timelines."""
 
     texts: int
     blocks: int
@@ -64,7 +65,7 @@ class Sizes:
 
 @dataclass
 class Life:
-    """What a resident did, planned, saw and remembered; each entry begins with its step."""
+    """The timelines of a resident; each entry begins with its step."""
 
     acts: Timeline = field(default_factory=list)
     days: Timeline = field(default_factory=list)
@@ -76,18 +77,18 @@ class Life:
     places: Timeline = field(default_factory=list)
     records: Timeline = field(default_factory=list)
     lived: Timeline = field(default_factory=list)
-    """By which person, from which step on; the text is "" where it is its own."""
+    """The user who controls it, from which step on; "": none."""
     numbers: dict[str, int] = field(default_factory=dict)
-    """Of its records, by id."""
+    """Numbers of its records, by id."""
     thing_places: dict[str, str] = field(default_factory=dict)
-    """Of records about things: the address."""
+    """Addresses of the things that records are about, by id."""
 
 
 async def record(store: Store, setting: Setting, since: int | None, until: int | None) -> dict[str, object]:
     """Return the recording between two steps.
 
     Raises:
-        InputError: nothing has happened, or not between these steps.
+        InputError: there is no event between these steps.
     """
     rows = sorted([row async for row in rows_after(store) if counts(row, setting)], key=lambda row: order(row, setting))
     whole_hour = setting.profile.a_minute * 60
@@ -111,7 +112,7 @@ async def record(store: Store, setting: Setting, since: int | None, until: int |
 
 
 def counts(row: Logged, setting: Setting) -> bool:
-    """Tell whether a row is of those that a recording is made of."""
+    """Return whether a row is part of recordings."""
     return not isinstance(row.event, Unknown | TownSaved) and is_of_town(row, setting)
 
 
@@ -124,14 +125,14 @@ def _step_at(moment: float, setting: Setting) -> int:
 
 
 def order(row: Logged, setting: Setting) -> tuple[int, str, int]:
-    """Return by what rows are sorted before they are taken in."""
+    """Return the sort key of a row."""
     return _step(row, setting), resident_of(row) or TOWN, row.seq
 
 
 class Recorder:
-    """Folds the rows of a town's log into timelines: records first, then the rows that name them, in `order`.
+    """Converts rows of a town's log into timelines: first records, then the rows that refer to them, in `order`.
 
-    Timelines and tables only grow, so that what is new of them is what a page adds to its own.
+    Timelines and tables only grow, so a page can append new entries.
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -144,7 +145,7 @@ class Recorder:
         self._things: Timeline = []
 
     def take(self, row: Logged) -> None:
-        """Take in a row."""
+        """Apply a row."""
         step, name = _step(row, self._setting), resident_of(row)
         before = self._town.states.get(name)
         self._town.apply(row)
@@ -159,7 +160,7 @@ class Recorder:
         self._take_in(row, step)
 
     def remember(self, name: str, records: Iterable[Record], last: int | None = None) -> None:
-        """Take in records of a resident up to a step; those that are known are passed over."""
+        """Add records of a resident up to a step; known ones are ignored."""
         life = self._lives[name]
         for each in records:
             step = _step_at(each.created, self._setting)
@@ -232,7 +233,7 @@ class Recorder:
                 pass
 
     def _see(self, life: Life, step: int, event: Perceived) -> None:
-        """Note whom or what a resident saw, by number; -1: no resident."""
+        """Add percepts by number; -1: no resident."""
         if places := self._numbers(event.places):
             life.places.append([step, places])
         ids = event.records or ("",) * len(event.seen)
@@ -264,12 +265,12 @@ class Recorder:
         }
 
     def sizes(self) -> Sizes:
-        """Say how long all is by now."""
+        """Return the current sizes."""
         people = {name: {key: len(line) for key, line in timelines(life)} for name, life in self._lives.items()}
         return Sizes(len(self._texts.numbers), len(self._blocks.numbers), len(self._things), people)
 
     def part(self, since: Sizes, last: int) -> dict[str, object]:
-        """Return what has been added since all was so long, up to a step; a first step counts from the entry before."""
+        """Return the additions since earlier sizes, up to a step."""
         people = [
             {"name": name} | {key: _delta(line, since.people[name][key]) for key, line in timelines(life)}
             for name, life in self._lives.items()
@@ -296,13 +297,13 @@ def timelines(life: Life) -> Iterator[tuple[str, Timeline]]:
 
 
 def _cut(timeline: Timeline, first: int) -> Timeline:
-    """Leave out what was over when the replay begins."""
+    """Drop entries that are over when the replay begins."""
     over = sum(isinstance(entry[0], int) and entry[0] <= first for entry in timeline)
     return timeline[max(0, over - 1) :]
 
 
 def _delta(timeline: Timeline, begin: int = 0) -> Timeline:
-    """Write the entries from one on, each step as what has passed since the entry before."""
+    """Encode entries from a position on, with differences of steps."""
     coded, before = [], timeline[begin - 1][0] if begin else 0
     for step, *others in timeline[begin:]:
         assert isinstance(step, int) and isinstance(before, int)

@@ -1,1 +1,1 @@
-"""What a resident does in a step: it sees, remembers, plans, reacts, talks, reflects (Park 2023)."""
+"""A resident's step: it perceives, remembers, plans, reacts, talks, reflects (Park 2023)."""

@@ -1,30 +1,158 @@
-"""Two residents talk: line by line from what each remembers, and each keeps what it was about (Park 2023, 4.3.2)."""
+"""A talk between two residents, line by line, and what each of them remembers of it (Park 2023, 4.3.2)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+from typing import NamedTuple
 
 from mindstream.memory.lifecycle.importance import RateImportance
 from mindstream.memory.store.record import Kind, Record, RecordDraft, normalised
 from mindstream.reasoners.reflect.reflect import OWN
-from mindstream_town.compat import talk_end
 from mindstream_town.events import SpokenLine, Talked
-from mindstream_town.prompts.conduct import TakeFromTalk, Utter
-from mindstream_town.residents.keep_talk import PROMISE, keep, meeting_places
-from mindstream_town.residents.person import appointment_of
-from mindstream_town.residents.places import words_of
+from mindstream_town.prompts.conduct import Agreed, TakeFromTalk, Taken, Utter
+from mindstream_town.residents.person import KEY, Appointment, appointment_of
+from mindstream_town.residents.places import is_home, known_places, may_use, words_of
 from mindstream_town.residents.plan import take_up
 from mindstream_town.residents.shown import show
 from mindstream_town.residents.turn import ResidentTurn
+from mindstream_town.setting import Setting
+from mindstream_town.state import ResidentState
+from mindstream_town.world.hours import minute_of
+from mindstream_town.world.tree import ARENA
+
+PROMISE = "promise"
+"""Keyword of what a resident agreed to or declined."""
+IMPORTANCE = 5.0
+USUAL = timedelta(hours=1)
+"""Duration of an appointment whose end was not named."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """One thing to remember of a talk.
+
+    Attributes:
+        appointment: the appointment that the text is about, if any.
+        promised: the resident has agreed or declined. comes: it has agreed.
+    """
+
+    text: str
+    appointment: Appointment | None = None
+    promised: bool = False
+    comes: bool = False
+
+    def as_thought(self, turn: ResidentTurn, other: str, evidence: tuple[str, ...]) -> RecordDraft:
+        keywords = (other.lower(), *([PROMISE] if self.promised else ()), *([KEY] if self.appointment else ()))
+        data = self.appointment.as_data() if self.appointment else {}
+        return RecordDraft(
+            text=self.text,
+            kind="thought",
+            by=turn.name,
+            importance=IMPORTANCE,
+            evidence=evidence,
+            keywords=keywords,
+            data=data,
+        )
+
+
+class Agreement(NamedTuple):
+    """An appointment that a resident has agreed to, and the sentence about it."""
+
+    appointment: Appointment
+    text: str
+
+
+def meeting_places(turn: ResidentTurn, other: str = "") -> list[str]:
+    """Return where a resident can meet another: known places that it may enter, and the other's home."""
+    setting = turn.setting
+    known = [address for address, _ in known_places(setting, turn.person, turn.state.knows, setting.when(turn.step))]
+    host = setting.people.get(other)
+    if host is None:
+        return known
+    rooms = [
+        address
+        for address, place in setting.addresses.items()
+        if place.level == ARENA and is_home(host, address) and may_use(setting, host, address)
+    ]
+    return list(dict.fromkeys((*known, *sorted(rooms))))
+
+
+def keep(
+    turn: ResidentTurn,
+    other: str,
+    taken: Taken,
+    told: Sequence[Record],
+    places: Sequence[str],
+    known: Sequence[Appointment] = (),
+) -> list[Kept]:
+    """Return what to remember: lessons, agreements, and every appointment that the other told.
+
+    Args:
+        told: the records that the other passed on, in the order of their numbers. places: addresses, in the same way.
+        known: appointments that the resident remembers already; they are not repeated.
+    """
+    news = [appointment_of(record.data) for record in told]
+    kept = [Kept(each.text.strip(), _of(news, each.of)) for each in taken.memo]
+    kept += [_agreed(turn, other, each, _of(news, each.of), places) for each in taken.agreed]
+    known = [*known, *(each.appointment for each in kept if each.appointment)]
+    for record, at in zip(told, news, strict=True):
+        if at is not None and not any(at.is_same(each) for each in known):
+            kept.append(Kept(record.text, at))
+    return [each for each in kept if each.text]
+
+
+def _of(news: Sequence[Appointment | None], number: int) -> Appointment | None:
+    return news[number - 1] if 0 < number <= len(news) else None
+
+
+def _agreed(turn: ResidentTurn, other: str, said: Agreed, of: Appointment | None, places: Sequence[str]) -> Kept:
+    """Return an agreement with its appointment: the other's, or the one described in the reply."""
+    text = said.text.strip()
+    at = of or _described(turn.setting.when(turn.step), said, places)
+    if at is None:
+        return Kept(text, None, promised=True)
+    who = {find_name(turn.setting, each, (other,)) for each in (*at.who, *said.who)}
+    who = who | {turn.name} if said.comes else who - {turn.name}
+    host = at.host or (find_name(turn.setting, said.host, (other,)) if said.host else "")
+    at = at.model_copy(update={"who": tuple(sorted(who)), "host": host})
+    return Kept(text, at, promised=True, comes=said.comes)
+
+
+def _described(now: datetime, said: Agreed, places: Sequence[str]) -> Appointment | None:
+    """Return the appointment that a reply describes; None if it has no start."""
+    if said.start is None:
+        return None
+    midnight = datetime.combine(said.day or now.date(), time(), UTC)
+    start = midnight + timedelta(minutes=minute_of(said.start))
+    end = start + USUAL if said.end is None else midnight + timedelta(minutes=minute_of(said.end))
+    end = end if end > start else end + timedelta(days=1)
+    place = places[said.place - 1] if 0 < said.place <= len(places) else ""
+    return Appointment(what=said.what.strip() or said.text.strip(), place=place, start=start, end=end)
+
+
+def find_name(setting: Setting, said: str, others: Iterable[str] = ()) -> str:
+    """Return the person that a reply means: a resident or one of `others`, by full name or by an unambiguous part."""
+    known = (*setting.people, *others)
+    fits = [each for each in dict.fromkeys(known) if said == each] or [
+        each for each in dict.fromkeys(known) if said and said.casefold() in each.casefold()
+    ]
+    return fits[0] if len(fits) == 1 else said
+
 
 OF_OTHER, TO_TELL, PROMISES, APPOINTMENTS = 6, 24, 4, 6
+LETTERS_A_MINUTE = 240
+"""Speed of speech."""
 TELLABLE: tuple[Kind, ...] = ("note", "thought")
-"""What is told: not what everybody can see, nor the lines of earlier talks, of which what matters was kept."""
+"""Kinds of memories that residents pass on: not observations, which all can make, and not earlier talks, whose notes
+count."""
 OF_PEOPLE: tuple[Kind, ...] = (*TELLABLE, "observation")
 
 
 async def converse(first: ResidentTurn, second: ResidentTurn) -> None:
-    """Let two talk; what is said and kept is written in both turns."""
+    """Run a talk between two residents and write it in both turns."""
     lines: list[SpokenLine] = []
     most = first.profile.talk_lines
     minds = {turn.name: await come_to_mind(turn, other) for turn, other in ((first, second), (second, first))}
@@ -34,18 +162,54 @@ async def converse(first: ResidentTurn, second: ResidentTurn) -> None:
         lines.append(line)
         if ends and len(lines) > 1:
             break
-    until = talk_end(first.setting, first.step, [(line.by, line.text) for line in lines])
+    until = talk_end(first, lines)
     for one, other in ((first, second), (second, first)):
-        passed = {id_ for line in lines for id_ in line.told if line.by == other.name}
-        told = [record for record in minds[other.name] if record.id in passed]
-        texts = {normalised(record.text) for record in told}
-        known = tuple(record.id for record in minds[one.name] if normalised(record.text) in texts)
-        await keep_said(one, other, tuple(lines), until, told, known)
+        told, known = passed_on(lines, other.name, minds[other.name], minds[one.name])
+        _, agreed = await keep_said(one, other.name, tuple(lines), until, told, known)
+        for each in agreed:
+            take_up(one, each.appointment, each.text)
+
+
+def passed_on(
+    lines: Sequence[SpokenLine], by: str, theirs: Sequence[Record], own: Sequence[Record]
+) -> tuple[list[Record], tuple[str, ...]]:
+    """Return the memories that a speaker passed on, and the ids of the hearer's memories that say the same.
+
+    Args:
+        theirs: memories of the speaker. own: memories of the hearer.
+    """
+    passed = {id_ for line in lines for id_ in line.told if line.by == by}
+    told = [record for record in theirs if record.id in passed]
+    texts = {normalised(record.text) for record in told}
+    return told, tuple(record.id for record in own if normalised(record.text) in texts)
+
+
+def spoken_drafts(
+    one: str, other: str, step: int, lines: Sequence[SpokenLine], importance: float | None
+) -> list[RecordDraft]:
+    """Return the lines of a talk as one of the two speakers remembers them."""
+    return [
+        RecordDraft(
+            text=line.text,
+            kind="chat",
+            by=line.by,
+            episode=f"talk {step} {min(one, other)}",
+            importance=importance,
+            keywords=(other.lower(),),
+            data={"to": other if line.by == one else one, "told": list(line.told)},
+        )
+        for line in lines
+    ]
+
+
+def talk_end(turn: ResidentTurn, lines: Sequence[SpokenLine]) -> int:
+    """Return the step at which a talk of these lines ends if it begins in this turn."""
+    minutes = math.ceil(sum(len(line.text) for line in lines) / LETTERS_A_MINUTE)
+    return turn.step + minutes * turn.profile.a_minute
 
 
 async def come_to_mind(speaker: ResidentTurn, other: ResidentTurn) -> list[Record]:
-    """Return what a speaker remembers of the other, what its own days bring up, what it has promised, and what takes
-    place."""
+    """Return the memories for a talk: about the other, about the speaker's own days, promises, and appointments."""
     found = [
         *await speaker.recall(other.name, OF_OTHER, kinds=OF_PEOPLE),
         *await speaker.recall(speaker.at_heart, TO_TELL, kinds=TELLABLE),
@@ -55,8 +219,29 @@ async def come_to_mind(speaker: ResidentTurn, other: ResidentTurn) -> list[Recor
     return list({record.id: record for record in records if can_be_told(record)}.values())
 
 
+async def untold_news(turn: ResidentTurn, other: str) -> list[Record]:
+    """Return what matters to a resident and is still unknown to another."""
+    shared = turn.state.shared.get(other, frozenset())
+    found = await turn.recall(turn.at_heart, TO_TELL, kinds=TELLABLE, touch=False)
+    return [each.record for each in found if each.record.id not in shared and can_be_told(each.record)]
+
+
+def can_begin_talk(turn: ResidentTurn, other: ResidentState, *, has_waited: bool = False) -> bool:
+    """Return whether two residents in sight of each other could talk; `has_waited`: the first has waited for this."""
+    state, step = turn.state, turn.step
+    return (
+        turn.profile.talks
+        and not (state.asleep or other.asleep or other.is_talking(step))
+        and state.act is not None
+        and other.act is not None
+        and (has_waited or state.rested.get(other.name, 0) <= step)
+        and other.rested.get(turn.name, 0) <= step
+        and "react" not in (state.act.why, other.act.why)
+    )
+
+
 def can_be_told(record: Record) -> bool:
-    """Tell whether a memory is for others: no secret, not who one is, what one thinks of oneself, or a plan."""
+    """Return whether a memory is for others: no secret, description, thought about oneself or plan."""
     return not {"background", "secret", OWN} & record.data.keys() and "plan" not in record.keywords
 
 
@@ -84,79 +269,70 @@ async def say_line(
     return SpokenLine(by=speaker.name, text=reply.text.strip(), told=told), reply.ends
 
 
-def is_busy(turn: ResidentTurn, record: Record) -> bool:
-    """Tell whether somebody has a duty at the hours of what a record tells of."""
+def _is_busy(turn: ResidentTurn, record: Record) -> bool:
+    """Return whether the resident has a duty at the time of a record's appointment."""
     at = appointment_of(record.data)
     return at is not None and turn.person.is_on_duty(at)
 
 
 async def keep_said(
     one: ResidentTurn,
-    other: ResidentTurn,
+    other: str,
     lines: tuple[SpokenLine, ...],
     until: int,
     told: Sequence[Record],
     known: tuple[str, ...],
-) -> None:
-    """Write what was said into one's stream, what was learned by it, and what it means for one's plans.
+    *,
+    rates: bool = True,
+) -> tuple[str, list[Agreement]]:
+    """Write a talk and its lessons into a resident's stream.
 
     Args:
-        told: the other's memories that it has passed on.
-        known: ids of what one remembers and has just been told: the other knows it, too.
+        told: memories that the other passed on.
+        known: ids of the resident's memories that the other repeated, and so knows, too.
+        rates: rate the importance of the talk now; False: later, together with other memories.
+
+    Returns:
+        What the talk was about, and the appointments that the resident has agreed to.
     """
-    said = tuple(f"{line.by}: {line.text}" for line in lines)
-    places = meeting_places(one, other.name)
+    places = meeting_places(one, other)
     taken = await one.ask(
         TakeFromTalk(
             who=one.name,
-            other=other.name,
+            other=other,
             date=one.date,
-            lines=said,
+            lines=tuple(f"{line.by}: {line.text}" for line in lines),
             identity=one.identity,
             told=show(told),
             places=tuple(map(words_of, places)),
             day=one.state.broad,
-            busy=tuple(number for number, record in enumerate(told, 1) if is_busy(one, record)),
+            busy=tuple(number for number, record in enumerate(told, 1) if _is_busy(one, record)),
         )
     )
-    about = f"{one.name} talked with {other.name} about {taken.about}"
-    rated = await one.ask(RateImportance(who=one.name, memories=(about,)))
-    importance, keywords = float(rated.ratings[0]), (other.name.lower(),)
-    episode = f"talk {one.step} {min(one.name, other.name)}"
-    spoken = await one.build(
-        *(
-            RecordDraft(
-                text=line.text,
-                kind="chat",
-                by=line.by,
-                episode=episode,
-                importance=importance,
-                keywords=keywords,
-                data={"to": other.name if line.by == one.name else one.name, "told": list(line.told)},
-            )
-            for line in lines
-        )
-    )
+    about, importance = f"{one.name} talked with {other} about {taken.about}", None
+    if rates:
+        rated = await one.ask(RateImportance(who=one.name, memories=(about,)))
+        importance = float(rated.ratings[0])
+    spoken = await one.build(*spoken_drafts(one.name, other, one.step, lines, importance))
     evidence = tuple(each.id for each in spoken)
-    kept = keep(one, other.name, taken, told, places, [at for _, at in await one.recall_appointments()])
+    kept = keep(one, other, taken, told, places, [at for _, at in await one.recall_appointments()])
     await one.resident.written()
     same = await one.resident.memory.find_same("thought", [each.text for each in kept])
-    learned = {normalised(each.text): each.as_thought(one, other.name, evidence) for each in reversed(kept)}
+    learned = {normalised(each.text): each.as_thought(one, other, evidence) for each in reversed(kept)}
     met = RecordDraft(
-        text=about, kind="observation", by=one.name, importance=importance, evidence=evidence, keywords=keywords
+        text=about, kind="observation", by=one.name, importance=importance, evidence=evidence, keywords=(other.lower(),)
     )
-    thoughts = (learned[words] for words in reversed(learned) if words not in same)
-    records = (*spoken, *await one.build(met, *thoughts))
+    of_talk, *thoughts = await one.build(met, *(learned[words] for words in reversed(learned) if words not in same))
+    records = (*spoken, of_talk, *thoughts)
     event = Talked(
         step=one.step,
-        partner=other.name,
+        partner=other,
         lines=lines,
         until=until,
         records=tuple(record.id for record in records),
         known=tuple(dict.fromkeys((*known, *(record.id for record in same.values())))),
-        gathered=importance,
+        gathered=importance or 0.0,
+        unrated=() if rates else (of_talk.id,),
     )
     one.write(event, records)
-    for each in kept:
-        if each.appointment and each.comes:
-            take_up(one, each.appointment, each.text)
+    return taken.about, [Agreement(each.appointment, each.text) for each in kept if each.appointment and each.comes]

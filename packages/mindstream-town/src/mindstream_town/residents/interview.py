@@ -1,6 +1,6 @@
-"""Ask a resident something, at any step, and leave no trace: nothing is written, touched or taken for known.
+"""Ask a resident questions about any step without a trace: no row is written and no memory is touched.
 
-Memory can be restricted for a question, as in the ablations of Park 2023 (6.2): the same history, parts of it hidden.
+Parts of the memory can be hidden, as in the ablations of Park 2023 (6.2).
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from mindstream_town.state import ResidentState
 Condition: TypeAlias = Literal["full", "no_reflection", "no_reflection_no_plan", "none"]
 CONDITIONS: tuple[Condition, ...] = get_args(Condition)
 OF_WORLD: tuple[Kind, ...] = ("observation", "chat", "note")
-"""What a resident remembers that it has not thought itself."""
+"""Kinds of memories that are not the resident's own thoughts."""
 RECALLED, OF_NAME = 30, 10
 BESIDE = 60
-"""So many minutes on either side of what is asked about, a day's plan is shown task by task."""
+"""Minutes before and after the current time for which a day's plan is shown task by task."""
 LONGEST = 400
-"""So many characters of a memory are shown."""
+"""Maximum characters of a memory in the prompt."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class Interview:
     """A question and its answer.
 
     Attributes:
-        memories: what came to mind, what is nearest to the question first.
-        rests_on: those of them that the answer's words come from.
+        memories: the memories that were recalled, ordered by relevance to the question.
+        rests_on: those of them whose words occur in the answer.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Interview:
 
 
 class Interviewer:
-    """Asks the residents of a town as it was after a step. Open one with `open_interview`."""
+    """Asks residents of a town as of a given step. Created by `open_interview`."""
 
     def __init__(
         self, setting: Setting, town: TownState, recaller: Recaller, policy: Policy, models: Models, step: int
@@ -71,11 +71,11 @@ class Interviewer:
     async def ask(
         self, name: str, question: str, condition: Condition = "full", lines: Sequence[str] = ()
     ) -> Interview:
-        """Ask one thing; `lines`: what was asked and answered before, `name: words`.
+        """Ask one question; `lines` is the interview so far, as `name: words`.
 
         Raises:
-            InputError: nobody is called so, there is no such condition, or nothing is asked.
-            ModelError: the model that answers could not be had.
+            InputError: the resident or the condition does not exist, or the question is empty.
+            ModelError: the model that answers is not available.
         """
         prompt, memories = await self.prepare(name, question, condition, lines)
         answer = await ask(self._models.of(prompt.role), prompt)
@@ -93,10 +93,10 @@ class Interviewer:
     async def prepare(
         self, name: str, question: str, condition: Condition = "full", lines: Sequence[str] = (), asked_in: str = ""
     ) -> tuple[AnswerInterview, list[Recalled]]:
-        """Return what is to be asked of whoever answers, and what came to mind.
+        """Return the prompt for the model that answers, and the recalled memories.
 
         Args:
-            asked_in: the id of the record that holds the question itself.
+            asked_in: the id of the record that contains the question itself.
 
         Raises:
             InputError: see `ask`.
@@ -137,7 +137,8 @@ class Interviewer:
     async def _recall(
         self, name: str, question: str, lines: Sequence[str], condition: Condition, asked_in: str
     ) -> list[Recalled]:
-        """Return what a question brings up, what the names in it do, and what was asked before; only what is left."""
+        """Return memories recalled by the question, by names in it and by the previous question, as far as the
+        condition allows."""
         if condition == "none":
             return []
         key = self._recaller.store.key(StreamName("resident", name))
@@ -154,7 +155,7 @@ class Interviewer:
         return [each for each in found.values() if not (hidden and "plan" in each.record.keywords)]
 
     def _named(self, name: str, question: str) -> list[str]:
-        """Return the other residents of whose names a word stands in a question."""
+        """Return the other residents whose name, or a part of it, occurs in a question."""
         said, asked = set(plain_words(question)), question.casefold()
         return [
             other
@@ -164,12 +165,12 @@ class Interviewer:
         ]
 
     def _place(self, state: ResidentState) -> str:
-        """Say where somebody is; "" on a street."""
+        """Return the resident's place in words; "" on a street."""
         arena = self.setting.world.arena_of(state.spot(max(self.step, 0)))
         return words_of(str(self.setting.world.places[arena])) if arena else ""
 
     def _words(self, record: Record) -> str:
-        """Return a memory as it is shown: when it was, unless from before, and who said it."""
+        """Return a memory for the prompt: its time, unless it is older than the town, its speaker, and its text."""
         said = f"{record.by}: " if record.kind == "chat" else ""
         step = step_of(self.setting, record.created)
         dated = f"({self.setting.when(step):%A %Y-%m-%d %H:%M}) " if step > 0 else ""
@@ -177,7 +178,6 @@ class Interviewer:
         return f"{dated}{said}{record.text[:shown]}"
 
     def _near(self, name: str) -> tuple[str, ...]:
-        """Name who is in sight."""
         world, states, step = self.setting.world, self._town.states, max(self.step, 0)
         if name not in states:
             return ()
@@ -196,16 +196,16 @@ def _houses(state: ResidentState) -> tuple[str, ...]:
 
 
 def _policy(setting: Setting, is_past: bool) -> Policy:
-    """Return the town's ranking; of the past without recency, since when something was last recalled is not history."""
+    """Return the town's ranking; for the past without recency, because the history of recalls is not stored."""
     profile = setting.profile
     return Generative(0.0, profile.importance, profile.relevance) if is_past else policy_of(profile)
 
 
 def day_lines(setting: Setting, state: ResidentState, step: int, around: int | None = None) -> tuple[str, ...]:
-    """Say a day's plan, `HH:MM what (place)`; what goes on is said once.
+    """Return a day's plan as lines, `HH:MM what (place)`; consecutive lines with the same text are one.
 
     Args:
-        around: a minute of the day: tasks of the hours farther from it are said by what they are a part of.
+        around: a minute of the day; tasks far from it are replaced by the part of the day they belong to.
     """
     if state.day != setting.day(max(step, 0)):
         return ()
@@ -223,10 +223,10 @@ def day_lines(setting: Setting, state: ResidentState, step: int, around: int | N
 
 
 def is_source(memory: str, answer: str, names: Collection[str] = ()) -> bool:
-    """Tell whether an answer's words come from a memory: it has at least half of one of its sentences, names aside.
+    """Return whether an answer uses a memory: at least half of the words of one of its sentences, without names.
 
     Args:
-        names: the words of names, stemmed; they alone say nothing.
+        names: the stemmed words of names, which do not count.
     """
     said = set(terms(answer))
     told = (set(terms(sentence)) for sentence in sentences(memory))
@@ -240,10 +240,10 @@ def is_source(memory: str, answer: str, names: Collection[str] = ()) -> bool:
 async def open_interview(
     source: Source, step: int | None = None, *, models: AnyModels = "rules", embed: Embedder | str = "wordllama"
 ) -> AsyncIterator[Interviewer]:
-    """Open a town to ask its residents as they were after a step; None: as they are.
+    """Open a town to interview its residents as of a step; None: the last one.
 
     Raises:
-        InputError: no town lives there, or it has not lived so far.
+        InputError: there is no town, or it has not reached this step.
     """
     async with open_store(source) as store:
         setting = await read_setting(store)
@@ -266,6 +266,6 @@ async def interview(
     *,
     models: AnyModels = "rules",
 ) -> Interview:
-    """Ask a resident one thing (see `Interviewer.ask`)."""
+    """Ask a resident one question (see `Interviewer.ask`)."""
     async with open_interview(source, step, models=models) as interviewer:
         return await interviewer.ask(name, question, condition)

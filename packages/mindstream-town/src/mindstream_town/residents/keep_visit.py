@@ -1,7 +1,7 @@
-"""What a resident keeps of a visit: thought about while the visitor still talks, written when the visit is over.
+"""What a resident remembers of a visit: derived while the visitor still talks, written when the visit is over.
 
-Written then, and in the order of what was said, so that the same words at the same step leave the same rows however
-long a model thinks. Where a process dies before, the next one finishes it before the town goes on.
+Writing at the end, in the order of the utterances, gives the same rows for the same words at the same step, however
+slow the model is. If the process dies before, the next process writes them before the town continues.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from mindstream.log.work import LONGEST_LEASE_S
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Kind, Record, RecordDraft, normalised
 from mindstream.memory.store.store import Entry, WorkDone
+from mindstream.reasoners.background import conclude, silent
 from mindstream.reasoners.reasoner import (
     EVERY_TURN,
     RunContext,
@@ -31,10 +32,8 @@ from mindstream.reasoners.reasoner import (
     nothing_newer,
     rows_of,
 )
-from mindstream.reasoners.runner import silent
-from mindstream.reasoners.write_result import conclude
 from mindstream_town.prompts.conduct import TakeFromTalk, Taken
-from mindstream_town.residents.keep_talk import IMPORTANCE, Kept, keep, meeting_places
+from mindstream_town.residents.converse import IMPORTANCE, Kept, keep, meeting_places
 from mindstream_town.residents.places import words_of
 from mindstream_town.residents.plan import take_up
 from mindstream_town.residents.turn import Resident, ResidentTurn
@@ -42,11 +41,11 @@ from mindstream_town.setting import Setting
 from mindstream_town.state import applied
 
 LINES = 1_000
-"""So many lines of a visit are read to find what was said around an utterance."""
+"""Maximum lines of a visit that are read to find the context of an utterance."""
 
 
 class KeepVisit:
-    """Keeps what a visitor says that weighs, and takes what was agreed on into the day."""
+    """Reasoner that notes what a visitor said, and adds agreements to the day's plan."""
 
     slot = "visit"
     trigger: Trigger = EVERY_TURN
@@ -57,16 +56,16 @@ class KeepVisit:
         self._early: dict[int, asyncio.Future[Taken]] = {}
 
     def begin(self, heard: Logged, stream: Memory) -> None:
-        """Think about what was said and answered, beside whatever goes on."""
+        """Start to reason about an utterance and its answer in the background."""
         self._early[heard.seq] = asyncio.ensure_future(self._take(heard, stream))
 
     def close(self) -> None:
-        """Let go of what is not thought to its end."""
+        """Cancel unfinished reasoning."""
         for thinking in self._early.values():
             thinking.cancel()
 
     async def think(self, context: RunContext) -> RunResult:
-        """Conclude what was thought about each utterance, in their order."""
+        """Conclude the reasoning about all utterances, in their order."""
         heard = [row for row in context.events if isinstance(row.event, Heard)]
         taken = [(row, await self._thought(row, context.memory)) for row in heard]
         model = self.resident.models.of(TakeFromTalk.role)
@@ -79,12 +78,12 @@ class KeepVisit:
     async def _thought(self, heard: Logged, stream: Memory) -> Taken:
         early = self._early.pop(heard.seq, None)
         if early is not None:
-            with suppress(ModelError):  # it is asked again
+            with suppress(ModelError):  # `_take` asks again
                 return await early
         return await self._take(heard, stream)
 
     async def _take(self, heard: Logged, stream: Memory) -> Taken:
-        """Ask what an utterance and its answer leave in mind."""
+        """Ask the model what to remember of an utterance and its answer."""
         turn = ResidentTurn(self.resident, self.step, self.setting, self.resident.state)
         prompt = TakeFromTalk(
             who=turn.name,
@@ -98,7 +97,7 @@ class KeepVisit:
         return await turn.ask(prompt)
 
     async def _entries(self, stream: Memory, heard: Sequence[tuple[Logged, Taken]]) -> Sequence[Entry]:
-        """Return what is to be written: what was learned, each once, and what it makes of the day."""
+        """Return the rows to write: each thing that was learned, once, and the changes of the day's plan."""
         day = ResidentTurn(self.resident, self.step, self.setting, self.resident.state)
         news: dict[tuple[str, Kind], RecordDraft] = {}
         agreed: list[Kept] = []
@@ -135,7 +134,7 @@ class KeepVisit:
 
 
 async def _lines_around(heard: Logged, stream: Memory) -> tuple[str, ...]:
-    """Return an utterance with what was said before it, and what was answered."""
+    """Return an utterance with the line before it and the answer."""
     assert isinstance(heard.event, Heard)
     talk = await stream.latest("chat", LINES, episode=heard.event.session)
     at = next((n for n, each in enumerate(talk) if each.id == heard.event.record), None)
@@ -152,17 +151,17 @@ def _is_visitors(record: Record) -> bool:
 
 
 async def finish_visit(keep: KeepVisit, feed: Feed | None = None) -> None:
-    """Write what a resident keeps of what its visitors said and is not written yet, by whichever process it was heard.
+    """Write what a resident remembers of visits and has not written yet, of this process or another.
 
     Raises:
-        ModelError: nobody could be asked; nothing is lost, and the next time it is tried again.
+        ModelError: no model was available; nothing is lost, and the next call tries again.
     """
     resident, setting, owner = keep.resident, keep.setting, chance.token()
     store, key, now = resident.memory.store, resident.memory.key, setting.moment(keep.step)
     name, called = resident.name, StreamName("resident", resident.name)
     if not any(work.slot == keep.slot for work in await store.open_work(key)):
         return
-    # the town's time stands still: no lease runs out by itself, and whoever held one is gone
+    # the town's time stands still, so leases do not expire; the process that held one has ended
     late = now + LONGEST_LEASE_S + 1
     work = await store.claim(key, keep.slot, owner, late, late)
     async with Memory(store, called, resident.memory.embedder, ManualClock(now), feed, strength=None) as stream:

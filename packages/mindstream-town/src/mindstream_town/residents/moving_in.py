@@ -1,4 +1,4 @@
-"""How a town begins: who lives there, where each stands, what each knows and remembers."""
+"""The beginning of a town: the residents' positions, known places and first memories."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from mindstream_town.setting import Setting
 from mindstream_town.source import dump_source
 
 SECRET = "secret"
-"""The keyword of what somebody keeps to itself, and the field of data that says so."""
+"""Keyword of secret memories, and the field of their data."""
 
 
 async def move_in(store: Store, setting: Setting, residents: dict[str, Resident]) -> None:
-    """Write who lives here, where each stands and what each knows: one commit.
+    """Write the residents' positions, known places and first memories in one commit.
 
     Raises:
-        Conflict: a town has begun there meanwhile.
+        Conflict: another process has begun a town there.
     """
     profile, source = setting.profile.dump(), dump_source(setting)
     began = TownBegan(step=0, seed=setting.seed, start=setting.start, profile=profile, source=source)

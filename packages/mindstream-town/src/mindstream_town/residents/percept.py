@@ -1,21 +1,21 @@
-"""Something that can be seen."""
+"""A percept."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mindstream_town.world.world import Spot
+from mindstream_town.world.tree import Spot
 
 
 @dataclass(frozen=True, slots=True)
 class Percept:
-    """Something that can be seen.
+    """Something in sight of a resident.
 
     Attributes:
-        who: the resident that it is about; "" where it is about an object.
-        place: the address of an object, or of what somebody does.
-        since: the step since which an object is so. danger: that is a danger.
-        passing: it is so only while somebody does something with it: nothing is to be decided about it.
+        who: the resident that it is about; "" for an object.
+        place: the address of the object, or of a resident's activity.
+        since: the step at which the object came into its condition. danger: the condition is a danger.
+        passing: the state lasts only while the object is in use; it needs no decision.
     """
 
     subject: str

@@ -1,106 +1,57 @@
-"""Who a resident is: what is told of it before it lives."""
+"""The description of a resident: identity, usual day, first memories; and its memory stream."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import cache
 from typing import Annotated, Any, NamedTuple
 
-import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, field_validator
 
 from mindstream.memory.memory import Memory
-from mindstream.memory.recall.policies import Candidates, Floats, Generative, Policy, Ranking, Rows, best, rated, spread
+from mindstream.memory.recall.policies import Generative, Policy
 from mindstream.memory.recall.recall import Recollection
 from mindstream.memory.recall.touch import Touch
-from mindstream.memory.store.columns import KIND_CODES
 from mindstream.memory.store.record import Ids
 from mindstream.memory.store.store import Revision
 from mindstream_town.profile import Profile
 from mindstream_town.world.hours import DAY_MINUTES
-from mindstream_town.world.world import Spot
-
-IDLE = "idle"
-"""The keyword of what was seen as it should be."""
+from mindstream_town.world.tree import Spot
 
 
 @cache
 def policy_of(profile: Profile) -> Policy:
     """Return the ranking of a town: recency, importance and relevance (Park 2023, 4.1)."""
-    weights = profile.recency, profile.importance, profile.relevance, profile.decay
-    return ByRank(*weights) if profile.compat else Generative(*weights)
-
-
-@dataclass(frozen=True, slots=True)
-class ByRank:
-    """As the published code ranks: recency by rank instead of hours, relevance by vectors alone.
-
-    It begins to count at the memory that was returned longest ago, so that the oldest counts as the most recent; that
-    is a defect, and `newest_first` is what was meant. `without`: rows that are no candidates;
-    `thoughts`: those that come after what was seen at the same moment.
-    """
-
-    recency: float = 0.5
-    importance: float = 2.0
-    relevance: float = 3.0
-    decay: float = 0.995
-    newest_first: bool = False
-    without: tuple[int, ...] = ()
-    thoughts: tuple[int, ...] = ()
-
-    async def within(self, stream: Memory) -> ByRank:
-        """Return it for a stream: what was said and what was seen idle is left out."""
-        columns = await stream.columns()
-        chats = np.flatnonzero(columns.kind.values == KIND_CODES["chat"]).tolist()
-        thoughts = np.flatnonzero(columns.kind.values != KIND_CODES["observation"]).tolist()
-        return replace(self, without=(*chats, *columns.keywords.of(IDLE).tolist()), thoughts=tuple(thoughts))
-
-    def rank(self, candidates: Candidates, n: int) -> Ranking:
-        rows = np.setdiff1d(candidates.rows, self.without)
-        signals = candidates.signals(rows)
-        parts = {
-            "recency": self.recency * spread(self._recency(rows, signals.accessed)),
-            "importance": self.importance * spread(rated(signals.importance)),
-            "relevance": self.relevance * spread(candidates.cosines(rows)),
-        }
-        return best(rows, parts["recency"] + parts["importance"] + parts["relevance"], n, parts)
-
-    def _recency(self, rows: Rows, accessed: Floats) -> Floats:
-        order = np.lexsort((-rows, np.isin(rows, self.thoughts), accessed))
-        places = np.empty(len(order))
-        places[order[::-1] if self.newest_first else order] = np.arange(1, len(order) + 1)
-        return np.power(self.decay, places)
+    return Generative(profile.recency, profile.importance, profile.relevance, profile.decay)
 
 
 class ResidentMemory(Memory):
-    """A stream whose recalls wait to be written until its resident's turn is."""
+    """A stream that defers the effects of recalls until the resident's turn is written."""
 
     policy: Policy | None = None
     _recalls: tuple[Touch, ...] = ()
 
     def begin_turn(self) -> None:
-        """Let go of what this process keeps between writes: a turn is the same for one that has just begun."""
+        """Discard the caches of this process, so that a turn is the same in a process that has just started."""
         self._recalls = ()
         self._lately.forget(self.key)
         self.ids = Ids(self.name, self.ids.seed)
 
     async def recall(self, query: str, k: int = 10, *, touch: bool = True, **asked: Any) -> Recollection:
-        """Return the k records that answer best (see `Stream.recall`)."""
-        policy = await self.policy.within(self) if isinstance(self.policy, ByRank) else self.policy
-        found = await super().recall(query, k, touch=False, **({"policy": policy} | asked))
+        """Return the k best records (see `Memory.recall`)."""
+        found = await super().recall(query, k, touch=False, **({"policy": self.policy} | asked))
         if touch and found.touch is not None:
             self.touch_later(found.touch)
         return found
 
     def touch_later(self, touch: Touch) -> None:
-        """Let a recall do to memories what it does, with the next turn that is written; each counts once."""
+        """Apply the effect of a recall with the next turn that is written, at most once."""
         if touch not in self._recalls:
             self._recalls += (touch,)
 
     async def take_touched(self, written: Callable[[], Awaitable[None]]) -> list[Revision]:
-        """Return what the recalls since the last time do to memories, once all that came before is `written`."""
+        """Return the effects of the recalls since the last call, after `written` has waited for earlier steps."""
         recalls, self._recalls = self._recalls, ()
         if not recalls:
             return []
@@ -109,22 +60,22 @@ class ResidentMemory(Memory):
 
 
 KEY = "appointment"
-"""Under this key an appointment stands in the `data` of the record that tells of it; it goes where the news goes."""
+"""Key of an appointment in the `data` of a record; it is copied when the record is passed on."""
 
 
 TownTime = Annotated[datetime, AfterValidator(lambda when: when if when.tzinfo else when.replace(tzinfo=UTC))]
-"""A moment of the town's own time, which is taken for UTC as everywhere in a town."""
+"""A time of the town; without a time zone it counts as UTC, as everywhere in a town."""
 
 
 class Appointment(BaseModel):
-    """Something that takes place. A record that has one has KEY among its keywords too, so that it is found.
+    """An appointment. Its record also has KEY among its keywords, so that it can be found.
 
     Attributes:
-        what: what is done there, in a few words, as a plan says it ("having lunch").
-        place: the address of where it is, as in the town's file; "" where nobody said.
-        start, end: the town's own time.
-        host: who gives it; "" nobody.
-        who: who has agreed to come; others may know of it and stay away.
+        what: the activity in a few words, as in a plan ("having lunch").
+        place: the address; "" if it is not known.
+        start, end: in the town's time.
+        host: who invites; "": no one.
+        who: who has agreed to come. Others may know of it and stay away.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -137,16 +88,16 @@ class Appointment(BaseModel):
     who: tuple[str, ...] = ()
 
     def is_same(self, other: Appointment) -> bool:
-        """Tell whether another tells of the same, in whatever words and whoever comes."""
+        """Return whether another record is about the same appointment, in any words and with any guests."""
         return (self.start, self.place, self.host) == (other.start, other.place, other.host)
 
     def as_data(self) -> dict[str, Any]:
-        """Return what a record keeps of it: `{KEY: …}`."""
+        """Return the data for a record: `{KEY: …}`."""
         return {KEY: self.model_dump(mode="json", exclude_defaults=True)}
 
 
 def appointment_of(data: Mapping[str, Any]) -> Appointment | None:
-    """Return the appointment that a record's data hold; None: there is none, or it cannot be read."""
+    """Return the appointment in a record's data; None if there is none or it cannot be read."""
     try:
         return Appointment.model_validate(data[KEY]) if KEY in data else None
     except ValidationError:
@@ -154,20 +105,20 @@ def appointment_of(data: Mapping[str, Any]) -> Appointment | None:
 
 
 class Relation(NamedTuple):
-    """Whom somebody knows, and as what: `Relation("Mei Lin", "wife")`."""
+    """An acquaintance and the relation: `Relation("Mei Lin", "wife")`."""
 
     name: str
     what: str
 
 
 class DayItem(BaseModel):
-    """A part of somebody's usual day.
+    """A part of a usual day.
 
     Attributes:
-        start, end: minutes of the day; past midnight where the end is not after the start.
+        start, end: minutes of the day; past midnight if the end is not after the start.
         place: the address of a place or an object.
-        on: on which weekdays (0 is Monday); empty: on all.
-        duty: work or school, which an invitation does not move.
+        on: weekdays (0 is Monday); empty: every day.
+        duty: work or school; invitations do not move it.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -180,18 +131,17 @@ class DayItem(BaseModel):
     duty: bool = False
 
     def is_on(self, day: date) -> bool:
-        """Tell whether a day has it."""
         return not self.on or day.weekday() in self.on
 
 
 class FirstMemory(BaseModel):
-    """What somebody remembers from before.
+    """A memory from before the town began.
 
     Attributes:
-        weight: how important it is, 1 to 10; 0: whoever rates memories says.
-        appointment: what takes place by it.
-        background: who somebody is; known, and no news.
-        secret: it is kept from others.
+        weight: importance, 1 to 10; 0: rated by the model.
+        appointment: the appointment that it is about.
+        background: part of the description; it is known and not passed on as news.
+        secret: it is not told to others.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -204,25 +154,25 @@ class FirstMemory(BaseModel):
 
     @property
     def data(self) -> dict[str, Any]:
-        """What its record holds."""
+        """The data of its record."""
         told = self.appointment.as_data() if self.appointment else {}
         return told | {name: True for name in ("background", "secret") if getattr(self, name)}
 
 
 class Person(BaseModel):
-    """A resident as it is described.
+    """The description of a resident.
 
     Attributes:
-        innate: traits, in words. learned: what it is and does. currently: what it is about these days.
-        lifestyle: when it sleeps and wakes. routine: what its days are bound to.
-        home: the address of where it lives. bed: of where it sleeps; "": anywhere at home.
-        day: its usual day, from getting up to going to bed, in order; what lies between is spent at home.
-        start: where it stands when the town begins; None: at its bed.
-        knows: addresses that it knows from the beginning, besides its home.
-        household: who lives with it and is no resident: a baby, a dog; a few words each.
-        about: its life so far, in a few sentences: known to it, and no news.
-        memories: what it remembers from before.
-        visits: it lives nowhere in the town, which is its `home` then: it is there while a person lives as it.
+        innate: traits. learned: occupation and life. currently: present concerns.
+        lifestyle: sleeping hours. routine: fixed habits.
+        home: the address of the home. bed: the address of the bed; "": anywhere at home.
+        day: the usual day in order, from getting up to going to bed; the time between items is spent at home.
+        start: the position at the beginning; None: the bed.
+        knows: addresses of known places in addition to the home.
+        household: members who are no residents, such as a baby or a dog, a few words each.
+        about: the life so far, in a few sentences; it is known and not passed on as news.
+        memories: memories from before the town began.
+        visits: a visitor: present only while a user controls it; `home` is the town itself.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -248,14 +198,14 @@ class Person(BaseModel):
     @field_validator("memories", mode="before")
     @classmethod
     def _of_texts(cls, memories: Any) -> Any:
-        """Take a text for a memory that says nothing more: so they stood in towns of before."""
+        """Accept plain texts, which older towns stored."""
         return tuple({"text": each} if isinstance(each, str) else each for each in memories)
 
     def identity(self, currently: str = "", summary: str = "") -> str:
-        """Return who it is, in a few lines; after the identity stable set of Park 2023.
+        """Return a description in a few lines, after the identity stable set of Park 2023.
 
         Args:
-            summary: who it is by now, drawn from its memory.
+            summary: a description derived from the resident's memory.
         """
         lines = [
             f"{self.name}, {self.age} years old" if self.age else self.name,
@@ -270,7 +220,7 @@ class Person(BaseModel):
         return "\n".join(line for line in lines if line)
 
     def first_memories(self) -> tuple[FirstMemory, ...]:
-        """Return what its stream holds before it lives, each text once."""
+        """Return the memories from before the town began, each text once."""
         news = (*(FirstMemory(text=each) for each in (self.learned, self.currently)), *self.memories)
         known = (self.about, *self.acquaintances(), self.lifestyle, self.routine)
         every = (*news, *(FirstMemory(text=each, background=True) for each in known))
@@ -281,11 +231,11 @@ class Person(BaseModel):
         return tuple(first.values())
 
     def acquaintances(self) -> tuple[str, ...]:
-        """Return whom it knows, a sentence each."""
+        """Return one sentence for each relation."""
         return tuple(f"{each.name} is {self.name}'s {each.what}." for each in self.relations)
 
     def is_on_duty(self, at: Appointment) -> bool:
-        """Tell whether its usual day binds it elsewhere while something takes place that others give."""
+        """Return whether a duty of the usual day overlaps with an appointment that another person hosts."""
         start = at.start.hour * 60 + at.start.minute
         end = start + int((at.end - at.start).total_seconds()) // 60
         duties = (each for each in self.day if each.duty and each.is_on(at.start.date()))
@@ -294,5 +244,5 @@ class Person(BaseModel):
         )
 
     def has_duty_in(self, place: str) -> bool:
-        """Tell whether its days bind it to a place, or to something in it."""
+        """Return whether the usual day has a duty at a place or inside it."""
         return any(each.duty and f"{each.place}:".startswith(f"{place}:") for each in self.day)

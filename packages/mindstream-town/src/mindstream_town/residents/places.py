@@ -1,4 +1,4 @@
-"""Places as residents speak of them, and where something is done: of what a resident knows, never from afar."""
+"""Places in words, and which of them a resident knows and may use."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.setting import Setting
 from mindstream_town.world.hours import clock
 from mindstream_town.world.rules import PlaceRules
-from mindstream_town.world.tree import Address, sector_of
-from mindstream_town.world.world import Spot
+from mindstream_town.world.tree import Address, Spot, sector_of
 
 
 @cache
 def words_of(place: str) -> str:
-    """Say a place in words: `stove in the kitchen of the Lin family's house`."""
+    """Return a place in words: `stove in the kitchen of the Lin family's house`."""
     _, *names = place.split(":")
     if not names:
         return place
@@ -30,7 +29,7 @@ def words_of(place: str) -> str:
 
 
 def with_article(words: str) -> str:
-    """Put "the" before a place, where its words begin with no name: `the stove in …`, `Ada Brook's room`."""
+    """Put "the" before a place that does not begin with a name: `the stove in …`, `Ada Brook's room`."""
     return words if words[:1].isupper() or words.startswith("the ") else f"the {words}"
 
 
@@ -39,7 +38,7 @@ def _joint(room: str) -> str:
 
 
 def things_around(turn: ResidentTurn, place: str) -> tuple[str, ...]:
-    """Name the objects that a resident knows and may use around a place, those of the place's own arena first."""
+    """Return the objects of the same house that a resident knows and may use, those of the same room first."""
     address = turn.setting.addresses.get(place)
     if address is None:
         return ()
@@ -50,7 +49,7 @@ def things_around(turn: ResidentTurn, place: str) -> tuple[str, ...]:
 
 
 def things_open(turn: ResidentTurn, purpose: str) -> tuple[str, ...]:
-    """Name the objects that a resident knows in places for a purpose ("shop", "eat") that are open, not at home."""
+    """Return known objects in open places with a purpose ("shop", "eat") outside the home."""
     when, rules, addresses = turn.setting.when(turn.step), turn.setting.rules, turn.setting.addresses
     return tuple(
         thing
@@ -62,9 +61,9 @@ def things_open(turn: ResidentTurn, purpose: str) -> tuple[str, ...]:
 
 
 def known_places(setting: Setting, person: Person, knows: Collection[str], when: datetime) -> list[tuple[str, Place]]:
-    """Return the places that a resident knows and may go to, its own first, each as it is told in a prompt.
+    """Return the places that a resident knows and may enter, the home first, with their form in prompts.
 
-    What its usual day names beside them, as the things at which it works, comes last.
+    Places of the usual day that are not among them come last.
     """
     arenas = [each for each in sorted(knows) if each.count(":") == 2]
     within = {each.rpartition(":")[0] for each in arenas}
@@ -84,18 +83,18 @@ def known_places(setting: Setting, person: Person, knows: Collection[str], when:
 
 
 def is_home(person: Person, place: str) -> bool:
-    """Tell whether a place belongs to where somebody lives."""
+    """Return whether a place is part of a person's home."""
     return sector_of(place) == sector_of(person.home)
 
 
 def may_use(setting: Setting, person: Person, place: str) -> bool:
-    """Tell whether somebody may go to a place or use an object unasked.
+    """Return whether a person may enter a place or use an object without an invitation.
 
-    Its usual day leads there, or the town's file lets it in; where the file says nothing, it is nobody's home or the
-    person's own house, and there no room of others.
+    This holds if the usual day leads there or the town's file allows it. If the file says nothing, the place must be
+    in no home or in the person's own house, and there not in the room of another person.
     """
     asked, known = setting.uses.get(person.name, (None, {}))
-    if asked is not person:  # a person of this name who is described otherwise
+    if asked is not person:  # another description under the same name
         known = {}
         setting.uses[person.name] = person, known
     if (may := known.get(place)) is None:
@@ -115,9 +114,9 @@ def _may_use(setting: Setting, person: Person, place: str) -> bool:
 
 
 def is_let_in(setting: Setting, person: Person, at: Appointment) -> bool:
-    """Tell whether somebody may go to where an appointment is: unasked, or let in by one who comes or gives it and may.
+    """Return whether a person may go to an appointment: without an invitation, or because the host or a guest may.
 
-    Where nobody said where it is, nobody is kept out.
+    An appointment without a place is open to all.
     """
     if at.place not in setting.addresses:
         return not at.place
@@ -126,7 +125,8 @@ def is_let_in(setting: Setting, person: Person, at: Appointment) -> bool:
 
 
 def hours_on(rules: PlaceRules, address: Address, when: datetime) -> str:
-    """Say when a place is open on a day: "08:00-20:00", "closed"; "" where nobody says or always."""
+    """Return the opening hours of a place on a day, "08:00-20:00" or "closed"; "" if there is no rule or it is
+    always open."""
     rule = rules.hours(address)
     if rule is None:
         return ""
@@ -136,21 +136,21 @@ def hours_on(rules: PlaceRules, address: Address, when: datetime) -> str:
 
 
 def _is_of_the_town(setting: Setting, person: Person, place: Address) -> bool:
-    """Tell whether everybody who lives in a town knows a place of it: it is nobody's home, or anybody may go there."""
+    """Return whether all residents know a place: it is in no home, or anyone may enter."""
     address = str(place.upto(3))
     return not setting.homes.get(str(place.upto(2))) or may_use(setting, person, address)
 
 
 def bed_of(setting: Setting, person: Person) -> str:
-    """Return where somebody sleeps: in its bed, or where nobody says which one that is, at home."""
+    """Return where a person sleeps: the bed, or the home if no bed is known."""
     return person.bed if person.bed in setting.addresses else person.home
 
 
 def find_home(setting: Setting, person: Person) -> tuple[Spot, tuple[str, ...]]:
-    """Return where a resident stands when the town begins, at its bed where it has one, and which places it knows.
+    """Return a resident's first position and the places that it knows.
 
     Raises:
-        InputError: the world has no such home, or nobody can get there.
+        InputError: the world has no such home, or no free spot.
     """
     if person.home not in setting.addresses:
         raise InputError(f"{person.name} lives at {person.home!r}, and {setting.name} has no such place")

@@ -1,7 +1,4 @@
-"""What a resident will do: the day in broad strokes, its parts minute by minute as they come near, and the next act.
-
-Source: Park 2023, 4.3; what was meant there, where its code does another thing (docs/town-inside.md).
-"""
+"""The plan of a day: broad strokes, tasks as they come near, the next act, and where to stand (Park 2023, 4.3)."""
 
 from __future__ import annotations
 
@@ -11,28 +8,57 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from mindstream.errors import InputError
-from mindstream.memory.store.record import RecordDraft
-from mindstream_town.compat import act_end, renews_daily_goals
+from mindstream.memory.store.record import Record, RecordDraft
 from mindstream_town.events import Act, Acted, Block, DayPlanned, TasksPlanned
 from mindstream_town.prompts.plans import AT_HOME, GAP, BreakDown, DayPlan, PlanDay, PlanRest, Task, Usual, say_date
 from mindstream_town.residents.person import Appointment, appointment_of
 from mindstream_town.residents.places import bed_of, is_home, is_let_in, known_places, things_around, words_of
 from mindstream_town.residents.shown import show
 from mindstream_town.residents.sight import is_in_sight, nearest_spot
-from mindstream_town.residents.standing import stand_at
 from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.world.hours import DAY_MINUTES, clock, minute_of
 from mindstream_town.world.routes import write_walk
-from mindstream_town.world.tree import sector_of
+from mindstream_town.world.tree import ARENA, OBJECT, Address, Spot, sector_of
+
+ASIDE = 3
+"""Maximum spots between a resident and the thing that it uses."""
+
+
+def stand_at(turn: ResidentTurn, address: Address, nearest: Spot) -> Spot:
+    """Return where the resident stands at a place: at its nearest spot, or next to it.
+
+    If the spot is in sight, the resident takes it if it is free, else a free one next to it. From elsewhere it cannot
+    know, and half of the residents stand next to it. At home and on roads it is always the nearest spot.
+
+    Args:
+        nearest: the spot of the place with the shortest way.
+    """
+    world = turn.setting.world
+    if is_home(turn.person, str(address)):
+        return nearest
+    taken = {each.spot for each in turn.percepts if each.who}
+    sees = is_in_sight(turn.setting, turn.state.spot(turn.step), nearest)
+    if sees and nearest not in taken:
+        return nearest
+    around = [
+        spot
+        for spot in world.visible(nearest, ASIDE)
+        if world.walkable(spot) and spot not in taken and ARENA <= world.address_at(spot).level < OBJECT
+    ]
+    drawn = turn.setting.draw("stand", turn.step, turn.name)
+    if not around or (not sees and drawn < 0.5):
+        return nearest
+    return around[int(drawn * len(around)) if sees else int((2 * drawn - 1) * len(around))]
+
 
 AHEAD = 60
-"""So many minutes of a plan are broken down at once, at least."""
+"""Minimum minutes of a plan that are broken down into tasks at once."""
 SLEEPING = "sleeping"
 PLAN_IMPORTANCE = 5.0
 MOST_AHEAD = 45
-"""So many minutes before the time one sets out at most."""
+"""Maximum minutes that a resident leaves early to be on time."""
 SHORT_GAP = 10
-"""Minutes between two items of a plan that belong to the first of them."""
+"""Gaps of fewer minutes are added to the item before."""
 FREE = "having some time to oneself"
 
 
@@ -47,7 +73,7 @@ class Stretch(NamedTuple):
 
 
 async def next_act(turn: ResidentTurn) -> None:
-    """Begin what the plan says for now; plan the day first where that is not done."""
+    """Begin the act that is planned for now; plan the day first if necessary."""
     day, minute = turn.setting.day(turn.step), turn.setting.minute(turn.step)
     if turn.state.day != day:
         await plan_day(turn, day)
@@ -63,7 +89,7 @@ async def next_act(turn: ResidentTurn) -> None:
 
 
 def is_right_again(turn: ResidentTurn, block: Block) -> bool:
-    """Tell whether a resident can see that what it was going to mend is mended already."""
+    """Return whether the resident can see that the thing it was going to repair is in order."""
     if not block.leaves or not block.sees_to or len(turn.percepts) >= turn.profile.attention:
         return False
     spot = turn.state.spot(turn.step)
@@ -72,7 +98,7 @@ def is_right_again(turn: ResidentTurn, block: Block) -> bool:
 
 
 def leave_it(turn: ResidentTurn, block: Block, minute: int) -> Block:
-    """Go on with the plan now, in the place of what was to be done about something that was seen; return that block."""
+    """Replace the reaction by the next part of the plan, from now on, and return it."""
     later = next((each for each in turn.state.blocks if each.start >= block.end and each.why == "plan"), None)
     if later is None:
         return block
@@ -82,7 +108,7 @@ def leave_it(turn: ResidentTurn, block: Block, minute: int) -> Block:
 
 
 async def plan_day(turn: ResidentTurn, day: int) -> None:
-    """Plan a day: when to wake and sleep, and what lies between, with what the days before have taught."""
+    """Plan a day from the usual day, appointments and memories."""
     if not turn.profile.plans:
         turn.write(DayPlanned(step=turn.step, day=day, currently=turn.state.currently, broad=(), blocks=_idle(turn)))
         return
@@ -108,29 +134,38 @@ async def plan_day(turn: ResidentTurn, day: int) -> None:
         )
     )
     broad = tuple(f"{item.start} {item.what}" for item in plan.items)
-    text = f"{turn.name}'s plan for {said}: {'; '.join(broad)}."
-    evidence = tuple(each.id for each in records)
-    written = await turn.build(
-        RecordDraft(
-            text=text, kind="note", by=turn.name, importance=PLAN_IMPORTANCE, evidence=evidence, keywords=("plan",)
-        )
-    )
-    goals = broad if renews_daily_goals(turn.profile) or not turn.state.broad else turn.state.broad
+    written = await plan_note(turn, said, broad, records)
     kept = [appointment_of(each.data) for each in records]
     blocks = blocks_of(turn, plan, [address for address, _ in known], kept, day)
     event = DayPlanned(
         step=turn.step,
         day=day,
         currently=plan.currently or turn.state.currently or turn.person.currently,
-        broad=goals,
+        broad=broad,
         blocks=blocks,
         records=tuple(each.id for each in written),
     )
     turn.write(event, written)
 
 
+async def plan_note(
+    turn: ResidentTurn, date: str, broad: Sequence[str], records: Sequence[Record]
+) -> tuple[Record, ...]:
+    """Build the memory of a day's plan; `records`: its evidence."""
+    return await turn.build(
+        RecordDraft(
+            text=f"{turn.name}'s plan for {date}: {'; '.join(broad)}.",
+            kind="note",
+            by=turn.name,
+            importance=PLAN_IMPORTANCE,
+            evidence=tuple(each.id for each in records),
+            keywords=("plan",),
+        )
+    )
+
+
 def usual_day(turn: ResidentTurn, date: datetime, places: Sequence[str]) -> tuple[Usual, ...]:
-    """Return a resident's usual day as it is on a date."""
+    """Return the usual day for a date; `places`: the addresses that numbers in the plan refer to."""
     numbers = {address: number for number, address in enumerate(places, 1)}
     today = [each for each in turn.person.day if each.is_on(date)]
     usual: list[Usual] = []
@@ -142,7 +177,7 @@ def usual_day(turn: ResidentTurn, date: datetime, places: Sequence[str]) -> tupl
 
 
 def day_of(moment: float) -> str:
-    """Say the day of a moment, as memories are dated in prompts."""
+    """Return the date of a memory as prompts show it."""
     return f"{datetime.fromtimestamp(moment, UTC):%A %Y-%m-%d}"
 
 
@@ -153,12 +188,13 @@ def _idle(turn: ResidentTurn) -> tuple[Block, ...]:
 def blocks_of(
     turn: ResidentTurn, plan: DayPlan, places: Sequence[str], kept: Sequence[Appointment | None], day: int
 ) -> tuple[Block, ...]:
-    """Return a day without gaps: each item until its own end, as `fill` says, and sleep before and after.
+    """Return a day without gaps: each item until its own end (see `fill`), with sleep before and after.
+
+    A resident who goes to bed after midnight has blocks beyond the last minute of the day; the next day begins with
+    them.
 
     Args:
-        kept: the appointments of the memories that were shown, by their numbers: an item that keeps one is there.
-
-    Who goes to bed after midnight has blocks beyond the day's last minute; the next day begins with them.
+        kept: appointments by the numbers of the shown memories; an item that refers to one takes its time and place.
     """
     wake, bed = minute_of(plan.wake), minute_of(plan.bed)
     until = bed if bed > wake else bed + DAY_MINUTES
@@ -185,7 +221,7 @@ def blocks_of(
 
 
 def _kept(turn: ResidentTurn, at: Appointment, item: Stretch) -> Stretch:
-    """Return an item at the time and the place of the appointment that it keeps."""
+    """Return an item with the time and place of its appointment."""
     begins, _ = _minutes_of(turn, at)
     later = begins - item.start if 0 <= begins < DAY_MINUTES else 0
     place = at.place if at.place and is_let_in(turn.setting, turn.person, at) else item.place
@@ -193,11 +229,11 @@ def _kept(turn: ResidentTurn, at: Appointment, item: Stretch) -> Stretch:
 
 
 def fill(turn: ResidentTurn, items: Iterable[Stretch], first: int, last: int) -> list[Block]:
-    """Return what is done from one minute to another, without gaps.
+    """Return the activities between two minutes, without gaps.
 
-    Each item lasts until its own end, or until another begins; one that a shorter one interrupts goes on after that.
-    Between two items the resident is at home, or stays where it is if the time is short; nothing of that is broken
-    down. What is left after the way to the next item, if it is less than SHORT_GAP, belongs to the item before.
+    An item lasts until its own end or until another begins; a longer item continues after a shorter one that interrupts
+    it. Between two items the resident is at home, or stays where it is if the gap is short; such blocks are not broken
+    down. A gap that is shorter than SHORT_GAP after the walk to the next item is added to the item before.
     """
     ordered = sorted(items, key=lambda each: each.start)
     times = sorted({first, last, *(t for each in ordered for t in each[:2] if first < t < last)})
@@ -219,7 +255,7 @@ def fill(turn: ResidentTurn, items: Iterable[Stretch], first: int, last: int) ->
 
 
 def _without_crumbs(turn: ResidentTurn, parts: Sequence[Stretch]) -> list[Stretch]:
-    """Return parts of a day in which no short gap is left, and what is done in the long ones."""
+    """Return the parts without short gaps, and with activities for the long ones."""
     home, kept = turn.person.home, list[Stretch]()
     for number, part in enumerate(parts):
         if not part.free:
@@ -239,7 +275,7 @@ def _without_crumbs(turn: ResidentTurn, parts: Sequence[Stretch]) -> list[Stretc
 
 
 def _on_time(turn: ResidentTurn, items: Sequence[Stretch]) -> list[int]:
-    """Return when to set out for each item but the first: so that one is there when it begins."""
+    """Return when to leave for each item except the first, to arrive at its start."""
     starts: list[int] = []
     for before, each in pairwise(items):
         ahead = 0 if each.place == turn.person.home else minutes_between(turn, before.place, each.place)
@@ -249,7 +285,7 @@ def _on_time(turn: ResidentTurn, items: Sequence[Stretch]) -> list[int]:
 
 
 def minutes_between(turn: ResidentTurn, start: str, goal: str) -> int:
-    """Return how long it takes about to get from one place to another."""
+    """Return the approximate walking time between two places."""
     world, addresses = turn.setting.world, turn.setting.addresses
     if sector_of(start) == sector_of(goal) or not {start, goal} <= addresses.keys():
         return 0
@@ -258,7 +294,7 @@ def minutes_between(turn: ResidentTurn, start: str, goal: str) -> int:
 
 
 def _of_last_night(turn: ResidentTurn, waking: Sequence[Block], day: int) -> list[Block]:
-    """Return what reaches into this day from the evening before: of its plan, or as of any day where there is none."""
+    """Return the blocks of the evening before that reach into this day; without such a plan, those of this evening."""
     before = turn.state.blocks if turn.state.day == day - 1 and day > 0 else waking
     parts = (part for block in before for part in _at_midnight(block))
     return [part.model_copy(update={"start": part.start - DAY_MINUTES}) for part in parts if part.start >= DAY_MINUTES]
@@ -275,16 +311,16 @@ def _at_midnight(block: Block) -> list[Block]:
 
 
 def is_ahead_today(turn: ResidentTurn, agreed: Appointment) -> bool:
-    """Tell whether something is later today, and there is a plan of the day in which it can stand."""
+    """Return whether an appointment is later today and this day has been planned."""
     start, end = _minutes_of(turn, agreed)
     minute, day = turn.setting.minute(turn.step), turn.setting.day(turn.step)
     return 0 <= start < DAY_MINUTES and end > minute + 10 and turn.state.day == day
 
 
 def take_up(turn: ResidentTurn, agreed: Appointment, because: str) -> bool:
-    """Take into the day what was just agreed on, where it is later today; tell whether the plan changed.
+    """Add an agreed appointment to today's plan and return whether the plan changed.
 
-    Nobody goes where nobody who may be there lets them in.
+    The plan stays if the resident may not enter the place.
     """
     minute, (start, end) = turn.setting.minute(turn.step), _minutes_of(turn, agreed)
     if not is_ahead_today(turn, agreed):
@@ -302,22 +338,22 @@ def take_up(turn: ResidentTurn, agreed: Appointment, because: str) -> bool:
 
 
 def _minutes_of(turn: ResidentTurn, at: Appointment) -> tuple[int, int]:
-    """Return when an appointment begins and ends, in minutes from this day's midnight."""
+    """Return the start and end of an appointment in minutes from today's midnight."""
     midnight = turn.setting.moment(turn.setting.step_at(turn.setting.day(turn.step), 0))
     return int(at.start.timestamp() - midnight) // 60, int(at.end.timestamp() - midnight) // 60
 
 
 def _awake(turn: ResidentTurn, block: Block) -> list[Block]:
-    """Cut a block where sleep begins, unless that is only an hour away from its end, and at midnight."""
+    """Cut a block at midnight and an hour after bedtime."""
     asleep = next((each.start for each in turn.state.blocks if each.asleep and each.start > block.start), DAY_MINUTES)
     end = min(block.end, asleep + 60, DAY_MINUTES)
     return [block.model_copy(update={"minutes": end - block.start})]
 
 
 async def break_down(turn: ResidentTurn, block: Block, minute: int) -> None:
-    """Turn a stretch of the plan into tasks, from this minute on."""
+    """Split a block into tasks, from this minute on."""
     minutes = min(block.end - minute, max(AHEAD, turn.profile.a_minute))
-    if block.end - minute - minutes < AHEAD // 2:  # no crumbs
+    if block.end - minute - minutes < AHEAD // 2:  # no short rest
         minutes = block.end - minute
     things = things_around(turn, block.place)
     reply = await turn.ask(
@@ -356,12 +392,12 @@ async def break_down(turn: ResidentTurn, block: Block, minute: int) -> None:
 
 
 def _here(things: Sequence[str], place: str) -> tuple[int, ...]:
-    """Return the numbers of the things of a place itself: the object that it is, or those in it."""
+    """Return the numbers of the things at a place: the object itself, or the objects inside."""
     return tuple(number for number, each in enumerate(things, 1) if f"{each}:".startswith(f"{place}:"))
 
 
 def _minutes_done(turn: ResidentTurn, block: Block, minute: int) -> int:
-    """Return for how long what a block says is being done already."""
+    """Return for how many minutes a block's activity has lasted already."""
     since = start = min(block.start, minute)
     for before in reversed([each for each in turn.state.blocks if each.end <= start]):
         if before.end < since or not before.what.startswith(block.what):
@@ -371,7 +407,7 @@ def _minutes_done(turn: ResidentTurn, block: Block, minute: int) -> int:
 
 
 def _fitted(tasks: Sequence[Task], minutes: int) -> list[Task]:
-    """Return tasks that fill these minutes exactly: the last one is stretched, what is too much goes."""
+    """Return tasks that fill these minutes exactly: the last one is extended, surplus is dropped."""
     fitted, left = [], minutes
     for task in tasks:
         taken = min(task.minutes, left)
@@ -384,8 +420,8 @@ def _fitted(tasks: Sequence[Task], minutes: int) -> list[Task]:
 
 
 def begin(turn: ResidentTurn, block: Block, because: str = "") -> None:
-    """Let the resident begin what a block says, at its place, until the block ends."""
-    until = act_end(turn.setting, turn.setting.day(turn.step), block.end)
+    """Begin the act of a block at its place, until the block ends."""
+    until = turn.setting.step_at(turn.setting.day(turn.step), block.end)
     spot = turn.state.spot(turn.step)
     place, path = block.place, walk_to(turn, block.place)
     act = Act(
@@ -407,7 +443,7 @@ def begin(turn: ResidentTurn, block: Block, because: str = "") -> None:
 
 
 def walk_to(turn: ResidentTurn, place: str) -> str | None:
-    """Return the way to a place from where the resident is; None: there is none, or no such place."""
+    """Return the path from the resident's position to a place; None if there is none."""
     address = turn.setting.addresses.get(place)
     if address is None:
         return None
@@ -421,11 +457,11 @@ def walk_to(turn: ResidentTurn, place: str) -> str | None:
 
 
 DONE = 12
-"""So much of what was done last is shown."""
+"""Number of recent observations in the prompt."""
 
 
 async def plan_rest(turn: ResidentTurn) -> None:
-    """Plan what is left of the day; where nothing is to change, and without a model, the plan stays."""
+    """Plan the rest of the day again; without a model, or without a change, the plan stays."""
     minute, state = turn.setting.minute(turn.step), turn.state
     ahead = [each for each in state.blocks if each.end > minute]
     known = known_places(turn.setting, turn.person, state.knows, turn.setting.when(turn.step))

@@ -1,23 +1,283 @@
-"""What a resident makes of what it sees: it goes on, acts, waits, or talks (Park 2023, 4.3.1)."""
+"""Reactions to percepts: continue, act, wait, or talk; and remedies for unusual conditions (Park 2023, 4.3.1)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from mindstream.memory.store.record import Record, RecordDraft
+from mindstream_town.events import Block, TasksPlanned
 from mindstream_town.paper.people import react_to_people
-from mindstream_town.prompts.conduct import ShouldTalk
-from mindstream_town.residents.converse import OF_OTHER, OF_PEOPLE, TELLABLE, TO_TELL, can_be_told
+from mindstream_town.paper.plan import begin_day
+from mindstream_town.prompts.conduct import Remedy, SeeTo, ShouldAct, ShouldTalk
+from mindstream_town.prompts.plans import AT_HOME
+from mindstream_town.residents.converse import OF_OTHER, OF_PEOPLE, can_begin_talk, untold_news
 from mindstream_town.residents.percept import Percept
-from mindstream_town.residents.remedies import react_to_things
+from mindstream_town.residents.places import is_home, things_around, things_open, words_of
+from mindstream_town.residents.plan import PLAN_IMPORTANCE, begin, leave_it, minutes_between, plan_day
 from mindstream_town.residents.shown import show
+from mindstream_town.residents.sight import OCCUPIED, is_undecided, nearest_spot
 from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.state import ResidentState
+from mindstream_town.world.hours import clock
+from mindstream_town.world.tree import sector_of
+
+RECALLED = 8
+PASSING_IMPORTANCE = 2.0
+"""Importance of the memory of having waited for something."""
+
+
+async def react_to_things(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> bool:
+    """Decide about things in sight until the resident acts on one, or leaves it to another; return whether it did."""
+    if _leave_to_another(turn, others):
+        return True
+    for percept in _undecided(turn):
+        if turn.lives_in_scenes and _is_left(turn, percept, others):
+            continue
+        if _put_off(turn, percept, others):
+            return True
+        recalled = await turn.recall(percept.text, RECALLED, touch=False)
+        memories = turn.beyond_identity(each.record for each in recalled if "plan" not in each.record.keywords)
+        question = _question(turn, percept, others, memories)
+        if await turn.decide(percept.text, question, recalled, place=percept.place):
+            await _see_to(turn, percept, question, others)
+            return True
+    return False
+
+
+def _undecided(turn: ResidentTurn) -> list[Percept]:
+    """Return the things to decide about, dangers first.
+
+    While talking or repairing, a resident notices only dangers; while it deals with a danger, nothing else.
+    """
+    state, step = turn.state, turn.step
+    block = state.block_at(turn.setting.minute(step))
+    seen_to = block.sees_to if block is not None else ""
+    if any(each.place == seen_to and each.danger for each in turn.percepts if each.place):
+        return []
+    undecided = [each for each in turn.percepts if is_undecided(state, each)]
+    dangers = [each for each in undecided if each.danger]
+    if seen_to or state.is_talking(step):
+        return dangers
+    return [*dangers, *(each for each in undecided if each not in dangers)]
+
+
+def _leave_to_another(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> bool:
+    """Stop a repair that another resident began earlier; return whether it did."""
+    act = turn.state.act
+    if act is None or act.why != "react" or not act.sees_to:
+        return False
+    if any(each.place == act.sees_to and each.danger for each in turn.percepts):
+        return False
+    mine = (act.since, turn.name)
+    menders = ((other.act.since, name) for name, other in others.items() if other.act and _mends(other, act.sees_to))
+    if not any(each < mine for each in menders):
+        return False
+    minute = turn.setting.minute(turn.step)
+    block = turn.state.block_at(minute)
+    if block is None or block.sees_to != act.sees_to:
+        return False
+    begin(turn, leave_it(turn, block, minute), because="another sees to it")
+    return True
+
+
+def _is_left(turn: ResidentTurn, percept: Percept, others: Mapping[str, ResidentState]) -> bool:
+    """Return whether to ignore a harmless thing without a decision: another is repairing or using it, or it is fine."""
+    act, rules = turn.state.act, turn.setting.conditions
+    if percept.danger or (act is not None and act.needs(percept.place)):
+        return False
+    taken = percept.object == OCCUPIED or rules.is_fine(percept.object)
+    return taken or any(_mends(other, percept.place) for other in others.values())
+
+
+def _put_off(turn: ResidentTurn, percept: Percept, others: Mapping[str, ResidentState]) -> bool:
+    """Postpone an act that needs a broken thing which the resident has reported today; return whether it did."""
+    state, step = turn.state, turn.step
+    act, minute = state.act, turn.setting.minute(step)
+    if act is None or act.why != "plan" or not act.needs(percept.place):
+        return False
+    if percept.danger or percept.object == OCCUPIED or _is_in_charge(turn, percept.place):
+        return False
+    if any(_mends(other, percept.place) for other in others.values()) or not _has_told(turn, percept):
+        return False
+    later = next((each for each in state.blocks if each.start > minute and each.place != act.place), None)
+    if later is None:
+        return False
+    now = later.model_copy(update={"start": minute, "minutes": later.end - minute})
+    if later.asleep:
+        now = Block(start=minute, minutes=later.start - minute, what=AT_HOME, place=turn.person.home, fine=True)
+    turn.write(TasksPlanned(step=step, blocks=(now,), because=percept.text))
+    begin(turn, now, because=percept.text)
+    return True
+
+
+def _has_told(turn: ResidentTurn, percept: Percept) -> bool:
+    """Return whether the resident has reported a thing today, in its present condition."""
+    midnight = turn.setting.step_at(turn.setting.day(turn.step), 0)
+    return any(
+        each.why == "wait"
+        and each.sees_to == percept.place
+        and percept.since <= midnight + each.start * turn.profile.a_minute < turn.step
+        for each in turn.state.blocks
+    )
+
+
+def _is_in_charge(turn: ResidentTurn, place: str) -> bool:
+    """Return whether the resident owns a place, or lives or works there."""
+    owns = turn.name in turn.setting.rules.owners(turn.setting.addresses[place])
+    return owns or is_home(turn.person, place) or turn.person.has_duty_in(sector_of(place))
+
+
+def _mends(other: ResidentState, place: str) -> bool:
+    return other.act is not None and other.act.why == "react" and other.act.sees_to == place
+
+
+def _question(
+    turn: ResidentTurn, percept: Percept, others: Mapping[str, ResidentState], memories: tuple[str, ...]
+) -> ShouldAct:
+    """Return the question whether to act on a thing."""
+    act = turn.state.act
+    assert act is not None
+    place = percept.place
+    return ShouldAct(
+        who=turn.name,
+        identity=turn.identity,
+        doing=act.what,
+        sees=percept.text,
+        danger=percept.danger,
+        uses_it=act.needs(place),
+        at_it=turn.lives_in_scenes and act.needs(place),
+        in_charge=_is_in_charge(turn, place),
+        taken=percept.object == OCCUPIED,
+        fine=turn.setting.conditions.is_fine(percept.object),
+        others=tuple(sorted(name for name, other in others.items() if _mends(other, percept.place))),
+        memories=memories,
+    )
+
+
+async def _see_to(turn: ResidentTurn, percept: Percept, why: ShouldAct, others: Mapping[str, ResidentState]) -> None:
+    """Ask what to do about a thing, change the plan, and begin."""
+    if turn.state.day != turn.setting.day(turn.step):
+        await (begin_day if turn.is_paper() else plan_day)(turn, turn.setting.day(turn.step))
+    minute = turn.setting.minute(turn.step)
+    shops, eateries = things_open(turn, "shop"), things_open(turn, "eat")
+    things = tuple(dict.fromkeys((*_by_nearness(turn, percept), percept.place, *shops, *eateries)))
+    planned = turn.state.block_at(minute)
+    remedy = await turn.ask(
+        SeeTo(
+            who=turn.name,
+            identity=turn.identity,
+            sees=percept.text,
+            danger=percept.danger,
+            doing=planned.what if planned else why.doing,
+            when=clock(minute),
+            at=things.index(percept.place) + 1,
+            around=tuple(map(words_of, things)),
+            sells=_numbers(things, shops, percept.place),
+            serves=_numbers(things, eateries, percept.place),
+            in_charge=why.in_charge,
+            others=why.others,
+            taken=why.taken,
+            aside=_aside(things, percept.place),
+            present=tuple(sorted(name for name, other in others.items() if not other.asleep)),
+            waited=_minutes_waited(turn.state, percept.place, minute),
+            memories=why.memories,
+        )
+    )
+    blocks = _rewrite_plan(turn, percept, remedy, things, minute)
+    turn.write(
+        TasksPlanned(step=turn.step, blocks=blocks, because=f"{percept.text} ({words_of(percept.place)})"),
+        await _remember(turn, percept, remedy),
+    )
+    begin(turn, blocks[0], because=percept.text)
+
+
+def _by_nearness(turn: ResidentTurn, percept: Percept) -> list[str]:
+    """Return the known things around a percept, the nearest first."""
+    distance = turn.setting.world.distance
+    around = things_around(turn, percept.place)
+    return sorted(around, key=lambda each: distance(nearest_spot(turn.setting, each, percept.spot), percept.spot))
+
+
+def _numbers(things: Sequence[str], meant: Sequence[str], place: str) -> tuple[int, ...]:
+    """Return the numbers of things outside the house of the percept."""
+    return tuple(things.index(each) + 1 for each in meant if sector_of(each) != sector_of(place))
+
+
+def _aside(things: Sequence[str], place: str) -> int:
+    """Return the number of a thing in another room of the same house; 0: there is none."""
+    room, house = place.rpartition(":")[0], sector_of(place)
+    found = (n for n, each in enumerate(things, 1) if sector_of(each) == house and each.rpartition(":")[0] != room)
+    return next(found, 0)
+
+
+def _minutes_waited(state: ResidentState, place: str, minute: int) -> int:
+    """Return how many minutes the resident waited for a thing in the last hour."""
+    return sum(
+        block.minutes
+        for block in state.blocks
+        if block.why == "wait" and block.sees_to == place and minute - 60 <= block.end <= minute
+    )
+
+
+def _rewrite_plan(
+    turn: ResidentTurn, percept: Percept, remedy: Remedy, things: Sequence[str], minute: int
+) -> tuple[Block, ...]:
+    """Return the remedy's tasks with the ways to them, then the current tasks, delayed.
+
+    Blocks that are not broken down keep their ends, so the day continues as planned.
+    """
+    act = turn.state.act
+    assert act is not None
+    blocks: list[Block] = []
+    start, place = minute, act.place or turn.person.home
+    for task in remedy.tasks:
+        where = things[task.place - 1] if 0 < task.place <= len(things) else ""
+        minutes = task.minutes + (minutes_between(turn, place, where) if where else 0)
+        blocks.append(
+            Block(
+                start=start,
+                minutes=minutes,
+                what=task.what,
+                place=where,
+                fine=True,
+                leaves=task.condition,
+                danger=task.danger,
+                why="wait" if remedy.waits else "react",
+                sees_to=percept.place,
+            )
+        )
+        start, place = start + minutes, where or place
+    shifts = remedy.resumes and not turn.lives_in_scenes  # in scenes each item of the day keeps its hour
+    return (*blocks, *(_later(turn.state.blocks, minute, start - minute) if shifts else ()))
+
+
+def _later(blocks: Sequence[Block], minute: int, by: int) -> list[Block]:
+    """Return the planned tasks from this minute on, delayed, up to the first block that is not broken down."""
+    later: list[Block] = []
+    at = minute
+    for block in blocks:
+        if block.end <= at:
+            continue
+        if block.start > at or not block.fine:
+            break
+        later.append(block.model_copy(update={"start": at + by, "minutes": block.end - at}))
+        at = block.end
+    return later
+
+
+async def _remember(turn: ResidentTurn, percept: Percept, remedy: Remedy) -> tuple[Record, ...]:
+    """Build the memory of the remedy."""
+    done = ", ".join(dict.fromkeys(task.what for task in remedy.tasks))
+    text = f"{turn.name} saw that {percept.text}, and saw to it: {done}"
+    weight = PASSING_IMPORTANCE if remedy.waits else PLAN_IMPORTANCE
+    return await turn.build(RecordDraft(text=text, kind="observation", by=turn.name, importance=weight))
+
 
 LATEST_HOUR = 23
 
 
 async def react(turn: ResidentTurn, new: Sequence[Percept], others: Mapping[str, ResidentState]) -> None:
-    """Decide about what it sees: things first, since they cannot wait, then people who are new, the nearest first."""
+    """React to things first, then to people who are new in sight, the nearest first."""
     if await react_to_things(turn, others) or turn.state.is_talking(turn.step):
         return
     if turn.is_paper("decider") and turn.is_paper():
@@ -30,43 +290,24 @@ async def react(turn: ResidentTurn, new: Sequence[Percept], others: Mapping[str,
 
 
 async def _wants_to_talk(turn: ResidentTurn, other: ResidentState) -> bool:
-    """Decide whether to begin to talk with somebody who is near."""
-    profile, state, step = turn.profile, turn.state, turn.step
-    out_of_question = (
-        not profile.talks
-        or state.asleep
-        or other.asleep
-        or other.act is None
-        or other.is_talking(step)
-        or turn.setting.when(step).hour >= LATEST_HOUR
-        or state.rested.get(other.name, 0) > step
-        or other.rested.get(turn.name, 0) > step
-        or state.act is None
-        or "react" in (state.act.why, other.act.why)
-    )
-    if out_of_question:
+    """Decide whether to begin a talk with another resident."""
+    if turn.setting.when(turn.step).hour >= LATEST_HOUR or not can_begin_talk(turn, other):
         return False
-    assert state.act is not None and other.act is not None
+    assert turn.state.act is not None and other.act is not None
     about = await turn.recall_about([other.name], OF_OTHER)
     recalled = await turn.recall(other.name, OF_OTHER, kinds=OF_PEOPLE, touch=False)
-    shared = state.shared.get(other.name, frozenset())
-    at_heart = [
-        each.record
-        for each in await turn.recall(turn.at_heart, TO_TELL, kinds=TELLABLE, touch=False)
-        if each.record.id not in shared and can_be_told(each.record)
-    ]
-    news = show(at_heart)
+    at_heart = await untold_news(turn, other.name)
     memories = turn.beyond_identity([*about, *(each.record for each in recalled)])
     question = ShouldTalk(
         who=turn.name,
         identity=turn.identity,
-        doing=state.act.what,
+        doing=turn.state.act.what,
         other=other.name,
         other_doing=other.act.what,
         when=turn.date_and_time,
         relation=turn.relation(other.name),
         memories=tuple(each for each in memories if each not in {one.text for one in at_heart}),
-        news=news,
+        news=show(at_heart),
         last_talk=turn.last_talk(other.name),
     )
     return await turn.decide(f"to talk to {other.name}", question, recalled, other=other.name)

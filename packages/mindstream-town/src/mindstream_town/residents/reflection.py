@@ -1,4 +1,4 @@
-"""A resident reflects when enough that matters has gathered: the ground's reflection, written with its step."""
+"""When a resident reflects; the reflection of mindstream is written with the step."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from mindstream_town.state import ResidentState
 
 
 def is_due(state: ResidentState, profile: Profile) -> bool:
-    """Tell whether enough has gathered since the last reflection; what was too much is dropped with it."""
+    """Return whether enough importance has gathered since the last reflection."""
     return profile.reflects and state.gathered >= profile.reflect_at
 
 
 async def reflect(turn: ResidentTurn) -> None:
-    """Reflect where it is time; without a model nobody does."""
+    """Reflect if it is due; without a model there is no reflection."""
     model = turn.resident.models.of("reasoner")
     if not is_due(turn.state, turn.profile) or model.name == Rules.name:
         return

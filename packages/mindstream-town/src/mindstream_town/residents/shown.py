@@ -1,4 +1,4 @@
-"""Memories as prompts show them."""
+"""Memories in prompts."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from mindstream_town.residents.person import appointment_of
 from mindstream_town.residents.places import words_of
 
 LONGEST = 600
-"""So many characters of a memory are shown."""
+"""Maximum characters of a memory in a prompt."""
 
 
 def show(records: Iterable[Record], written: Sequence[str] = ()) -> tuple[Memory, ...]:
-    """Return memories with the appointments that they tell of.
+    """Return memories with their appointments.
 
     Args:
-        written: the day of each, in words; empty: it does not matter.
+        written: the date of each memory, in words; empty: not shown.
     """
     shown = []
     for number, record in enumerate(records):

@@ -1,62 +1,92 @@
-"""What can be seen from where somebody stands: in its arena, within its vision, the nearest first (Park 2023, 5)."""
+"""What a resident sees, nearest first (Park 2023, 5), and which percepts are new (Park 2023, 4)."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from mindstream_town.compat import is_unseen_edge, sees_idle
-from mindstream_town.events import Act
-from mindstream_town.residents.occupancy import find_taken
+from mindstream.memory.lifecycle.importance import RateImportance
+from mindstream.memory.store.record import RecordDraft, Triple
+from mindstream_town.events import Act, Perceived
 from mindstream_town.residents.percept import Percept
-from mindstream_town.residents.person import IDLE
-from mindstream_town.residents.turn import Resident
+from mindstream_town.residents.turn import Resident, ResidentTurn
 from mindstream_town.setting import Setting
 from mindstream_town.state import ResidentState
+from mindstream_town.world.tree import Spot
 from mindstream_town.world.whereabouts import Condition, Whereabouts
-from mindstream_town.world.world import Spot
+
+OCCUPIED = "occupied"
+
+
+def find_taken(
+    setting: Setting, state: ResidentState, spot: Spot, others: Mapping[str, ResidentState], step: int
+) -> list[Percept]:
+    """Return the room or thing that a resident is about to use if it is full.
+
+    Args:
+        others: the residents in sight.
+    """
+    act = state.act
+    place = _counted_place(setting, act) if act and others else None
+    if act is None or place is None:
+        return []
+    where, most = place
+    deeds = {name: other.act for name, other in others.items() if other.act and other.act.needs(where)}
+    before = [name for name, deed in deeds.items() if _was_first(deed, name, act, state.name, step)]
+    if len(before) < most:
+        return []
+    return [Percept(f"the {where.rpartition(':')[2]}", "is", OCCUPIED, spot, place=where, since=act.since)]
+
+
+def _was_first(deed: Act, name: str, act: Act, own: str, step: int) -> bool:
+    return deed.has_arrived(step) and (deed.arrives, name) < (act.arrives, own)
+
+
+def _counted_place(setting: Setting, act: Act) -> tuple[str, int] | None:
+    """Return the place whose users are counted for an act, and its capacity; None: no limit."""
+    address = setting.addresses.get(act.place)
+    if address is None or act.asleep:
+        return None
+    most = setting.rules.capacity(address)
+    return None if most is None else (str(setting.rules.counted_at(address)), most)
 
 
 def look(name: str, where: Whereabouts, residents: Mapping[str, Resident], step: int) -> list[Percept]:
-    """Return what somebody notices: people and odd things, the nearest, and dangers however many are nearer."""
+    """Return what a resident notices: the nearest people and unusual things, and every danger."""
     setting, profile, spot, state = where.setting, where.setting.profile, where.spots[name], residents[name].state
     if not profile.observes:
         return []
     around, odd = where.residents_around(name), where.odd_around(name)
-    if len(around) == 1 and not odd and not sees_idle(profile):
+    if len(around) == 1 and not odd:
         return []
     distance, vision = setting.world.distance, profile.vision
     seen = [
-        Percept(*_deed(residents[other].state, act, profile.compat), there, who=other, place=act.place)
+        Percept(*_deed(residents[other].state, act), there, who=other, place=act.place)
         for other in around  # in the same arena
         if other != name
         and distance(there := where.spots[other], spot) <= vision
-        and not is_unseen_edge(setting.world, there, profile)
         and (act := residents[other].state.act)
-        and (act.why != "talk" or residents[other].state.partner)  # a talk that is over is nothing to see
+        and (act.why != "talk" or residents[other].state.partner)  # not a talk that is over
     ]
     others = people_seen(seen, residents)
     if profile.lives == "paper":
         seen += _used_things(setting, spot, others, step)
     seen += [thing for place in odd if (thing := see_thing(setting, spot, place, where.conditions[place]))]
-    if sees_idle(profile):
-        seen += idle_things(setting, spot, where.conditions)
-    else:
-        seen += find_taken(setting, state, spot, others, step)
+    seen += find_taken(setting, state, spot, others, step)
     noticed = nearest(seen, spot, profile.attention)
     dangers = dangers_of(seen) if odd else []
     return [
         *(each for each in dangers if each not in noticed),
-        *(each for each in noticed if not state.partner or each.who != state.partner),  # that is no news
+        *(each for each in noticed if not state.partner or each.who != state.partner),  # the partner is no news
     ]
 
 
 def people_seen(percepts: Sequence[Percept], residents: Mapping[str, Resident]) -> dict[str, ResidentState]:
-    """Return those whom somebody sees, as they are."""
+    """Return the states of the residents among the percepts."""
     return {each.who: residents[each.who].state for each in percepts if each.who}
 
 
 def _used_things(setting: Setting, spot: Spot, others: Mapping[str, ResidentState], step: int) -> list[Percept]:
-    """Return what is seen of the things that others are at: what each is while that is done to it."""
+    """Return the states of things that other residents are using."""
     used = []
     for other in others.values():
         act = other.act
@@ -69,15 +99,15 @@ def _used_things(setting: Setting, spot: Spot, others: Mapping[str, ResidentStat
     return used
 
 
-def _deed(state: ResidentState, act: Act, compat: bool) -> tuple[str, str, str]:
-    """Return what is seen of somebody: subject, predicate, object; a talk of two is one thing to see."""
-    if act.why != "talk" or compat or state.name < state.partner:
+def _deed(state: ResidentState, act: Act) -> tuple[str, str, str]:
+    """Return subject, predicate and object of a resident's act; a talk is the same percept for both speakers."""
+    if act.why != "talk" or state.name < state.partner:
         return state.name, "is", act.what
     return state.partner, "is", f"talking with {state.name}"
 
 
 def nearest(percepts: Sequence[Percept], spot: Spot, most: int) -> list[Percept]:
-    """Return the nearest, by Euclidean distance, each thing once."""
+    """Return the nearest percepts by Euclidean distance, each thing once."""
     if len(percepts) < 2:
         return list(percepts[:most])
     x, y = spot
@@ -88,23 +118,19 @@ def nearest(percepts: Sequence[Percept], spot: Spot, most: int) -> list[Percept]
 
 
 def is_in_sight(setting: Setting, spot: Spot, other: Spot) -> bool:
-    """Tell whether what is at another spot is seen from a spot: it is in the same arena, and in the square box."""
+    """Return whether a spot can be seen from another: same arena, and within the square of the vision."""
     world = setting.world
-    return (
-        world.distance(other, spot) <= setting.profile.vision
-        and world.arena_of(spot) == world.arena_of(other)
-        and not is_unseen_edge(world, other, setting.profile)
-    )
+    return world.distance(other, spot) <= setting.profile.vision and world.arena_of(spot) == world.arena_of(other)
 
 
 def nearest_spot(setting: Setting, place: str, spot: Spot) -> Spot:
-    """Return where a place is nearest to a spot."""
+    """Return the spot of a place that is nearest to a spot."""
     world = setting.world
     return min(world.spots(setting.addresses[place]), key=lambda each: world.distance(each, spot))
 
 
 def see_thing(setting: Setting, spot: Spot, place: str, condition: Condition) -> Percept | None:
-    """Return what is seen from a spot of a thing that is not as it should be; None: it is out of sight."""
+    """Return the percept of a thing in an unusual condition; None if it is out of sight."""
     near = nearest_spot(setting, place, spot)
     if not is_in_sight(setting, spot, near):
         return None
@@ -114,20 +140,76 @@ def see_thing(setting: Setting, spot: Spot, place: str, condition: Condition) ->
     return Percept(thing, "has" if has else "is", text, near, place=place, since=since, danger=danger)
 
 
-def idle_things(setting: Setting, spot: Spot, odd: Collection[str]) -> list[Percept]:
-    """Return the things in sight that are as they should be, each where it is nearest."""
-    world, found = setting.world, dict[int, Spot]()
-    for at, number in world.objects_in(world.arena_of(spot)):
-        if is_in_sight(setting, spot, at):
-            found[number] = min(found.get(number, at), at, key=lambda each: world.distance(each, spot))
-    places = {number: str(world.places[number]) for number in found}
-    return [
-        Percept(f"the {place.rpartition(':')[2]}", "is", IDLE, found[number], place=place)
-        for number, place in places.items()
-        if place not in odd
-    ]
-
-
 def dangers_of(percepts: Sequence[Percept]) -> list[Percept]:
-    """Return what of it nobody overlooks, and what wakes who sleeps: dangers."""
+    """Return the dangers among percepts: they are always noticed, and wake sleepers."""
     return [each for each in percepts if each.danger]
+
+
+PEOPLE, THING, DANGER = 1.0, 3.0, 8.0
+"""Importance of a percept when no model rates it."""
+
+
+def is_news(percepts: Sequence[Percept], state: ResidentState) -> bool:
+    """Return whether a percept is not among the last ones, or still needs a decision."""
+    return any(each.triple not in state.seen or is_undecided(state, each) for each in percepts)
+
+
+def is_undecided(state: ResidentState, percept: Percept) -> bool:
+    """Return whether a resident still has to decide about a thing in sight.
+
+    It decides once; again when the condition changes, when it needs the thing, and for a danger with each new act.
+    """
+    if percept.who or percept.passing or state.act is None or state.act.sees_to == percept.place:
+        return False
+    decided = state.considered.get(percept.place, -2)
+    return decided <= percept.since or (
+        decided <= state.act.since and (state.act.needs(percept.place) or percept.danger)
+    )
+
+
+async def perceive(turn: ResidentTurn) -> list[Percept]:
+    """Write the new percepts as memories and return them."""
+    new = [each for each in turn.percepts if each.triple not in turn.state.seen]
+    if not (new or turn.places):
+        return []
+    ratings = await _importance(turn, new)
+    records = await turn.build(
+        *(
+            RecordDraft(
+                text=each.text,
+                kind="observation",
+                by=turn.name,
+                importance=rating,
+                about=Triple(*each.triple),
+                keywords=_keywords(each),
+                data={"place": each.place} if each.place else {},
+            )
+            for each, rating in zip(new, ratings, strict=True)
+        )
+    )
+    event = Perceived(
+        step=turn.step,
+        seen=tuple(each.triple for each in new),
+        records=tuple(record.id for record in records),
+        places=turn.places,
+        gathered=sum(filter(None, ratings)),
+        unrated=tuple(record.id for record in records if record.importance is None),
+    )
+    turn.write(event, records)
+    return new
+
+
+async def _importance(turn: ResidentTurn, new: Sequence[Percept]) -> list[float | None]:
+    """Rate percepts: by rule in scenes, later in a batch in the paper's way, else by the model now."""
+    if turn.lives_in_scenes:
+        return [DANGER if each.danger else PEOPLE if each.who else THING for each in new]
+    if turn.is_paper():
+        return [1.0 if each.passing else None for each in new]  # the state of a thing in use is mundane
+    if not new:
+        return []
+    rated = await turn.ask(RateImportance(who=turn.name, memories=tuple(each.text for each in new)))
+    return [float(each) for each in rated.ratings]
+
+
+def _keywords(percept: Percept) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((percept.subject.lower(), percept.object.lower())))

@@ -1,4 +1,4 @@
-"""A person talks with a resident: it answers at once, thinks behind, and the talk stands in the stream it lives by.
+"""A visit: a user talks with a resident, who answers at once and reasons in the background.
 
 async with visit(town, "Isabella Rodriguez", by="Maya") as mind:
     print(await mind.send("Is there a party?"))
@@ -20,7 +20,7 @@ from mindstream.memory.recall.recall import recaller_of
 from mindstream.memory.store.record import Ids, RecordDraft
 from mindstream.memory.store.store import Entry
 from mindstream.minds.mind import Mind
-from mindstream.minds.responder import Attention, Host
+from mindstream.minds.responder import Handling, Host
 from mindstream.models.ask import speak
 from mindstream.reasoners.reasoner import Reasoner
 from mindstream_town.journal import TownState
@@ -31,17 +31,17 @@ from mindstream_town.residents.person import policy_of
 from mindstream_town.town import Town
 
 SHOWN = 40
-"""So many lines of the talk are shown to whoever answers."""
+"""Maximum lines of the talk in the prompt."""
 
 
 class Visit(Mind):
-    """A resident's mind that is open for a visitor."""
+    """A resident's mind, open for a visitor."""
 
     async def settled(self) -> None:
-        """Write what it keeps of what was said so far, when it has thought about it.
+        """Wait for the reasoning about the visit, and write its results.
 
         Raises:
-            ModelError: nobody could be asked; what was said is kept, and thought about before the town goes on.
+            ModelError: no model was available; the utterances are kept, and reasoned about before the town continues.
         """
         if isinstance(self.responder, ResidentResponder):
             await self.responder.keep_all()
@@ -49,13 +49,13 @@ class Visit(Mind):
 
 @contextlib.asynccontextmanager
 async def visit(town: Town, name: str, by: str = "a visitor") -> AsyncIterator[Mind]:
-    """Open a resident's mind for somebody who talks with it; the town stands still meanwhile.
+    """Open a resident's mind for a visitor; the town stands still during the visit.
 
-    Whoever comes again before the town goes on, by the same name, goes on with the same talk.
+    A visitor who returns under the same name before the town continues resumes the same talk.
 
     Raises:
-        InputError: nobody is called so, or a resident is called as the visitor, or that is no name.
-        ModelError: nobody could be asked what is to be kept; see `Visit.settled`.
+        InputError: there is no such resident, the visitor's name is invalid, or a resident has that name.
+        ModelError: no model was available; see `Visit.settled`.
     """
     name = town.resident_name(name)
     if name not in town.residents:
@@ -84,11 +84,7 @@ async def visit(town: Town, name: str, by: str = "a visitor") -> AsyncIterator[M
 
 
 class ResidentResponder:
-    """Answers for a resident, from its stream.
-
-    Args:
-        by: who talks with it.
-    """
+    """Answers for a resident from its memory; `by` is the visitor's name."""
 
     def __init__(self, host: Host, keep: KeepVisit, interviewer: Interviewer, by: str) -> None:
         self.name, self.title = "resident", keep.resident.name
@@ -97,19 +93,19 @@ class ResidentResponder:
         self._lines: list[str] = []
 
     async def begin(self) -> None:
-        """Know what was said in this talk before."""
+        """Load the earlier lines of this talk."""
         said = await self._host.memory.latest("chat", SHOWN, episode=self._host.session)
         self._lines = [f"{each.by}: {each.text}" for each in said]
 
-    async def attend(self, text: str, *, one_answer: bool) -> Attention:  # noqa: ARG002
-        """Take it in with an id that follows from the town's seed."""
+    async def attend(self, text: str, *, one_answer: bool) -> Handling:  # noqa: ARG002
+        """Store the utterance under an id that is derived from the town's seed."""
         memory = self._host.memory
         number = await memory.store.count(memory.key, "heard")
         memory.ids = Ids(memory.name, f"{self._keep.setting.seed} {memory.name} heard {number}")
-        return Attention(partial(self._answer, text), hold=True, by=self._by)
+        return Handling(partial(self._answer, text), hold=True, by=self._by)
 
     async def _answer(self, text: str, heard: Logged) -> AsyncGenerator[Logged]:
-        """Answer, and let it be thought about."""
+        """Answer, then start the reasoning about it."""
         memory = self._host.memory
         yield heard
         async with self._host.thinkers.floor:
@@ -134,7 +130,7 @@ class ResidentResponder:
         return logged
 
     async def keep_all(self) -> None:
-        """Write what is kept of what was said so far."""
+        """Write what the resident remembers of the visit."""
         async with self._host.thinkers.floor:
             await finish_visit(self._keep, self._host.memory.feed)
 

@@ -1,1 +1,1 @@
-"""Saved simulations of Park 2023, read and written."""
+"""Import and export of saved simulations (Park 2023)."""

@@ -1,6 +1,6 @@
-"""A town as a saved simulation of Park 2023, as it stands after a step: their code and their pages can take it.
+"""A town as a saved simulation of Park 2023, as of a step, for the published code and its pages.
 
-That are its vectors, its steps, the keys that nobody here reads, and all that has not changed since.
+With the original save, its vectors, steps, unknown keys and unchanged values are restored.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ from mindstream_town.world.routes import read_walk
 from mindstream_town.world.tree import PlaceTree, parse_address
 
 ACT = frozenset(field.name for field in fields(Scratch) if field.name.startswith("act_"))
-"""What is said of an act goes together: it has changed where any of TOLD has."""
+"""Keys of the act; they are restored together, unless one of TOLD has changed."""
 TOLD = ("act_description", "act_address", "act_start_time", "act_duration")
 
 
 def restore(now: Save, then: Mapping[str, tuple[Scratch, PlaceTree]], saved: Save) -> Save:
-    """Return an export in which what has not changed is as it was saved.
+    """Return an export in which unchanged values are those of the original save.
 
     Args:
-        now: the export. then: what each scratch and spatial memory was right after the import, exported.
-        saved: what was imported.
+        now: the export. then: scratch and spatial memory of each resident, exported as of the import.
+        saved: the original save.
     """
     personas = {
         name: _restore_persona(persona, *then[name], saved.personas[name]) for name, persona in now.personas.items()
@@ -69,7 +69,7 @@ def restore(now: Save, then: Mapping[str, tuple[Scratch, PlaceTree]], saved: Sav
 
 
 def _join(before: Mapping[int, Path | bytes], after: Mapping[int, Path | bytes], step: int) -> dict[int, Path | bytes]:
-    """Return the steps of one recording before a step, those of another from it on."""
+    """Return the steps of one recording before a step, and of another from it on."""
     first = {each: before[each] for each in before if each < step}
     return first | {each: after[each] for each in after if each >= step or each not in first}
 
@@ -101,7 +101,8 @@ def _restore_node(now: ConceptNode, saved: ConceptNode | None) -> ConceptNode:
 
 
 def _restore_vectors(now: Embeddings, saved: Embeddings) -> Embeddings:
-    """Return vectors of one width: the recorded ones, and ours filled up with zeros; one that is longer stays ours."""
+    """Return vectors of equal width: recorded ones, and new ones padded with zeros; if new ones are wider, only
+    those."""
     ours, recorded = now.vectors.shape[1], saved.vectors.shape[1]
     if not len(saved.keys) or ours > recorded:
         return now
@@ -112,17 +113,16 @@ def _restore_vectors(now: Embeddings, saved: Embeddings) -> Embeddings:
 
 EXPIRES = timedelta(days=30)
 SAID = 60
-"""So many characters of a text stand for its object where no triple is known."""
+"""Characters of a text that represent its object when there is no triple."""
 Type = Literal["event", "thought", "chat"]
 
 
 @dataclass
 class _Nodes:
-    """Nodes as they are made.
+    """Nodes under construction.
 
     Attributes:
-        of: the node that each record went into, by the record's id.
-        of_episode: the node of each talk.
+        of: nodes by the ids of their records.
     """
 
     who: str
@@ -132,7 +132,7 @@ class _Nodes:
     vectors: dict[str, Sequence[float]] = field(default_factory=dict)
 
     def add(self, records: Sequence[Record], type_: Type, about: str) -> None:
-        """Add the node of a record, or of all that was said in a talk."""
+        """Add the node of a record, or of all lines of a talk."""
         first = records[0]
         text = str(first.data.get("about") or about) if type_ == "chat" else first.text
         filling: Filling = tuple((record.by, record.text) for record in records)
@@ -180,9 +180,9 @@ class _Nodes:
 
 
 def export_memory(who: str, records: Sequence[Record]) -> AssociativeMemory:
-    """Return what records come to as nodes: a talk is one, what was seen is an event, all else a thought.
+    """Convert records to nodes: a talk is one chat, an observation an event, anything else a thought.
 
-    Their vectors must be of one embedder; a record without one leaves its node without.
+    All vectors must be of one embedder; a record without a vector gives a node without one.
     """
     talks: dict[str, list[Record]] = {}
     about: dict[str, str] = {}
@@ -223,26 +223,26 @@ ASLEEP, OTHER = "💤", "🙂"
 
 
 def emoji_of(act: Act) -> str:
-    """Return the picture that stands for an act: what is none of a few has the published code's own for all else."""
+    """Return the emoji of an act."""
     return ASLEEP if act.asleep else EMOJI.get(act.why, OTHER)
 
 
 def address_of(setting: Setting, act: Act, step: int, partner: str = "") -> str:
-    """Return where something is done, as a save has it: an address, or with whom."""
+    """Return the place of an act in the form of a save: an address, or the partner of a talk."""
     if act.why == "talk" and partner:
         return f"<persona> {partner}"
     return act.place or str(setting.world.address_at(act.spot(step)))
 
 
 def clock_of(setting: Setting, step: int) -> str:
-    """Return a step's moment as a save has it."""
+    """Return the time of a step in the form of a save."""
     return datetime.fromtimestamp(setting.moment(step), UTC).strftime(CLOCK)
 
 
 def export_scratch(
     setting: Setting, person: Person, state: ResidentState, step: int, lines: Sequence[SpokenLine]
 ) -> Scratch:
-    """Return the scratch of a resident after a step; `lines` of the talk that it is in."""
+    """Return a resident's scratch after a step; `lines`: of its current talk."""
     first, _, last = person.name.partition(" ")
     profile, act = setting.profile, state.act
     talks = state.is_talking(step + 1)
@@ -277,7 +277,7 @@ def export_scratch(
 
 
 def _in_hours(blocks: Sequence[Block]) -> Schedule:
-    """Return a plan before it was broken down: `task (part)` rows of one task are one."""
+    """Return a plan before it was broken down: consecutive `task (part)` rows are joined."""
     merged: list[tuple[str, int]] = []
     for block in blocks:
         task = block.what.partition(" (")[0]
@@ -289,7 +289,7 @@ def _in_hours(blocks: Sequence[Block]) -> Schedule:
 
 
 def _minutes(setting: Setting, act: Act) -> int:
-    """Return how long an act takes, from the next whole minute after it began."""
+    """Return the duration of an act from the next whole minute after its start."""
     begins = -int(-setting.moment(act.since) // 60)
     return max(0, -int(-setting.moment(act.until) // 60) - begins)
 
@@ -310,13 +310,13 @@ async def save_of_town(
     """Return a town as a saved simulation.
 
     Args:
-        embedder: makes the vectors that the stream's records have not; those at hand are of the same.
-        upto: the step after which it is saved; None: the last one.
-        maze: what their code calls the map.
-        saved: what the town began from; what a town does not keep of it is put back.
+        embedder: makes missing vectors; existing ones must be of the same embedder.
+        upto: the step after which to save; None: the last one.
+        maze: the name of the map in the published code.
+        saved: the save that the town began from; values that a town does not store are restored from it.
 
     Raises:
-        InputError: `saved` is not what this town began from.
+        InputError: the town did not begin from `saved`.
     """
     history = await read_history(store, upto)
     step = history.step
@@ -345,11 +345,7 @@ async def save_of_town(
 
 
 def _keep_unchanged(save: Save, saved: Save, history: History, first: int) -> Save:
-    """Return an export in which what has not changed since the town began is as it was saved.
-
-    Args:
-        first: the step at which the town began.
-    """
+    """Restore values that have not changed since the town began at step `first`."""
     setting, last = history.setting, saved.meta.step - 1
     if set(saved.personas) != set(setting.people) or not max(last, 0) == first < save.meta.step:
         raise InputError(f"this town did not begin from that save: it has other residents, or is not at step {first}")
@@ -362,7 +358,7 @@ def _keep_unchanged(save: Save, saved: Save, history: History, first: int) -> Sa
 
 
 def _without_description(records: Sequence[Record], scratch: Scratch) -> list[Record]:
-    """Leave out the notes that say what the scratch says of a resident: who reads it in has them again."""
+    """Leave out notes that repeat the scratch; an import creates them again."""
     who = Person(
         name=scratch.name,
         learned=scratch.learned,
@@ -376,7 +372,7 @@ def _without_description(records: Sequence[Record], scratch: Scratch) -> list[Re
 
 
 async def _embedded(records: Sequence[Record], embedder: Embedder) -> list[Record]:
-    """Return records with a vector each, of this embedder."""
+    """Return records with a vector of this embedder each."""
     missing = [each for each in records if each.vector is None or each.embedder != embedder.name]
     if not missing:
         return list(records)
@@ -386,13 +382,13 @@ async def _embedded(records: Sequence[Record], embedder: Embedder) -> list[Recor
 
 
 def _talk(history: History, name: str, act: Act | None) -> tuple[str, tuple[SpokenLine, ...]]:
-    """Return with whom somebody talks in an act, and what is said."""
+    """Return partner and lines of an act that is a talk."""
     talk = history.talk_at.get((name, act.since)) if act and act.why == "talk" else None
     return (talk.partner, talk.lines) if talk else ("", ())
 
 
 class _Steps(Mapping[int, bytes]):
-    """The file of each step, made when it is asked for."""
+    """The files of steps, made on demand."""
 
     def __init__(self, history: History, steps: range, maze: str) -> None:
         self._history, self._steps, self._maze = history, steps, maze
@@ -405,7 +401,7 @@ class _Steps(Mapping[int, bytes]):
 
 
 class _Environments(_Steps):
-    """Where everybody stands at the beginning of a step."""
+    """Positions at the beginning of each step."""
 
     def __getitem__(self, step: int) -> bytes:
         spots = {name: self._history.spot(name, max(step - 1, 0)) for name in self._history.setting.people}
@@ -413,7 +409,7 @@ class _Environments(_Steps):
 
 
 class _Movements(_Steps):
-    """Where everybody goes in a step, and what they do there."""
+    """Movements and activities in each step."""
 
     def __getitem__(self, step: int) -> bytes:
         moves = {name: self._move(name, step) for name in self._history.setting.people}
@@ -433,5 +429,5 @@ class _Movements(_Steps):
 
 
 def _recording(history: History, steps: range, maze: str) -> Recording:
-    """Return all steps; where everybody stands is known of the next one, too: there their code goes on."""
+    """Return the files of all steps; positions also of the next one, where the published code continues."""
     return Recording(_Environments(history, range(steps.start, steps.stop + 1), maze), _Movements(history, steps, maze))

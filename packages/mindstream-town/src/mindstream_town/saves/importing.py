@@ -1,10 +1,8 @@
-"""A town from a saved simulation of Park 2023: its people, what each remembers, has planned and does.
+"""A town from a saved simulation of Park 2023: people, memories, plans and acts.
 
-An event is an observation, a thought a thought; a chat is what was said in it, a record for each utterance. What only a
-node has (its own id, key, expiry) is in the record's data.
-
-What differs a little between the files (a blank too much, a place or a name in other letters) is matched by closeness,
-and whoever imports is told.
+Events become observations, thoughts stay thoughts, a chat becomes one record per utterance. Data that only a node has
+(id, key, expiry) is stored in the record's data. Small differences between the files (a blank, other letters) are
+resolved by similarity and reported to the caller.
 """
 
 from __future__ import annotations
@@ -55,26 +53,25 @@ from mindstream_town.events import (
 from mindstream_town.formats.nodes import AssociativeMemory, ConceptNode
 from mindstream_town.formats.saves import PersonaSave, Save, Schedule, Scratch, settle_clock
 from mindstream_town.formats.town_file import parse_clock, parse_stamp
-from mindstream_town.missing_keys import missing_keys
 from mindstream_town.profile import Profile
 from mindstream_town.residents.person import FirstMemory, Person
 from mindstream_town.residents.places import find_home
 from mindstream_town.setting import Setting
-from mindstream_town.source import dump_source
+from mindstream_town.source import dump_source, missing_keys
 from mindstream_town.world.hours import DAY_MINUTES
 from mindstream_town.world.routes import write_walk
-from mindstream_town.world.tree import parse_address
-from mindstream_town.world.world import Spot, World
+from mindstream_town.world.tree import Spot, parse_address
+from mindstream_town.world.world import World
 
 RECORDED_EMBEDDER = "text-embedding-ada-002"
-"""Whose vectors the authors' saves hold."""
+"""The embedder of the vectors in the authors' saves."""
 KINDS: Mapping[str, Kind] = {"event": "observation", "thought": "thought", "chat": "chat"}
 
 
 async def import_memory(stream: Memory, memory: AssociativeMemory) -> None:
-    """Write a memory's nodes into a stream; what rests on others is written after them.
+    """Write a memory's nodes into a stream, each after its evidence.
 
-    Their vectors are kept where the stream's embedder made them, else made anew.
+    Vectors are kept if they are of the stream's embedder, else made again.
     """
     held: dict[str, tuple[str, ...]] = {}
     waiting: list[tuple[ConceptNode, list[RecordDraft]]] = []
@@ -115,7 +112,7 @@ async def _write(
 
 
 def news_of(node: ConceptNode, evidence: tuple[str, ...]) -> list[RecordDraft]:
-    """Return what is to be remembered of a node; the depth of a thought is that of its evidence and one."""
+    """Return the records of a node; the depth of a thought follows from its evidence."""
     data: dict[str, JsonValue] = {"node": node.node_id}
     if node.embedding_key != node.description:
         data["key"] = node.embedding_key
@@ -145,11 +142,11 @@ def news_of(node: ConceptNode, evidence: tuple[str, ...]) -> list[RecordDraft]:
 
 
 ASLEEP = "sleeping"
-"""How the authors write that somebody sleeps."""
+"""Prefix of sleeping activities in the authors' saves."""
 
 
 def rows_of_scratch(setting: Setting, persona: PersonaSave, step: int) -> Iterator[Event]:
-    """Yield the rows that bring a resident to where it is after a step; before the first, it only moves in."""
+    """Yield the rows that bring a resident to its state after a step; before the first, only its arrival."""
     scratch, person = persona.scratch, setting.people[persona.name]
     spot, knows = find_home(setting, person)
     yield MovedIn(step=max(step, 0), spot=spot, knows=knows)
@@ -172,7 +169,7 @@ def rows_of_scratch(setting: Setting, persona: PersonaSave, step: int) -> Iterat
 
 
 def _act(setting: Setting, scratch: Scratch, spot: Spot, step: int) -> Act:
-    """Return what somebody does: it stands where it is, and goes on along the rest of its way."""
+    """Return the current act: the resident continues the rest of its way."""
     began = min(_step_of(setting, scratch.act_start_time), step) if scratch.act_start_time else step
     until = step + 1
     if scratch.act_start_time and scratch.act_duration is not None:
@@ -191,7 +188,7 @@ def _act(setting: Setting, scratch: Scratch, spot: Spot, step: int) -> Act:
 
 
 def _way(setting: Setting, scratch: Scratch, spot: Spot) -> Sequence[Spot]:
-    """Return the rest of somebody's way; one that does not begin here, or goes where nobody can, is found anew."""
+    """Return the rest of a way; an impossible one is replaced by a shortest way."""
     way = scratch.planned_path
     apart = [abs(a[0] - b[0]) + abs(a[1] - b[1]) for a, b in pairwise((spot, *way))]
     if max(apart, default=0) <= 1 and all(map(setting.world.walkable, way)):
@@ -206,7 +203,7 @@ def _step_of(setting: Setting, clock: str) -> int:
 
 
 def _blocks(setting: Setting, scratch: Scratch, here: str) -> tuple[Block, ...]:
-    """Return the day's plan; tasks have no places in a save: one is done where its resident is."""
+    """Return the day's plan; saves have no places for tasks, so they are done where the resident is."""
     home = setting.people[scratch.name].home
     blocks: list[Block] = []
     doing = (scratch.act_description or "").partition(" (")[0]
@@ -223,7 +220,7 @@ def _blocks(setting: Setting, scratch: Scratch, here: str) -> tuple[Block, ...]:
 
 
 def _cut(schedule: Schedule) -> Iterator[tuple[str, int]]:
-    """Yield a schedule in whole minutes, without what takes none and what is after midnight."""
+    """Yield a schedule in whole minutes, without empty items and without time after midnight."""
     left = DAY_MINUTES
     for what, minutes in schedule:
         taken = min(round(minutes), left)
@@ -242,11 +239,11 @@ SCRATCH_KEYS = {
     "decay": "recency_decay",
 }
 IDENTITY = 4.0
-"""How important it is who somebody is: no node says it, and nobody is asked at an import."""
+"""Importance of descriptions, which no node rates."""
 BED = "bed"
-"""What people sleep in is called on the authors' maps."""
+"""Name of beds on the authors' maps."""
 CLOSE = 0.6
-"""So alike, of 1, names must be to be taken for the same."""
+"""Minimum similarity of names that are taken for the same, from 0 to 1."""
 
 
 def _ignore(_: str) -> None:
@@ -262,16 +259,15 @@ def setting_of_save(
     whispers: Mapping[str, Iterable[str]] | None = None,
     tell: Tell = _ignore,
 ) -> Setting:
-    """Return the town that a saved simulation describes; its steps are counted as there.
+    """Return the town of a saved simulation, with the same step numbers.
 
     Args:
-        profile: None: as residents' scratch has it; a step is as long as the save says in any case.
-        whispers: what residents have been told before, by name.
-        tell: is called with what did not fit and what it was taken for.
+        profile: None: the constants of the residents. The length of a step is always that of the save.
+        whispers: first memories of residents, by name.
+        tell: is called with each difference and its interpretation.
 
     Raises:
-        InputError: a home is not in this world, and nothing is like it; somebody stands where nobody can, or where no
-            way home begins.
+        InputError: a home is not in the world and none is similar, or a resident is in a wall or cannot get home.
     """
     save = settle_clock(save, tell)
     start = parse_clock(save.meta.curr_time).replace(tzinfo=UTC).timestamp() - save.meta.step * save.meta.sec_per_step
@@ -323,10 +319,10 @@ async def begin_from_save(
     embed: Embedder | str = "wordllama",
     tell: Tell = _ignore,
 ) -> None:
-    """Write a saved simulation as a town into an empty folder: `Town.open` goes on from there.
+    """Write a saved simulation as a town into an empty folder; `Town.open` continues it.
 
     Raises:
-        InputError: something is in that folder, or a resident cannot live in this world.
+        InputError: the folder is in use, or a resident does not fit into this world.
         StorageError: the folder cannot be used.
     """
     save = settle_clock(save, tell)
@@ -347,7 +343,7 @@ async def begin_from_save(
 
 @contextlib.contextmanager
 def _folder_beside(folder: Path) -> Iterator[Path]:
-    """Give a folder to write into, whose files are then moved: an import that fails leaves nothing half-written."""
+    """Give a temporary folder whose files are moved at the end, so that a failed import leaves nothing behind."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".import-", dir=folder) as made:
         yield Path(made)
@@ -356,11 +352,11 @@ def _folder_beside(folder: Path) -> Iterator[Path]:
 
 
 async def _check_empty(data: Location) -> None:
-    """Refuse data in which something lives."""
+    """Refuse data that is in use."""
     if is_begun(data):
         async with open_store(data) as store:
             if await store.events(None, 0, limit=1):
-                raise InputError("something lives there already: import where nothing does")
+                raise InputError("the folder is in use: import into an empty one")
 
 
 async def _begin(store: Store, save: Save, setting: Setting, vectors: Embedder) -> None:
@@ -384,7 +380,7 @@ async def _begin(store: Store, save: Save, setting: Setting, vectors: Embedder) 
 
 
 async def _remember_who(stream: Memory, setting: Setting, persona: PersonaSave) -> None:
-    """Write who a resident is, and whispers, into its stream, unless a node says it."""
+    """Write descriptions and whispers into a resident's stream, unless a node has the same text."""
     there = {node.description for node in persona.memory.nodes}
     texts = [each.text for each in setting.people[persona.name].first_memories() if each.text not in there]
     if not texts:
@@ -403,7 +399,7 @@ async def _remember_who(stream: Memory, setting: Setting, persona: PersonaSave) 
 
 
 def _check_standing(world: World, person: Person) -> None:
-    """Refuse a resident who stands in a wall or off the map, or cannot get home from there."""
+    """Refuse a resident who is in a wall or off the map, or cannot get home."""
     home = parse_address(person.home)
     try:
         spots = world.spots(home)
@@ -415,13 +411,13 @@ def _check_standing(world: World, person: Person) -> None:
             raise InputError(f"no way leads there from {person.start}, where {person.name} stands")
     except InputError as error:
         raise InputError(
-            f"{person.name}: living_area: {person.home!r}: {error}; mend scratch.json (living_area, curr_tile) or "
+            f"{person.name}: living_area: {person.home!r}: {error}; correct scratch.json (living_area, curr_tile) or "
             "environment/, or name the right map by --map"
         ) from None
 
 
 def _tell_absent(save: Save, tell: Tell) -> None:
-    """Say which files were not there, once for all residents."""
+    """Report missing files, once for all residents."""
     for file in sorted({file for persona in save.personas.values() for file in persona.memory.absent}):
         count = sum(file in persona.memory.absent for persona in save.personas.values())
         tell(f"{file} is missing for {count} of {len(save.personas)} residents: it is made anew")
@@ -449,7 +445,7 @@ def _person(persona: PersonaSave, names: PlaceNames, spot: Spot | None, told: It
 
 
 class PlaceNames:
-    """The names of a world's places, to find what is meant by one that is written a little otherwise."""
+    """The names of a world's places, to resolve similar names."""
 
     def __init__(self, world: World, tell: Tell) -> None:
         self._name, self._tell = world.name, tell
@@ -458,12 +454,12 @@ class PlaceNames:
             self._within.setdefault(str(place.parent), {})[place.last] = None
 
     def has(self, place: str) -> bool:
-        """Tell whether the map has a place of exactly this address."""
+        """Return whether the map has exactly this address."""
         parent, _, name = place.rpartition(":")
         return name in self._within.get(parent, {})
 
     def find(self, place: str, where: str) -> str:
-        """Return the address that is meant, name by name; "" where nothing is like it."""
+        """Return the most similar address, name by name; "" if there is none."""
         found = self._name
         for name in [part.strip() for part in place.split(":")][1:]:
             names = self._within.get(found, {})
@@ -478,7 +474,7 @@ class PlaceNames:
 
 
 def _whispers_of(save: Save, whispers: Mapping[str, Iterable[str]], tell: Tell) -> dict[str, tuple[str, ...]]:
-    """Return whispers by the names of residents; a name that is written otherwise is the one most like it."""
+    """Return whispers by residents; an unknown name stands for the most similar one."""
     found: dict[str, tuple[str, ...]] = {}
     for name, texts in whispers.items():
         like = name if name in save.personas else next(iter(get_close_matches(name, save.personas, 1, 0.8)), "")
@@ -490,7 +486,7 @@ def _whispers_of(save: Save, whispers: Mapping[str, Iterable[str]], tell: Tell) 
 
 
 def _standing(save: Save) -> dict[str, Spot]:
-    """Return where residents stand before the next step, as far as it is recorded."""
+    """Return recorded positions before the next step."""
     if save.meta.step in save.recording.environments:
         return {name: each.spot for name, each in save.recording.environment(save.meta.step).items()}
     if save.meta.step - 1 in save.recording.movements:
@@ -507,14 +503,14 @@ WORLDS = {
     "recorded": "Ostrovu Cucului, a hamlet of six in the Danube delta, on two days of September; a language mind"
     " behind each resident",
 }
-"""What each of them is; a world lies beside this module's folder, in `packs`, as NAME.db.xz."""
+"""Descriptions of the recorded worlds, which are in `packs` as NAME.db.xz."""
 
 
 def unpack_world(name: str, folder: Path) -> None:
-    """Put a recorded world into a data folder.
+    """Unpack a recorded world into a data folder.
 
     Raises:
-        InputError: there is no such world, or something is in the folder already.
+        InputError: there is no such world, or the folder is in use.
         StorageError: the folder cannot be used.
     """
     if name not in WORLDS:
@@ -530,10 +526,10 @@ def unpack_world(name: str, folder: Path) -> None:
 
 
 def pack_world(folder: Path, path: Path) -> None:
-    """Write what a data folder holds as a recorded world.
+    """Write a data folder as a recorded world.
 
     Raises:
-        InputError: nothing is there.
+        InputError: there is no town.
     """
 
     source = folder / FILE

@@ -1,4 +1,4 @@
-"""A day in one reply: from getting up to going to bed, so fine that nothing has to be broken down."""
+"""Scenes: names in their prompts, and a resident's day, planned in one reply in half-hours."""
 
 from __future__ import annotations
 
@@ -12,32 +12,148 @@ from mindstream.reasoners.reflect.reflect import BY, OWN
 from mindstream_town.events import Act, Block, DayPlanned, Perceived, Resolved, TasksPlanned
 from mindstream_town.profile import Profile
 from mindstream_town.prompts.plans import LEAST_AWAKE, DayPlan, Item, Place, say_date
+from mindstream_town.residents.converse import OF_PEOPLE
 from mindstream_town.residents.moving_in import SECRET
-from mindstream_town.residents.perceive import PEOPLE
 from mindstream_town.residents.person import Appointment
 from mindstream_town.residents.places import is_let_in, known_places, may_use, words_of
-from mindstream_town.residents.plan import PLAN_IMPORTANCE, blocks_of, minutes_between
+from mindstream_town.residents.plan import blocks_of, minutes_between, plan_note
 from mindstream_town.residents.reflection import is_due
 from mindstream_town.residents.shown import show
-from mindstream_town.residents.surroundings import people_in_sight, weather_on
+from mindstream_town.residents.sight import PEOPLE
+from mindstream_town.residents.surroundings import household, housemates, people_in_sight, weather_on
 from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.scenes.prompts import Evening, PlanScenes, ReflectScenes, SceneChange, SceneDay, SceneItem
-from mindstream_town.scenes.who import by_words, find_place, find_thing, identity
 from mindstream_town.setting import Setting
 from mindstream_town.state import ResidentState
 from mindstream_town.world.hours import DAY_MINUTES, clock
 from mindstream_town.world.tree import ARENA, SECTOR, sector_of
 
+
+def identity(turn: ResidentTurn, currently: str | None = None) -> str:
+    """Return a resident's description, with life and household.
+
+    Args:
+        currently: present concerns; None: the resident's own.
+    """
+    person = turn.person
+    home = words_of(sector_of(person.home))
+    with_whom = household(turn.setting, person)
+    lives = f"Home: {home}, {'with ' + ', '.join(with_whom) if with_whom else 'alone'}"
+    now = turn.state.currently if currently is None else currently
+    alone = person.model_copy(update={"relations": ()})
+    return "\n".join(each for each in (alone.identity(now), person.about, lives, *_knows(turn)) if each)
+
+
+def _knows(turn: ResidentTurn) -> tuple[str, ...]:
+    """Return a resident's acquaintances from the beginning, and those since then."""
+    known = {each.name: each.what for each in turn.person.relations}
+    at_home = housemates(turn.setting, turn.person)
+    before = [f"{name} ({what})" for name, what in known.items() if name not in at_home]
+    since = sorted({*turn.state.scenes, *turn.state.met} - {*known, *at_home})
+    return (
+        f"Knew at first: {'; '.join(before)}" if before else "",
+        f"Has met since: {', '.join(since)}" if since else "",
+    )
+
+
+def public_identity(turn: ResidentTurn, keeps_secrets: bool) -> str:
+    """Return a resident's description for a talk; with secrets, it contains no text that the resident wrote."""
+    return identity(turn, turn.person.currently if keeps_secrets else None)
+
+
+def doing(turn: ResidentTurn) -> str:
+    """Return a resident's act with its destination or the state of the thing in use."""
+    act = turn.state.act
+    if act is None or not act.place:
+        return turn.doing
+    at = f"{act.place.rpartition(':')[2]}: {act.state}" if act.state else ""
+    more = (
+        at if act.has_arrived(turn.step) else f"on the way: {words_of(act.place)}",
+        _is_duty(turn) and "a duty",
+        f"until {turn.setting.when(act.until):%H:%M}",
+    )
+    return f"{act.what} ({', '.join(each for each in more if each)})"
+
+
+def _is_duty(turn: ResidentTurn) -> bool:
+    """Return whether the usual day has a duty at this time and place."""
+    act, minute, date = turn.state.act, turn.setting.minute(turn.step), turn.setting.when(turn.step)
+    return act is not None and any(
+        each.duty
+        and each.is_on(date)
+        and each.start <= minute < each.end
+        and sector_of(each.place) == sector_of(act.place)
+        for each in turn.person.day
+    )
+
+
+def relation_to(turn: ResidentTurn, other: str) -> str:
+    """Return a resident's relation to another in words."""
+    if relation := turn.relation(other):
+        return relation
+    if other in housemates(turn.setting, turn.person):
+        return "lives in the same home"
+    return "met since" if other in turn.state.scenes else "a stranger"
+
+
+def is_known(turn: ResidentTurn, other: str) -> bool:
+    """Return whether a resident knew another before the town began."""
+    return bool(turn.relation(other)) or other in housemates(turn.setting, turn.person)
+
+
+def last_met(turn: ResidentTurn, other: str) -> str:
+    """Return when two residents last met in a scene; "": never."""
+    last = turn.state.scenes.get(other)
+    return "" if last is None else f"{turn.setting.when(last):%A %H:%M}"
+
+
+def find_place(said: str, places: Mapping[str, str]) -> str:
+    """Return the address of a place that a reply names; "" if it is unknown or ambiguous.
+
+    Args:
+        places: addresses by their names in the prompt.
+    """
+    name = said.split(" (")[0].split(": ")[0].strip().casefold()
+    if not name:
+        return ""
+    by_name = {each.casefold(): address for each, address in places.items()}
+    if name in by_name:
+        return by_name[name]
+    near = {address for each, address in by_name.items() if name in each or each in name}
+    return near.pop() if len(near) == 1 else ""
+
+
+def find_thing(setting: Setting, place: str, said: str) -> str:
+    """Return the address of a thing in a place; the place itself if there is no such thing."""
+    name = said.strip().casefold()
+    things = {each.rpartition(":")[2].casefold(): each for each in setting.objects_in(place)}
+    return things.get(name, place)
+
+
+def by_words(addresses: Sequence[str]) -> dict[str, str]:
+    """Return addresses by their names in words."""
+    return {words_of(each): each for each in addresses}
+
+
+MOST_KNOWN = 6
+
+
+async def secrets_of(turn: ResidentTurn) -> tuple[str, ...]:
+    """Return the newest secrets of a resident."""
+    found = await turn.recall_about([SECRET], MOST_KNOWN, kinds=OF_PEOPLE)
+    return tuple(each.text for each in found if each.data.get(SECRET))
+
+
 MAX_PLAN_MEMORIES = 12
-"""So many memories at most come to mind when a day is planned, and"""
+"""Maximum memories in the prompt of a day's plan."""
 MAX_PER_QUESTION = 6
-"""so many by one question."""
+"""Maximum memories for each query."""
 EARLY = 45
-"""So many minutes before it opens somebody who means to be there when it does may have set out."""
+"""Maximum minutes by which an arrival before opening time is moved."""
 
 
 async def plan_scenes(turn: ResidentTurn, day: int) -> None:
-    """Plan a day, with what the days before have taught."""
+    """Plan a day from memories, appointments, places and the usual day."""
     date = turn.setting.when(turn.step)
     records, dated = await _come_to_mind(turn, date)
     known = _places(turn, date, dated)
@@ -56,16 +172,7 @@ async def plan_scenes(turn: ResidentTurn, day: int) -> None:
         )
     )
     broad = tuple(f"{item.start} {item.what}" for item in reply.items)
-    written = await turn.build(
-        RecordDraft(
-            text=f"{turn.name}'s plan for {said}: {'; '.join(broad)}.",
-            kind="note",
-            by=turn.name,
-            importance=PLAN_IMPORTANCE,
-            evidence=tuple(each.id for each in records),
-            keywords=("plan",),
-        )
-    )
+    written = await plan_note(turn, said, broad, records)
     event = DayPlanned(
         step=turn.step,
         day=day,
@@ -78,7 +185,7 @@ async def plan_scenes(turn: ResidentTurn, day: int) -> None:
 
 
 async def _come_to_mind(turn: ResidentTurn, date: datetime) -> tuple[list[Record], list[Appointment]]:
-    """Return what comes to mind for a day, and the appointments of it."""
+    """Return the memories for a day's plan, and the appointments of the day."""
     today = [(each, at) for each, at in await turn.recall_appointments() if at.start.date() == date.date()]
     later = [each for each, at in await turn.recall_appointments() if at.start.date() > date.date()][:3]
     found = [
@@ -96,7 +203,7 @@ def _is_known_anyway(record: Record) -> bool:
 
 
 def _places(turn: ResidentTurn, date: datetime, dated: Sequence[Appointment]) -> dict[str, Place]:
-    """Return where one can go on a day, by address: what one knows, and where one is let in for what was agreed on."""
+    """Return the places for a day by address: known ones, and those of appointments that let the resident in."""
     known = dict(known_places(turn.setting, turn.person, turn.state.knows, date))
     for at in dated:
         if at.place and is_let_in(turn.setting, turn.person, at):
@@ -113,7 +220,7 @@ def _usual(turn: ResidentTurn, date: datetime) -> tuple[str, ...]:
 
 
 def _fine(turn: ResidentTurn, reply: SceneDay, places: Sequence[str], day: int) -> list[Block]:
-    """Return a day without gaps of which nothing is broken down any more."""
+    """Return a day without gaps whose blocks are not broken down any further."""
     named, by_address = by_words(places), dict[tuple[str, str], SceneItem]()
     where: list[str] = []
     items = []
@@ -137,7 +244,7 @@ def _fine(turn: ResidentTurn, reply: SceneDay, places: Sequence[str], day: int) 
 
 
 def _on_opening(turn: ResidentTurn, blocks: Sequence[Block]) -> list[Block]:
-    """Let nobody come to a place before it opens: who would sets out later, and goes on with what was before."""
+    """Move arrivals before opening time; the resident continues the activity before."""
     moved = list(blocks)
     for at in range(1, len(moved)):
         before, block = moved[at - 1], moved[at]
@@ -150,7 +257,7 @@ def _on_opening(turn: ResidentTurn, blocks: Sequence[Block]) -> list[Block]:
 
 
 def _opens_in(turn: ResidentTurn, block: Block, minute: int) -> int:
-    """Return in how many minutes the place of a block opens; 0: it is open, or lets its owners in, or stays closed."""
+    """Return in how many minutes a place opens; 0: it is open, admits the resident, or stays closed."""
     setting = turn.setting
     address = setting.addresses.get(block.place)
     if address is None or block.asleep:
@@ -165,29 +272,29 @@ def _opens_in(turn: ResidentTurn, block: Block, minute: int) -> int:
 
 
 MAX_DAY_PARTS, MAX_PART_CHARACTERS = 8, 80
-"""So many parts of a day are shown at most, and so many characters of each."""
+"""Maximum parts of a day in a prompt, and characters of each."""
 MIN_REMAINING_MINUTES = 5
-"""What ends within so many minutes is not shown any more."""
+"""A part that ends within this time is not shown."""
 
 
 def rest_of_day(turn: ResidentTurn) -> tuple[Block, ...]:
-    """Return what somebody has before it today, what it is at first; sleep, and what was seen and is seen to, aside."""
+    """Return the current and later parts of today's plan, without sleep and reactions."""
     minute = turn.setting.minute(turn.step)
     ahead = (each for each in turn.state.blocks if each.end > minute + MIN_REMAINING_MINUTES and each.why == "plan")
     return tuple(each for each in ahead if not each.asleep)[:MAX_DAY_PARTS] if turn.lives_in_scenes else ()
 
 
 def line_of(block: Block) -> str:
-    """Say a part of a day: `16:00 fetching water`."""
+    """Return a part of a day as a line: `16:00 fetching water`."""
     return f"{clock(block.start % DAY_MINUTES)} {block.what[:MAX_PART_CHARACTERS]}"
 
 
 def change_day(turn: ResidentTurn, changes: Mapping[int, SceneChange], blocks: Mapping[int, Block], why: str) -> None:
-    """Let parts of a day become others, each in its hours.
+    """Change parts of the day within their hours.
 
     Args:
-        changes: by the number under which a part was shown. blocks: the parts, by that number.
-        why: what was heard.
+        changes: by the numbers of the parts in the prompt. blocks: the parts by these numbers.
+        why: the reason.
     """
     minute, setting = turn.setting.minute(turn.step), turn.setting
     named = by_words(
@@ -209,17 +316,17 @@ def change_day(turn: ResidentTurn, changes: Mapping[int, SceneChange], blocks: M
 
 
 def _place(turn: ResidentTurn, said: str, before: str, named: Mapping[str, str]) -> str:
-    """Return where a part is now: where it was where nothing is said, at home where no such place is known."""
+    """Return the new place of a part: unchanged if none is named, the home if the name is unknown."""
     place = find_place(said, named) if said.strip() else before
     return before if f"{before}:".startswith(f"{place}:") and place else place or turn.person.home
 
 
 DAILY = 1
-"""How much it matters to have done something of which nobody said how much."""
+"""Importance of an act whose plan does not say it."""
 
 
 async def remember_deed(turn: ResidentTurn) -> None:
-    """Remember what has come to its end: what one slept, said, or did not get to is none."""
+    """Remember an act that has ended, except sleep, talks, and acts that were not reached."""
     act = turn.state.act
     if act is None or act.asleep or act.why not in ("plan", "react") or not act.has_arrived(turn.step):
         return
@@ -242,17 +349,17 @@ async def remember_deed(turn: ResidentTurn) -> None:
 
 
 REST_AT_HOME, REST = 240, 100
-"""So many minutes lie between two scenes of two who live together, and of two others."""
+"""Minimum minutes between two scenes of the same two people: of one household, of others."""
 AN_HOUR, MOST_AN_HOUR = 60, 2
 RESERVED = 2
-"""So many calls of a day are kept for its evening."""
+"""Calls of a day that are kept for its evening."""
 TALK_TOKENS = 2_500
-"""So much a talk takes at most, about."""
+"""Approximate maximum tokens of a talk."""
 LATEST_HOUR = 23
 
 
 def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
-    """Tell whether a resident and one whom it sees may get into a scene now."""
+    """Return whether a resident and another in sight may begin a scene now."""
     if not setting.profile.talks or setting.when(step).hour >= LATEST_HOUR:
         return False
     if not all(is_free(each, setting, step) and _is_guest_or_home(each, setting, step) for each in (state, other)):
@@ -262,7 +369,7 @@ def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentS
 
 
 def is_free(state: ResidentState, setting: Setting, step: int) -> bool:
-    """Tell whether somebody can be spoken to, on the way too: awake, not talking, not bound, with something left."""
+    """Return whether a resident can be spoken to: awake, not talking, not busy, within its daily budget."""
     act = state.act
     if act is None or act.asleep or act.why not in ("plan", "wait") or act.busy or state.is_talking(step):
         return False
@@ -272,7 +379,7 @@ def is_free(state: ResidentState, setting: Setting, step: int) -> bool:
 
 
 def _is_guest_or_home(state: ResidentState, setting: Setting, step: int) -> bool:
-    """Tell whether somebody is where it may be, or means to be: who only passes through the rooms of others is not."""
+    """Return whether a resident may be where it is, or where it goes; passing through private rooms does not count."""
     act, here = state.act, setting.world.address_at(state.spot(step))
     if act is None or act.has_arrived(step) or here.level < SECTOR:
         return act is not None
@@ -280,7 +387,7 @@ def _is_guest_or_home(state: ResidentState, setting: Setting, step: int) -> bool
 
 
 def has_left(state: ResidentState, profile: Profile) -> bool:
-    """Tell whether a day's budget has something left for a talk."""
+    """Return whether the daily budget is enough for a talk."""
     calls, tokens = state.asked
     return calls < profile.day_calls - RESERVED and tokens < profile.day_tokens - TALK_TOKENS
 
@@ -291,7 +398,7 @@ def _rest(setting: Setting, one: str, other: str) -> int:
 
 
 def whom_to_meet(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> str:
-    """Return whom of those in sight a resident meets now: who was not met for longest, then the nearest; "" nobody."""
+    """Return the resident in sight to meet now: the least recently met, then the nearest; "": no one."""
     where = turn.setting, turn.step, turn.state
     seen = [each.who for each in turn.percepts if each.who in others and may_meet(*where, others[each.who])]
     return min(seen, key=lambda name: turn.state.scenes.get(name, -1), default="")
@@ -300,18 +407,18 @@ def whom_to_meet(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> str
 OF_A_DAY: tuple[Kind, ...] = ("observation", "thought", "note")
 LOOKED_THROUGH, MAX_EVENING_MEMORIES, MAX_EVENING_PER_QUESTION = 120, 16, 4
 MOST = 3
-"""So many insights are kept of an evening."""
+"""Maximum insights of an evening."""
 MAX_MEMORY_CHARACTERS = 400
-"""So many characters of a memory are shown."""
+"""Maximum characters of a memory in the prompt."""
 MIN_IMPORTANCE = 10.0
-"""So much importance has gathered on a day that is worth a thought."""
+"""Minimum importance of a day's memories for a reflection."""
 
 
 async def reflect_in_scene(turn: ResidentTurn, before: Act | None) -> None:
-    """Reflect where somebody goes to bed, or where enough has gathered.
+    """Reflect when the resident goes to bed, or when enough importance has gathered.
 
     Args:
-        before: what it did when its turn began.
+        before: the act at the beginning of the turn.
     """
     act = turn.state.act
     to_bed = act is not None and act.asleep and before is not None and not before.asleep
@@ -321,14 +428,14 @@ async def reflect_in_scene(turn: ResidentTurn, before: Act | None) -> None:
 
 
 async def reflect_before_midnight(turn: ResidentTurn) -> None:
-    """Reflect before the next day is planned, where somebody is still up and has not yet."""
+    """Reflect before the next day is planned if the resident is still awake and has not reflected."""
     act = turn.state.act
     if act is not None and not act.asleep and turn.profile.reflects and turn.state.gathered >= MIN_IMPORTANCE:
         await think_about_the_day(turn)
 
 
 async def think_about_the_day(turn: ResidentTurn) -> None:
-    """Draw insights from what matters most of the day, and see anew what the days are about."""
+    """Derive insights from the day's most important memories, and update the resident's present concerns."""
     await turn.resident.written()
     records = await _evening_come_to_mind(turn)
     if not records:
@@ -351,7 +458,7 @@ async def think_about_the_day(turn: ResidentTurn) -> None:
 
 
 async def _evening_come_to_mind(turn: ResidentTurn) -> list[Record]:
-    """Return what matters most since this time yesterday, and what that brings up, the oldest first."""
+    """Return the most important memories of the last 24 hours and related ones, the oldest first."""
     memory = turn.resident.memory
     newest = await memory.store.latest(memory.key, ("observation", "thought"), LOOKED_THROUGH, now=turn.now)
     own = [each for each in newest if each.created > turn.now - DAY_S and not _is_in_passing(each)]
@@ -363,7 +470,7 @@ async def _evening_come_to_mind(turn: ResidentTurn) -> list[Record]:
 
 
 def _is_in_passing(record: Record) -> bool:
-    """Tell whether a memory is of what others were seen to do, and no more."""
+    """Return whether a memory is only about an act of another resident in sight."""
     return record.about is not None and (record.importance or 0.0) <= PEOPLE
 
 
@@ -373,7 +480,7 @@ def _shown(record: Record) -> str:
 
 
 def _thoughts(turn: ResidentTurn, evening: Evening, records: Sequence[Record]) -> list[RecordDraft]:
-    """Return insights as thoughts, with their evidence; what follows from what is kept to oneself is kept, too."""
+    """Return insights as thoughts with their evidence; an insight that is based on a secret is secret."""
     drafts = list[RecordDraft]()
     for each in evening.insights:
         numbers = [number for number in dict.fromkeys(each.because) if 0 < number <= len(records)]

@@ -1,4 +1,4 @@
-"""Prompts of days lived in scenes: the plan, what is given away, conversations, reflection."""
+"""Prompts of days in scenes: the plan, the briefing, the talk, the reflection."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from mindstream_town.world.hours import DAY_MINUTES, clock, minute_of
 
 MOST = 60
 LONGEST = 16 * 60
-"""Minutes of an item; one that would be longer past midnight ends before it begins."""
+"""Maximum minutes of an item; a longer one past midnight is a mistake in its times."""
 NIGHT_ENDS = 5 * 60
-"""An item that begins before this minute, after one of the evening, is past midnight."""
+"""An item that begins before this minute and follows one of the evening is past midnight."""
 
 
 class SceneItem(BaseModel):
@@ -61,16 +61,16 @@ class SceneDay(BaseModel):
         return self
 
     def spans(self) -> list[tuple[int, int, SceneItem]]:
-        """Return the items in the order of the day, with the minutes of its beginning and end, on past midnight.
+        """Return the items with their first and last minutes, in the order of the day, on past midnight.
 
-        They are taken in the order in which they are given where that is one of a day, else sorted.
+        The given order is kept if it is the order of a day; else the items are sorted.
         """
         found, past = list[tuple[int, int, SceneItem]](), 0
         for each in self.items:
             start = minute_of(each.start) + past
             if found and start < found[-1][0]:
                 if minute_of(each.start) >= NIGHT_ENDS and found[-1][1] <= past + DAY_MINUTES:
-                    break  # no midnight lies between the two
+                    break  # there is no midnight between the two
                 past += DAY_MINUTES
                 start += DAY_MINUTES
             found.append((start, start + _length(each), each))
@@ -89,12 +89,12 @@ def _length(item: SceneItem) -> int:
 
 
 def _is_whole_day(item: SceneItem) -> bool:
-    """Tell whether an item lasts from midnight to midnight."""
+    """Return whether an item lasts from midnight to midnight."""
     return minute_of(item.start) % DAY_MINUTES == minute_of(item.end) % DAY_MINUTES == 0
 
 
 class PlanScenes(Prompt[SceneDay]):
-    """What will somebody do today?"""
+    """What will this person do today?"""
 
     role: ClassVar[str] = "planner"
 
@@ -103,16 +103,16 @@ class PlanScenes(Prompt[SceneDay]):
     date: str
     weather: str = ""
     memories: tuple[Memory, ...] = ()
-    """What comes to mind, each after the day on which it was written down."""
+    """Memories, each after the day of its creation."""
     yesterday: tuple[str, ...] = ()
     places: tuple[Place, ...]
     usual: tuple[str, ...] = ()
-    """The usual day, as it is on such a weekday: `08:00-12:00 work (duty)`."""
+    """The usual day for this weekday: `08:00-12:00 work (duty)`."""
 
 
 @rule(PlanScenes)
 def stay_at_home(ask: PlanScenes) -> SceneDay:  # noqa: ARG001
-    """Stand in where a model plans elsewhere: a day at home."""
+    """Without a model for this role: a day at home."""
     return SceneDay(items=[SceneItem(start=clock(WAKE), end=clock(BED), what=AT_HOME)])
 
 
@@ -127,7 +127,7 @@ class Briefing(BaseModel):
 
 
 class LetOn(Prompt[Briefing]):
-    """What does somebody let on to another?"""
+    """What does this person reveal to another?"""
 
     role: ClassVar[str] = "talker"
 
@@ -141,12 +141,12 @@ class LetOn(Prompt[Briefing]):
     place: str
     near: tuple[str, ...] = ()
     plan: tuple[str, ...] = ()
-    """What lies before it today, numbered from 1: the talk sees of it what the reply names."""
+    """The rest of today's plan, numbered from 1; the talk is shown the numbers in the reply."""
 
 
 @rule(LetOn)
 def keep_it(ask: LetOn) -> Briefing:  # noqa: ARG001
-    """Stand in where no model talks: it is kept."""
+    """Without a model for this role: nothing is revealed."""
     return Briefing()
 
 
@@ -214,12 +214,12 @@ class Scene(BaseModel):
 
 
 class Side(BaseModel):
-    """One of the two.
+    """One of the two residents.
 
     Attributes:
-        text: who that is, as far as it may be told.
-        memories: what comes to mind of the other and of this place, each after its number.
-        plan: what lies before it today, what it is at first, each after its number.
+        text: the description, as far as the talk may show it.
+        memories: memories about the other and this place, each after its number.
+        plan: the rest of today's plan, the current part first, each after its number.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -241,18 +241,18 @@ class TalkScene(Prompt[Scene]):
     weather: str = ""
     place: str
     near: tuple[str, ...] = ()
-    """Who else is in sight."""
+    """Others in sight."""
     before: str = ""
-    """When they last met; "" never."""
+    """When they last met; "": never."""
     strangers: bool = False
     """Neither knows the other."""
     places: tuple[str, ...] = ()
-    """What both can speak of, in words."""
+    """Places that both can mention, in words."""
 
 
 @rule(TalkScene)
 def nod(ask: TalkScene) -> Scene:  # noqa: ARG001
-    """Stand in where no model talks: nobody speaks."""
+    """Without a model for this role: they do not speak."""
     return Scene(talk=False)
 
 
@@ -287,5 +287,5 @@ class ReflectScenes(Prompt[Evening]):
 
 @rule(ReflectScenes)
 def think_nothing(ask: ReflectScenes) -> Evening:  # noqa: ARG001
-    """Stand in where no model reasons: nobody reflects."""
+    """Without a model for this role: no reflection."""
     return Evening()

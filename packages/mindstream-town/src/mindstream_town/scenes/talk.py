@@ -1,4 +1,4 @@
-"""A talk in one reply: whether two who meet speak, what they say, agree on, and keep; who is near hears of it."""
+"""A talk in one reply: whether two residents speak, their lines, agreements and memories; others may overhear it."""
 
 from __future__ import annotations
 
@@ -8,45 +8,56 @@ from itertools import zip_longest
 from typing import Literal
 
 from mindstream.memory.store.record import Record, RecordDraft, normalised
-from mindstream_town.compat import talk_end
 from mindstream_town.events import Block, Met, Perceived, SpokenLine, Talked
 from mindstream_town.prompts.conduct import Agreed, Learned, Taken
-from mindstream_town.residents.converse import OF_PEOPLE, TELLABLE, can_be_told
-from mindstream_town.residents.keep_talk import IMPORTANCE, Kept, find_name, keep, meeting_places
-from mindstream_town.residents.perceive import PEOPLE
+from mindstream_town.residents.converse import (
+    IMPORTANCE,
+    OF_PEOPLE,
+    TELLABLE,
+    Kept,
+    can_be_told,
+    find_name,
+    keep,
+    meeting_places,
+    spoken_drafts,
+    talk_end,
+)
 from mindstream_town.residents.person import Appointment
 from mindstream_town.residents.places import words_of
 from mindstream_town.residents.plan import take_up
 from mindstream_town.residents.shown import show
+from mindstream_town.residents.sight import PEOPLE
 from mindstream_town.residents.surroundings import weather_on
 from mindstream_town.residents.turn import ResidentTurn
-from mindstream_town.scenes.day import change_day, line_of, rest_of_day
-from mindstream_town.scenes.prompts import Briefing, LetOn, Scene, SceneMemory, Side, TalkScene
-from mindstream_town.scenes.who import (
+from mindstream_town.scenes.day import (
     by_words,
+    change_day,
     doing,
     find_place,
     identity,
     is_known,
     last_met,
+    line_of,
     public_identity,
     relation_to,
+    rest_of_day,
     secrets_of,
 )
+from mindstream_town.scenes.prompts import Briefing, LetOn, Scene, SceneMemory, Side, TalkScene
 from mindstream_town.world.tree import ARENA
 
 LONGEST = 700
-"""So many characters of a memory are shown: all of one that tells of an appointment."""
+"""Maximum characters of a memory in the prompt, including its appointment."""
 OF_OTHER, NEWEST, OF_PLACE, DATED, SHOWN = 5, 6, 2, 3, 12
 PASSING = 2.0
-"""How much it matters to have heard, or only met, somebody of whom nobody said how much."""
+"""Importance of a meeting or an overheard line without a rating."""
 
 
 async def converse_in_scene(first: ResidentTurn, second: ResidentTurn, near: Sequence[ResidentTurn]) -> None:
-    """Let two who meet do what such people do; what is said and kept is written in the turns of all.
+    """Run the scene of two residents who meet, and write it in all turns.
 
     Args:
-        near: those who are in sight, awake, and talk to nobody.
+        near: residents in sight who are awake and do not talk.
     """
     place, both = _place(first), (first, second)
     minds = [await _come_to_mind(turn, other, place) for turn, other in (both, (second, first))]
@@ -72,7 +83,7 @@ async def converse_in_scene(first: ResidentTurn, second: ResidentTurn, near: Seq
     first.tokens, second.tokens = first.tokens - half, second.tokens + half
     talked = scene.talk and any(line.says.strip() for line in scene.lines)
     lines = _lines(scene, both, minds) if talked else ()
-    until = talk_end(first.setting, first.step, [(line.by, line.text) for line in lines])
+    until = talk_end(first, lines)
     for at, (one, other) in enumerate((both, (second, first))):
         await _keep(one, other, scene, lines, until, minds[1 - at], places, plans[at])
     for each in near:
@@ -80,13 +91,13 @@ async def converse_in_scene(first: ResidentTurn, second: ResidentTurn, near: Seq
 
 
 def _place(turn: ResidentTurn) -> str:
-    """Return the room, or the house, where somebody is."""
+    """Return the room or house of a resident."""
     here = turn.setting.world.address_at(turn.state.spot(turn.step))
     return str(here.upto(min(here.level, ARENA)))
 
 
 async def _come_to_mind(turn: ResidentTurn, other: ResidentTurn, place: str) -> list[Record]:
-    """Return what comes to mind of the other and of the place, and what is newest and matters; no secret."""
+    """Return memories about the other, the place, and recent important events, without secrets."""
     dated = [record for record, _ in await turn.recall_appointments()][:DATED]
     found = [
         *dated,
@@ -101,12 +112,12 @@ async def _come_to_mind(turn: ResidentTurn, other: ResidentTurn, place: str) -> 
 
 
 def _is_everyday(record: Record) -> bool:
-    """Tell whether a memory is of what people do every day, oneself too."""
+    """Return whether a memory is about an everyday act."""
     return record.kind == "observation" and (record.importance or 0.0) <= PEOPLE
 
 
 async def _brief(turn: ResidentTurn, other: ResidentTurn, place: str, near: Sequence[ResidentTurn]) -> Briefing | None:
-    """Ask somebody who keeps a secret, alone, what it lets on; None: it keeps none."""
+    """Ask a resident with secrets, alone, which of them to reveal; None: it has none."""
     secrets = await secrets_of(turn)
     if not secrets:
         return None
@@ -134,7 +145,7 @@ def _sides(
     briefs: Sequence[Briefing | None],
     plans: Sequence[Mapping[int, Block]],
 ) -> tuple[Side, Side]:
-    """Return the two as the talk may show them; memories are numbered through."""
+    """Return both residents as the prompt may show them; memories are numbered consecutively."""
     sides, number = [], 1
     for turn, other, mind, brief, plan in zip(both, both[::-1], minds, briefs, plans, strict=True):
         shared, shown = turn.state.shared.get(other.name, frozenset()), []
@@ -151,7 +162,7 @@ def _sides(
 def _number_plans(
     both: Sequence[ResidentTurn], briefs: Sequence[Briefing | None], number: int
 ) -> tuple[dict[int, Block], dict[int, Block]]:
-    """Return what each has before it today, as far as the talk may show it, numbered on from the memories."""
+    """Return the rest of each resident's day as the prompt may show it, numbered after the memories."""
     plans = []
     for turn, brief in zip(both, briefs, strict=True):
         shown = [each for n, each in enumerate(rest_of_day(turn), 1) if brief is None or n in brief.plan]
@@ -163,7 +174,7 @@ def _number_plans(
 def _lines(
     scene: Scene, both: tuple[ResidentTurn, ResidentTurn], minds: Sequence[Sequence[Record]]
 ) -> tuple[SpokenLine, ...]:
-    """Return what was said, with the records that each line passes on: of the speaker's own."""
+    """Return the spoken lines with the speaker's own records that they pass on."""
     numbered = [(both[side].name, record.id) for side, mind in enumerate(minds) for record in mind]
     lines = []
     for line in scene.lines:
@@ -190,10 +201,10 @@ async def _keep(
     places: Sequence[str],
     plan: Mapping[int, Block],
 ) -> None:
-    """Write into one's stream what was said, what is kept of it and what was agreed on; the day changes by that."""
+    """Write a scene into a resident's stream, and change its day accordingly."""
     kept = [each for each in scene.remember if _who((one, other), each.who) == one.name and each.text.strip()]
     weight = float(max((each.weight for each in kept), default=PASSING))
-    spoken = await one.build(*_spoken(one, other, lines, weight))
+    spoken = await one.build(*spoken_drafts(one.name, other.name, one.step, lines, weight))
     evidence = tuple(each.id for each in spoken)
     passed = {id_ for line in lines for id_ in line.told if line.by == other.name}
     told = [record for record in theirs if record.id in passed]
@@ -240,32 +251,13 @@ async def _keep(
 
 
 def _is_agreed_already(turn: ResidentTurn, new: Appointment, known: Appointment) -> bool:
-    """Tell whether somebody has agreed to the same before."""
+    """Return whether the resident has agreed to this appointment before."""
     return new.is_same(known) and turn.name in (*known.who, known.host)
 
 
 def outcome_of(scene: Scene, *, talked: bool) -> Literal["talked", "passed", "declined"]:
-    """Return how a scene came out."""
+    """Return the outcome of a scene."""
     return "declined" if scene.declined_by.strip() else "talked" if talked else "passed"
-
-
-def _spoken(
-    one: ResidentTurn, other: ResidentTurn, lines: Sequence[SpokenLine], weight: float
-) -> tuple[RecordDraft, ...]:
-    """Return the lines of a talk as they are remembered."""
-    episode = f"talk {one.step} {min(one.name, other.name)}"
-    return tuple(
-        RecordDraft(
-            text=line.text,
-            kind="chat",
-            by=line.by,
-            episode=episode,
-            importance=weight,
-            keywords=(other.name.lower(),),
-            data={"to": other.name if line.by == one.name else one.name, "told": list(line.told)},
-        )
-        for line in lines
-    )
 
 
 def taken_of(
@@ -277,7 +269,7 @@ def taken_of(
     *,
     talked: bool,
 ) -> Taken:
-    """Return what one keeps of a scene, as what is kept of any talk."""
+    """Return what a resident remembers of a scene, in the form of any talk."""
     named, agreed = by_words(places), list[Agreed]()
     for each in scene.agreed if talked else ():
         who = [find_name(one.setting, name) for name in each.who] or [one.name, other.name]
@@ -299,7 +291,7 @@ def taken_of(
 
 
 def _learn_places(turn: ResidentTurn, scene: Scene, places: Sequence[str]) -> None:
-    """Let somebody know the places that it was told of."""
+    """Add places that were mentioned to the known places."""
     named = by_words(places)
     told = {find_place(each, named) for each in (*scene.places, *(each.place for each in scene.agreed))} - {""}
     addresses = {str(turn.setting.addresses[each].upto(level)) for each in told for level in (2, 3)}
@@ -308,7 +300,7 @@ def _learn_places(turn: ResidentTurn, scene: Scene, places: Sequence[str]) -> No
 
 
 async def _overhear(turn: ResidentTurn, first: ResidentTurn, second: ResidentTurn, scene: Scene, talked: bool) -> None:
-    """Let somebody who is near remember a line of it; where nothing was to be heard, nothing."""
+    """Let a resident nearby remember the line that can be overheard, if there is one."""
     text = scene.overheard.strip()
     if not (talked and text):
         return

@@ -1,1 +1,1 @@
-"""Where residents live: tiles or bare places, the ways between them, what stands there and in which state it is."""
+"""The world of a town: tiles or places with roads, ways, positions, conditions and rules."""

@@ -1,4 +1,4 @@
-"""A world without tiles: places and how many steps lie between them."""
+"""A world without tiles: places joined by roads."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from mindstream.errors import InputError
-from mindstream_town.world.tree import ARENA, OBJECT, Address
-from mindstream_town.world.world import Spot
+from mindstream_town.world.tree import ARENA, OBJECT, Address, Spot
 
 MOST_SPOTS = 100_000
 
 
 @dataclass(frozen=True)
 class Road:
-    """A way between two places, as long as so many steps (at least 1)."""
+    """A road between two places; `steps` is its length (at least 1)."""
 
     start: Address
     end: Address
@@ -26,14 +25,14 @@ class Road:
 
 @dataclass(frozen=True, eq=False)
 class PlaceWorld:
-    """Places joined by roads; `build_places` makes one.
+    """Places joined by roads. Created by `build_places`.
 
-    A spot is `(i, 0)` for the i-th place that a road leads to, and `(k, r)` for the k-th step on the r-th road, from 1.
-    A place that no road leads to is where the place around it is; objects are where their arena is.
+    A spot is `(i, 0)` for the i-th place with a road, and `(k, r)` for the k-th step of the r-th road, from 1. A place
+    without a road has the spot of the place around it; objects have the spot of their arena.
 
     Attributes:
-        ends: the places that roads lead to, in their order.
-        roads: what it was made of.
+        ends: the places with roads, in their order.
+        roads: the roads it was built from.
         neighbours: the spots one step from each spot.
     """
 
@@ -44,7 +43,7 @@ class PlaceWorld:
     neighbours: Mapping[Spot, Sequence[Spot]]
 
     def address_at(self, spot: Spot) -> Address:
-        """Return the place of a spot; the world's own on a road."""
+        """Return the place of a spot; on a road, the world."""
         if spot not in self.neighbours:
             raise InputError(f"{spot} is no spot in {self.name}")
         return self.ends[spot[0]] if spot[1] == 0 else self.places[0]
@@ -54,7 +53,7 @@ class PlaceWorld:
         return self._numbers[self.ends[spot[0]].upto(ARENA)] if spot[1] == 0 else 0
 
     def spots(self, address: Address) -> tuple[Spot, ...]:
-        """Return the spots of the places in a place, or of what is around it.
+        """Return the spots in a place, or of the place around it.
 
         Raises:
             InputError: the world has no such place.
@@ -68,15 +67,15 @@ class PlaceWorld:
         return ((self.ends.index(around), 0),) if around is not None else ()
 
     def distance(self, a: Spot, b: Spot) -> int:
-        """Return how many steps are between two spots: eyes follow the roads."""
+        """Return the steps between two spots; the view follows roads."""
         return self.routes.distance(a, b)
 
     def near(self, spot: Spot, radius: int) -> list[Spot]:
-        """Return the spots within so many steps, nearest first."""
+        """Return the spots within a number of steps, nearest first."""
         return [there for there, steps in spread(self.neighbours, [spot], radius).items() if steps <= radius]
 
     def visible(self, spot: Spot, radius: int) -> tuple[Spot, ...]:
-        """Return the spots within so many steps in the same place, or also on roads; nearest first."""
+        """Return the spots within a number of steps that are in the same arena, nearest first."""
         return tuple(there for there in self.near(spot, radius) if self.arena_of(there) == self.arena_of(spot))
 
     def number(self, address: Address) -> int:
@@ -97,12 +96,11 @@ class PlaceWorld:
         return tuple((spot, self._numbers[address]) for address in inside for spot in self.spots(address))
 
     def walkable(self, spot: Spot) -> bool:
-        """Tell whether there is such a spot."""
         return spot in self.neighbours
 
     @cached_property
     def routes(self) -> PlaceRoutes:
-        """The ways through it."""
+        """Shortest ways."""
         return PlaceRoutes(self)
 
     @cached_property
@@ -111,29 +109,29 @@ class PlaceWorld:
 
 
 class PlaceRoutes:
-    """The ways along roads (see `Routes`)."""
+    """Shortest ways along roads. A goal is a spot or an address."""
 
     def __init__(self, world: PlaceWorld) -> None:
         self._world = world
         self._fields: dict[Address | Spot, dict[Spot, int]] = {}
 
     def distance(self, start: Spot, goal: Address | Spot) -> int:
-        """Count the steps of the shortest way.
+        """Return the length of the shortest way.
 
         Raises:
-            InputError: there is no such spot or place.
+            InputError: there is no way, or no such spot or place.
         """
         return self._field(start, goal)[start]
 
     def is_reachable(self, start: Spot, goal: Address | Spot) -> bool:
-        """Tell whether there is a way."""
+        """Return whether there is a way."""
         return self._world.walkable(start) and start in self._look_up(goal)
 
     def path(self, start: Spot, goal: Address | Spot) -> tuple[Spot, ...]:
         """Return the spots of a shortest way after `start`.
 
         Raises:
-            InputError: there is no such spot or place.
+            InputError: there is no way, or no such spot or place.
         """
         field = self._field(start, goal)
         spots = []
@@ -160,7 +158,7 @@ class PlaceRoutes:
 
 
 def spread(neighbours: Mapping[Spot, Sequence[Spot]], ends: Iterable[Spot], most: int | None = None) -> dict[Spot, int]:
-    """Return how many steps each spot is from the nearest of some, nearest first; not farther than `most`."""
+    """Return the distance of each spot to the nearest of `ends`, up to `most`, nearest first."""
     field = dict.fromkeys(ends, 0)
     wave, steps = list(field), 0
     while wave and (most is None or steps < most):
@@ -172,10 +170,11 @@ def spread(neighbours: Mapping[Spot, Sequence[Spot]], ends: Iterable[Spot], most
 
 
 def build_places(world: Address, places: Iterable[Address], roads: Sequence[Road]) -> PlaceWorld:
-    """Make a world of places and roads; places around a given one are added.
+    """Build a world of places and roads; places around a given one are added.
 
     Raises:
-        InputError: a road to nowhere, or of no length; a place that cannot be reached; more than MOST_SPOTS steps.
+        InputError: a road has no length or an unknown end, a place is unreachable, or there are more than MOST_SPOTS
+            steps.
     """
     known = dict.fromkeys([world])
     for address in [*places, *(end for road in roads for end in (road.start, road.end))]:

@@ -1,6 +1,6 @@
-"""Shortest ways over tiles: four neighbours, exact, never through walls; fields of distances are kept.
+"""Shortest ways over tiles: four neighbours, exact, never through walls; distance fields are cached.
 
-A field reaches no farther than somebody has come from, so that on a large map a way costs what lies around it.
+A field covers only the area that was needed, so the cost of a way does not depend on the size of the map.
 """
 
 from __future__ import annotations
@@ -15,25 +15,20 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 from mindstream.errors import InputError
-from mindstream_town.world.tree import Address
-from mindstream_town.world.world import Spot
+from mindstream_town.world.tree import Address, Spot
 
 if TYPE_CHECKING:
     from mindstream_town.world.tiles import TileWorld
 
 MOST_BYTES = 32_000_000
-"""What the kept fields may take; those asked for longest ago go first."""
+"""Maximum size of the cached fields; the least recently used are dropped first."""
 FREE, OUTSIDE = -1, -2
-"""In a field: not reached yet; not of this part of the map."""
+"""Cells of a field: not reached yet; not part of this region."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Box:
-    """Cells of a part of the map, row by row: with a rim of one tile around all that lie in it.
-
-    Attributes:
-        stride: how many cells a row has.
-    """
+    """Cells of a part of the map, row by row, with a rim of one tile; `stride` is the length of a row."""
 
     left: int
     top: int
@@ -41,11 +36,11 @@ class Box:
     cells: array[int]
 
     def cell(self, spot: Spot) -> int:
-        """Return a spot's position."""
+        """Return the index of a spot."""
         return (spot[1] - self.top) * self.stride + spot[0] - self.left
 
     def at(self, spot: Spot) -> int:
-        """Return what the cell of a spot holds."""
+        """Return the cell of a spot."""
         is_within = 0 <= spot[0] - self.left < self.stride and self.top <= spot[1]
         cell = self.cell(spot)
         return self.cells[cell] if is_within and cell < len(self.cells) else OUTSIDE
@@ -53,17 +48,13 @@ class Box:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Field(Box):
-    """Distances to a goal, as far as anybody has asked for them.
-
-    Attributes:
-        radius: so far are they known.
-    """
+    """Distances to a goal, known up to `radius`."""
 
     radius: int
 
 
 class TileRoutes:
-    """The ways through a world of tiles (see `Routes`). Regions and fields are found when they are first asked for."""
+    """Shortest ways over tiles. A goal is a spot or an address. Regions and fields are computed on demand."""
 
     def __init__(self, world: TileWorld, most_bytes: int = MOST_BYTES) -> None:
         self._world, self._most_bytes, self._bytes = world, most_bytes, 0
@@ -72,7 +63,7 @@ class TileRoutes:
         self._fields: OrderedDict[tuple[Address | Spot, int], Field] = OrderedDict()
 
     def distance(self, start: Spot, goal: Address | Spot) -> int:
-        """Count the steps of the shortest way.
+        """Return the length of the shortest way.
 
         Raises:
             InputError: there is no way, or no such place.
@@ -80,7 +71,7 @@ class TileRoutes:
         return self._field(start, goal).at(start)
 
     def is_reachable(self, start: Spot, goal: Address | Spot) -> bool:
-        """Tell whether there is a way.
+        """Return whether there is a way.
 
         Raises:
             InputError: the map has no such place.
@@ -100,7 +91,7 @@ class TileRoutes:
         return tuple(spots)
 
     def _field(self, start: Spot, goal: Address | Spot) -> Field:
-        """Return a goal's field, the start within it."""
+        """Return the field of a goal that contains the start."""
         label = self._label(start)
         key = (goal, label)
         field = self._fields.get(key)
@@ -114,7 +105,7 @@ class TileRoutes:
         return field
 
     def _keep(self, key: tuple[Address | Spot, int], field: Field) -> Field:
-        """Keep a field in the place of what is known less far; those asked for longest ago go where it is too much."""
+        """Cache a field instead of a smaller one; drop the least recently used ones if the cache is full."""
         if (before := self._fields.pop(key, None)) is not None:
             self._bytes -= _size(before)
         self._fields[key] = field
@@ -124,7 +115,7 @@ class TileRoutes:
         return field
 
     def _ends(self, label: int, goal: Address | Spot) -> list[Spot]:
-        """Return the spots of a goal in a part of the map."""
+        """Return the spots of a goal in a region."""
         world = self._world
         ends = world.spots(goal) if isinstance(goal, Address) else [goal] if world.walkable(goal) else []
         return [spot for spot in ends if self._label(spot) == label]
@@ -176,7 +167,7 @@ def _size(field: Field) -> int:
 
 
 def _spread(region: Box, ends: Sequence[Spot], start: Spot, least: int) -> Field:
-    """Measure the distances to the nearest of some ends, wave by wave, until a start is reached, and `least` so far."""
+    """Compute distances to the nearest of `ends` until `start` is reached, and at least up to `least`."""
     cells, stride, wave, steps = region.cells[:], region.stride, list(dict.fromkeys(map(region.cell, ends))), 0
     begins = region.cell(start)
     for cell in wave:
@@ -194,7 +185,7 @@ def _spread(region: Box, ends: Sequence[Spot], start: Spot, least: int) -> Field
 
 
 def _cropped(region: Box, cells: array[int], ends: Sequence[Spot], steps: int) -> Field:
-    """Return the part of a region that so many steps can reach, with its rim."""
+    """Return the part of a region within a number of steps, with its rim."""
     far = steps + 1
     left = max(region.left, min(x for x, _ in ends) - far)
     right = min(region.left + region.stride - 1, max(x for x, _ in ends) + far)
@@ -225,7 +216,7 @@ _RUN = re.compile(r"([RLDUS])(\d{1,6})|;(-?\d{1,9}),(-?\d{1,9})")
 
 
 def write_walk(tiles: Sequence[Spot]) -> str:
-    """Write a walk (at least one tile); where a step is none to a neighbour, the tile itself stands."""
+    """Return a walk of at least one tile as text; a step to a tile that is no neighbour is written as the tile."""
     (x, y), *_ = tiles
     moves = [_LETTERS.get((bx - ax, by - ay), f";{bx},{by}") for (ax, ay), (bx, by) in pairwise(tiles)]
     runs = "".join(f"{move}{len(list(run))}" if move in _STEPS else "".join(run) for move, run in groupby(moves))
@@ -234,10 +225,10 @@ def write_walk(tiles: Sequence[Spot]) -> str:
 
 @lru_cache(maxsize=8_192)
 def read_walk(text: str) -> tuple[Spot, ...]:
-    """Read what `write_walk` wrote.
+    """Read the result of `write_walk`.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is no walk.
     """
     head, _, runs = text.partition(":")
     x, y = map(int, head.split(","))

@@ -1,4 +1,4 @@
-"""What holds at places: when they are open, how many they take, whose they are."""
+"""Rules of places: opening hours, capacity, owners, purpose."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ LONGEST_HOURS = 200
 
 @dataclass(frozen=True, slots=True)
 class Hours:
-    """From one minute of the day to another; past midnight where the end is not after the start."""
+    """Opening hours in minutes of the day; past midnight if the end is not after the start."""
 
     start: int
     end: int
 
     def hold(self, minute: int) -> bool:
-        """Tell whether a minute of the day lies in them; the end does not."""
+        """Return whether a minute of the day is within them, the end excluded."""
         return self.start <= minute < self.end if self.start < self.end else minute >= self.start or minute < self.end
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceRule:
-    """What holds at a place and in everything in it that has no rule of its own; None says nothing about it.
+    """The rule of a place, and of everything in it without a rule of its own; None: no statement.
 
     Attributes:
-        hours: when it is open; empty: always.
-        days: on which days of the week (0 is Monday) those hours begin; None: on all.
-        capacity: how many residents it takes at once.
-        owners: whose it is, by name; others come by leave. Empty: anybody's.
-        public: anybody may come, whoever owns it or lives there; False: nobody but those.
-        purpose: what it is for: "eat", "shop" where one can eat out or buy something; other words are for models.
+        hours: opening hours; empty: always open.
+        days: weekdays (0 is Monday) on which the hours begin; None: all.
+        capacity: maximum residents at once.
+        owners: names of the owners; others need permission. Empty: public property.
+        public: True: open to all, regardless of owners and residents; False: to those only.
+        purpose: "eat" or "shop" for places where one can eat out or buy something; other words are for models.
     """
 
     hours: tuple[Hours, ...] | None = None
@@ -50,7 +50,7 @@ class PlaceRule:
 
 
 class PlaceRules:
-    """The rules of a world; the narrowest place that says something about a question decides it."""
+    """The rules of a world; for each question the narrowest place with a statement decides."""
 
     def __init__(self, rules: Mapping[Address, PlaceRule] | None = None) -> None:
         self._rules = dict(rules or {})
@@ -60,16 +60,15 @@ class PlaceRules:
         return iter(self._rules.items())
 
     def is_open(self, address: Address, at: datetime) -> bool:
-        """Tell whether a place is open at a moment of the game."""
         rule = self.hours(address)
         return rule is None or not rule.hours or any(_is_open(hours, rule.days, at) for hours in rule.hours)
 
     def capacity(self, address: Address) -> int | None:
-        """Return how many residents a place takes at once; None: as many as come."""
+        """Return the maximum residents at once; None: no limit."""
         return next((rule.capacity for rule in self._around(address) if rule.capacity is not None), None)
 
     def counted_at(self, address: Address) -> Address:
-        """Return the place whose residents count against `capacity`: the one that has the rule."""
+        """Return the place with the capacity rule, whose residents count."""
         around: Address | None = address
         while around is not None:
             if (rule := self._rules.get(around)) and rule.capacity is not None:
@@ -78,28 +77,28 @@ class PlaceRules:
         return address
 
     def owners(self, address: Address) -> frozenset[str]:
-        """Return whose a place is; empty: anybody's."""
+        """Return the owners; empty: none."""
         return next((rule.owners for rule in self._around(address) if rule.owners is not None), frozenset())
 
     def lets_in(self, resident: str, address: Address) -> bool | None:
-        """Tell whether a place is open to a resident by whose it is; None: nobody says."""
+        """Return whether a resident may enter according to owners and `public`; None: no rule."""
         for rule in self._around(address):
             if rule.public is not None or rule.owners is not None:
                 return bool(rule.public) or resident in (rule.owners or ()) or (rule.public is None and not rule.owners)
         return None
 
     def purposes(self, address: Address) -> tuple[str, ...]:
-        """Return what a place is for."""
         return next((rule.purpose for rule in self._around(address) if rule.purpose is not None), ())
 
     def may_enter(self, resident: str, address: Address, at: datetime) -> bool:
-        """Tell whether a resident may go in uninvited: it is theirs, or it is nobody's (or public) and open."""
+        """Return whether a resident may enter without an invitation: it is an owner, or the place is open to it and
+        not closed."""
         if self.lets_in(resident, address) is False:
             return False
         return resident in self.owners(address) or self.is_open(address, at)
 
     def hours(self, address: Address) -> PlaceRule | None:
-        """Return the rule that sets a place's opening hours; None: no rule does."""
+        """Return the rule with a place's opening hours; None: there is none."""
         return next((rule for rule in self._around(address) if rule.hours is not None), None)
 
     def _around(self, address: Address) -> tuple[PlaceRule, ...]:
@@ -113,10 +112,10 @@ class PlaceRules:
 
 
 def parse_hours(text: str) -> tuple[Hours, ...]:
-    """Read "08:00-20:00", several with commas between, past midnight too ("18:00-02:00"); "always" is empty.
+    """Read opening hours: "08:00-20:00", several with commas, past midnight ("18:00-02:00"), or "always".
 
     Raises:
-        InputError: it is nothing of that.
+        InputError: the text has another form.
     """
     if text.strip() == "always":
         return ()
@@ -136,7 +135,7 @@ def parse_days(names: list[str]) -> frozenset[int]:
     """Read names of weekdays.
 
     Raises:
-        InputError: one is none.
+        InputError: a name is unknown.
     """
     for name in names:
         if name.casefold() not in WEEKDAYS:

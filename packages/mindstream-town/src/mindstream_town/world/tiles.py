@@ -1,4 +1,4 @@
-"""A world of tiles: walls, and on every tile the narrowest place it belongs to. Nothing in it ever changes."""
+"""A world of tiles: walls, and the narrowest place of every tile. It is immutable."""
 
 from __future__ import annotations
 
@@ -11,26 +11,25 @@ from typing import TypeVar
 
 from mindstream.errors import InputError
 from mindstream_town.world.routes import TileRoutes
-from mindstream_town.world.tree import ARENA, OBJECT, Address
-from mindstream_town.world.world import Spot
+from mindstream_town.world.tree import ARENA, OBJECT, Address, Spot
 
 MOST_TILES = 4_000_000
 MOST_PLACES = 30_000
 MOST_KEPT = 5_000
-"""From how many spots what is near is kept; then all is looked at anew."""
+"""Maximum spots in the cache of visible spots; a full cache is emptied."""
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class TileWorld:
-    """Tiles in rows from the top; `build_tiles` makes one. All sequences are row-major, `y * width + x`.
+    """Tiles in rows from the top. Created by `build_tiles`. Sequences are row-major, `y * width + x`.
 
     Attributes:
-        walls: 1 where nobody can stand.
-        places: every address on the map, parents before children; [0] is the world itself.
+        walls: 1 for a wall.
+        places: every address of the map, parents before children; [0] is the world.
         here: the number of each tile's narrowest place.
-        arenas: the number of the arena around each tile, else of its sector, else 0.
-        spawns: where residents may appear, and what that point is called.
+        arenas: the number of each tile's arena, else of its sector, else 0.
+        spawns: names of the spots where residents may appear.
     """
 
     name: str
@@ -46,25 +45,25 @@ class TileWorld:
         return hash((self.name, self.width, self.height, self.walls))
 
     def address_at(self, spot: Spot) -> Address:
-        """Return the narrowest address of a spot; the world's own where nothing is."""
+        """Return the narrowest address of a spot; the world if there is none."""
         return self.places[self.here[self._cell(spot)]]
 
     def arena_of(self, spot: Spot) -> int:
-        """Return the number of the arena around a spot, else of the sector, else 0."""
+        """Return the number of a spot's arena, else of its sector, else 0."""
         return self.arenas[spot[1] * self.width + spot[0]]
 
     def distance(self, a: Spot, b: Spot) -> int:
-        """Return the Chebyshev distance: how large a square box around one must be to hold the other."""
+        """Return the Chebyshev distance."""
         return max(abs(a[0] - b[0]), abs(a[1] - b[1]))
 
     def near(self, spot: Spot, radius: int) -> list[Spot]:
-        """Return the spots of the square box around one, row by row."""
+        """Return the spots of the square around a spot, row by row."""
         x, y = spot
         across = range(max(0, x - radius), min(self.width, x + radius + 1))
         return [(i, j) for j in range(max(0, y - radius), min(self.height, y + radius + 1)) for i in across]
 
     def visible(self, spot: Spot, radius: int) -> tuple[Spot, ...]:
-        """Return the spots of the square box around one that are in its own arena, row by row."""
+        """Return the spots of the square around a spot that are in its arena, row by row."""
         known = self._visible.get((spot, radius))
         if known is None:
             arena = self.arena_of(spot)
@@ -74,12 +73,12 @@ class TileWorld:
         return known
 
     def walkable(self, spot: Spot) -> bool:
-        """Tell whether one can stand there: on the map, and no wall."""
+        """Return whether a spot is on the map and no wall."""
         x, y = spot
         return 0 <= x < self.width and 0 <= y < self.height and not self.walls[y * self.width + x]
 
     def tiles(self, address: Address) -> tuple[Spot, ...]:
-        """Return all tiles of a place and of the places in it, walls too, row by row.
+        """Return all tiles of a place, with walls, row by row.
 
         Raises:
             InputError: the map has no such place.
@@ -89,9 +88,9 @@ class TileWorld:
         return self._tiles[address]
 
     def spots(self, address: Address) -> tuple[Spot, ...]:
-        """Return where one stands to be at a place: its tiles without walls.
+        """Return where residents stand at a place: its tiles without walls.
 
-        An object that stands in walls alone is used from the tiles beside it, in its own arena.
+        An object inside walls is used from the tiles next to it in its arena.
 
         Raises:
             InputError: the map has no such place.
@@ -114,12 +113,12 @@ class TileWorld:
             raise InputError(self._unknown(address)) from None
 
     def objects_in(self, arena: int) -> tuple[tuple[Spot, int], ...]:
-        """Return the tiles of the objects in an arena (by its number) with the objects' numbers, row by row."""
+        """Return the tiles of the objects in an arena with the objects' numbers, row by row."""
         return self._objects.get(arena, ())
 
     @cached_property
     def routes(self) -> TileRoutes:
-        """The ways through it."""
+        """Shortest ways."""
         return TileRoutes(self)
 
     @cached_property
@@ -136,7 +135,7 @@ class TileWorld:
 
     @cached_property
     def _same(self) -> dict[Spot, Spot]:
-        """One object for each spot that is kept, however often."""
+        """One object per spot, shared by the caches."""
         return {}
 
     @cached_property
@@ -188,7 +187,7 @@ def _keep(kept: dict[tuple[Spot, int], T], key: tuple[Spot, int], value: T) -> N
 
 
 def check_size(width: int, height: int) -> None:
-    """Refuse a map that has no tiles or too many.
+    """Refuse a map without tiles or with too many.
 
     Raises:
         InputError: with the size.
@@ -204,12 +203,12 @@ def build_tiles(
     narrowest: Iterable[Address | None],
     spawns: Mapping[Spot, str] | None = None,
 ) -> TileWorld:
-    """Make a world of the narrowest place of each tile (None: nothing but the world), row by row.
+    """Build a world from the narrowest place of each tile (None: the world only), row by row.
 
-    Places are numbered as they appear, row by row, each after what is around it.
+    Places are numbered in the order of their appearance, each after the place around it.
 
     Raises:
-        InputError: a wrong size, an address of another world, too many places.
+        InputError: the size is wrong, an address is of another world, or there are too many places.
     """
     width, height = size
     check_size(width, height)

@@ -1,4 +1,4 @@
-"""The tree of places: what there is, or what a resident has seen of it (it may be less, and out of date)."""
+"""Addresses of places, and the tree of places that a resident knows."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ from dataclasses import dataclass
 
 from mindstream.errors import InputError
 
+Spot = tuple[int, int]
+"""A position in a world. In a world of tiles: x from the left, y from the top."""
 ALL = "<all>"
-"""In a pattern: any name of this level ("the Ville:<all>:bed" is a bed wherever it stands)."""
+"""Wildcard for a level ("the Ville:<all>:bed" is any bed)."""
 LEVELS = ("world", "sector", "arena", "object")
 WORLD, SECTOR, ARENA, OBJECT = 1, 2, 3, 4
-"""How many names an address of each level has."""
+"""Number of names in an address of each level."""
 LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Address:
-    """A place by its path of one to four names; sorted by their names.
+    """The address of a place: one to four names.
 
     Raises:
-        InputError: too few or too many names, or one that is empty, too long or holds ":" or a control character.
+        InputError: the number of names is wrong, or a name is empty, too long or contains ":" or a control character.
     """
 
     names: tuple[str, ...]
@@ -42,7 +44,7 @@ class Address:
 
     @property
     def level(self) -> int:
-        """How many names it has: WORLD, SECTOR, ARENA or OBJECT."""
+        """The number of names: WORLD, SECTOR, ARENA or OBJECT."""
         return len(self.names)
 
     @property
@@ -56,11 +58,10 @@ class Address:
         return self.upto(len(self.names) - 1) if len(self.names) > 1 else None
 
     def child(self, name: str) -> Address:
-        """Return the address of something in it."""
         return Address((*self.names, name))
 
     def upto(self, level: int) -> Address:
-        """Return the place of that level around it, or itself where it does not go so deep."""
+        """Return the place of that level around it, or the address itself if it has fewer levels."""
         if level >= len(self.names):
             return self
         around = object.__new__(Address)  # its names were checked with this address
@@ -68,7 +69,7 @@ class Address:
         return around
 
     def is_within(self, other: Address) -> bool:
-        """Tell whether it is `other` or lies in it."""
+        """Return whether it is `other` or inside it."""
         return self.names[: len(other.names)] == other.names
 
 
@@ -76,7 +77,7 @@ def parse_address(text: str) -> Address:
     """Read "world:sector:arena:object" (one to four names); blanks around names are dropped.
 
     Raises:
-        InputError: it is no address.
+        InputError: the text is no address.
     """
     if len(text) > OBJECT * (LONGEST_NAME + 1):
         raise InputError(f"{text[:60]!r}… is too long for an address")
@@ -84,7 +85,7 @@ def parse_address(text: str) -> Address:
 
 
 def sector_of(place: str) -> str:
-    """Return the house, in the widest sense, that the address of a place lies in."""
+    """Return the sector (house, park, …) of an address."""
     return ":".join(place.split(":")[:2])
 
 
@@ -92,7 +93,7 @@ Branch = dict[str, "Branch"]
 
 
 class PlaceTree:
-    """Places by their names, in the order in which they were added. A resident's spatial memory is one (Park 2023)."""
+    """Places in the order of their addition. A resident's spatial memory in a save is one (Park 2023)."""
 
     def __init__(self, addresses: Iterable[Address] = ()) -> None:
         self._root: Branch = {}
@@ -109,7 +110,7 @@ class PlaceTree:
         return _walk(self._root, ())
 
     def add(self, address: Address) -> bool:
-        """Add a place and those around it; tell whether anything of it is new."""
+        """Add a place and those around it; return whether any of them is new."""
         branch, new = self._root, False
         for name in address.names:
             new = new or name not in branch
@@ -117,7 +118,7 @@ class PlaceTree:
         return new
 
     def to_json(self) -> dict[str, object]:
-        """Return it as `spatial_memory.json` has it: {world: {sector: {arena: [objects]}}}."""
+        """Return the form of `spatial_memory.json`: {world: {sector: {arena: [objects]}}}."""
         return {
             world: {
                 sector: {arena: list(objects) for arena, objects in arenas.items()}
@@ -137,7 +138,7 @@ def parse_tree(data: object, where: str) -> PlaceTree:
     """Read the tree of a `spatial_memory.json`.
 
     Raises:
-        InputError: it is none; the message begins with `where` and names the place in it.
+        InputError: it has another form; the message begins with `where` and names the place.
     """
     tree = PlaceTree()
     _parse(tree, data, (), where)

@@ -1,8 +1,8 @@
-"""All that a data folder's file holds, copied into a PostgreSQL database, or back: counted and summed on both sides.
+"""Copies a data folder's file into a PostgreSQL database, or back, with counts and checksums on both sides.
 
-It is one transaction where it is written: what is broken off leaves nothing, and is begun anew. Numbers of rows stay,
-so that whoever asks "after" one goes on; what lies beside a folder's file (typed history, results of operations) does
-not come along.
+The target is written in one transaction: an interrupted copy leaves nothing and is started again. Rows keep their
+numbers, so that readers can continue "after" one. Files next to a folder's database (typed history, results of
+operations) are not copied.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -23,8 +23,8 @@ from mindstream.log.files import private_database, private_folder
 from mindstream.log.names import tenant_of
 from mindstream.memory.store import tables as sqlite_tables
 from mindstream.memory.store.postgres import tables
-from mindstream.memory.store.postgres.connection import Rows, explain_errors
-from mindstream.memory.store.postgres.entering import open_database_of
+from mindstream.memory.store.postgres.pool import Rows, explain_errors, open_database_of
+from mindstream.memory.store.queries import marks
 from mindstream.memory.store.rows import COLUMNS
 
 Source: TypeAlias = sqlite3.Connection | Rows
@@ -43,14 +43,15 @@ COPIED = {
     "audit": "number, at, did, door, who, tenant, about, counts",
     "retention": "tenant, kinds, after_s, owner, lease, applied",
 }
-"""The tables, with all columns; the one that names the stream first, where rows are a stream's."""
-OF_A_PART = ("log", "records", "checkpoints", "uniques", "streams")
+"""The tables with all their columns; first the stream, if rows belong to a stream."""
+OF_A_TENANT = ("log", "records", "checkpoints", "uniques", "streams")
 OF_NO_STREAM = ("streams", *tables.ACCOUNTS)
 NUMBERED = {"log": "seq", "records": "number", "work": "id", "erasures": "number", "audit": "number"}
+ISOLATED = (*tables.TABLES, *tables.ACCOUNTS)
 
 
 class Copied(NamedTuple):
-    """A table's rows: how many, and a sum over all that stands in them, which is the same in any order."""
+    """The number of a table's rows and a checksum of their content, which does not depend on their order."""
 
     table: str
     rows: int
@@ -58,29 +59,29 @@ class Copied(NamedTuple):
 
 
 def copy(source: Location, target: Location) -> list[Copied]:
-    """Copy everything from a folder into a database or back, of all tenants; return what was counted and summed.
+    """Copy everything from a folder into a database or back, of all tenants; return counts and checksums.
 
     Raises:
-        InputError: neither of them is a database, or both are; or something is in the target already.
-        StorageError: one of them cannot be used, or what was written is not what was read.
+        InputError: neither of them is a database, or both are; or the target is not empty.
+        StorageError: one of them cannot be used, or the copy differs from the source.
     """
     if (source.folder is None) == (target.folder is None):
         raise InputError("one of the two has to be a folder, and the other postgresql://user@host:port/db")
     with _reading(source) as old, _writing(target) as new:
         for table in COPIED:
-            if _count(new, table):
-                raise InputError(f"something is in {target} already (table {table}): name one that is empty")
+            if _number(new, f"SELECT count(*) FROM {table}"):
+                raise InputError(f"{target} is not empty (table {table}): name an empty one")
         read = [_copy_table(old, new, table) for table in COPIED]
-        _count_on(old, new)
+        _set_counters(old, new)
         written = [_summed(new, table) for table in COPIED]
         if written != read:
             odd = ", ".join(one.table for one, other in zip(read, written, strict=True) if one != other)
-            raise StorageError(f"what was written is not what was read ({odd}); nothing is kept of it")
+            raise StorageError(f"the copy differs from the source ({odd}); nothing of it is kept")
     return read
 
 
 def copy_part(source: Location, folder: Path) -> None:
-    """Copy what one tenant has written and remembers in a database, as it stands now, into a folder; no other's rows.
+    """Copy the log and records of one tenant of a database, as they are now, into a folder.
 
     Raises:
         StorageError: one of them cannot be used.
@@ -92,60 +93,46 @@ def copy_part(source: Location, folder: Path) -> None:
     ):
         old = Rows(connection)
         old.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        for table in OF_A_PART:
+        for table in OF_A_TENANT:
             _copy_table(old, new, table)
-        _count_on(old, new)
+        _set_counters(old, new)
         connection.rollback()
 
 
 def _copy_table(old: Source, new: Source, table: str) -> Copied:
-    columns = COPIED[table]
-    names = columns.split(", ")
-    if is_walled := isinstance(new, Rows) and table not in OF_NO_STREAM:  # there each row is a tenant's
-        names = [*names, "tenant"]
-    into = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
-    count, total = 0, 0
-    for rows in _portions(old, f"SELECT {columns} FROM {table}"):
-        count, total = count + len(rows), total + sum(map(_sum_of, rows))
-        put = [_fitted(row, names, isinstance(new, Rows)) for row in rows]
-        new.executemany(into, [(*row, tenant_of(row[0])) if is_walled else row for row in put])
+    names, to_postgres = COPIED[table].split(", "), isinstance(new, Rows)
+    adds_tenant = to_postgres and table not in OF_NO_STREAM
+    all_names = [*names, "tenant"] if adds_tenant else names
+    into = f"INSERT INTO {table} ({', '.join(all_names)}) VALUES ({marks(all_names)})"
+    lasting = names.index("lasting") if to_postgres and "lasting" in names else -1
+
+    def put(rows: list[Any]) -> None:
+        if lasting >= 0:
+            rows = [(*row[:lasting], bool(row[lasting]), *row[lasting + 1 :]) for row in rows]
+        new.executemany(into, [(*row, tenant_of(row[0])) if adds_tenant else row for row in rows])
+
+    return _each_portion(old, table, put)
+
+
+def _each_portion(side: Source, table: str, put: Callable[[list[Any]], None]) -> Copied:
+    """Read a table in portions, pass each to `put`, and return count and checksum."""
+    count, total, sql = 0, 0, f"SELECT {COPIED[table]} FROM {table}"
+    with contextlib.closing(side.connection.cursor(name="copied") if isinstance(side, Rows) else side.cursor()) as held:
+        held.execute(sql)
+        while rows := held.fetchmany(PORTION):
+            count, total = count + len(rows), total + sum(map(_sum_of, rows))
+            put(rows)
     return Copied(table, count, total)
 
 
 def _summed(side: Source, table: str) -> Copied:
-    count, total = 0, 0
-    for rows in _portions(side, f"SELECT {COPIED[table]} FROM {table}"):
-        count, total = count + len(rows), total + sum(map(_sum_of, rows))
-    return Copied(table, count, total)
+    return _each_portion(side, table, lambda _: None)
 
 
 def _sum_of(row: Sequence[Any]) -> int:
-    """Return a sum of what a row says, however a database writes numbers and yes and no."""
+    """Return a checksum of a row that does not depend on how a database represents numbers and booleans."""
     plain = [float(each) if isinstance(each, int | float) and abs(each) < 2**53 else each for each in row]
     return zlib.crc32(repr(plain).encode("utf-8", "surrogatepass"))
-
-
-def _fitted(row: Sequence[Any], names: Sequence[str], strict: bool) -> tuple[Any, ...]:
-    if not strict or "lasting" not in names:
-        return tuple(row)
-    at = names.index("lasting")
-    return (*row[:at], bool(row[at]), *row[at + 1 :])
-
-
-def _portions(side: Source, sql: str) -> Iterator[list[Any]]:
-    if isinstance(side, Rows):
-        with side.connection.cursor(name="copied") as held:
-            held.execute(sql.encode())
-            while rows := held.fetchmany(PORTION):
-                yield rows
-        return
-    cursor = side.execute(sql)
-    while rows := cursor.fetchmany(PORTION):
-        yield rows
-
-
-def _count(side: Source, table: str) -> int:
-    return _number(side, f"SELECT count(*) FROM {table}")
 
 
 def _number(side: Source, sql: str) -> int:
@@ -153,10 +140,15 @@ def _number(side: Source, sql: str) -> int:
     return int(row[0] or 0) if row else 0
 
 
-def _count_on(old: Source, new: Source) -> None:
-    """Let numbers go on where they were: of changes for each tenant, and of rows, though the last ones were erased."""
+def _set_counters(old: Source, new: Source) -> None:
+    """Continue numbers in the target: of changes for each tenant, and of rows, even if the last ones were erased."""
     changed = _number(old, "SELECT max(value) FROM counters WHERE name = 'changed'")
-    last = _last_seq(old)
+    last = _number(
+        old,
+        "SELECT pg_sequence_last_value(pg_get_serial_sequence('log', 'seq')::regclass)"
+        if isinstance(old, Rows)
+        else "SELECT max(seq) FROM sqlite_sequence WHERE name = 'log'",
+    )
     if not isinstance(new, Rows):
         new.execute("UPDATE counters SET value = ? WHERE name = 'changed'", (changed,))
         if not new.execute("UPDATE sqlite_sequence SET seq = ? WHERE name = 'log'", (last,)).rowcount:
@@ -172,26 +164,18 @@ def _count_on(old: Source, new: Source) -> None:
             new.execute("SELECT setval(pg_get_serial_sequence(?, ?), ?)", (table, column, number))
 
 
-def _last_seq(side: Source) -> int:
-    if isinstance(side, Rows):
-        sql = "SELECT pg_sequence_last_value(pg_get_serial_sequence('log', 'seq')::regclass)"
-    else:
-        sql = "SELECT max(seq) FROM sqlite_sequence WHERE name = 'log'"
-    return _number(side, sql)
-
-
 @contextlib.contextmanager
 def _reading(place: Location) -> Iterator[Source]:
-    """Read a place as it stands at one moment."""
+    """Read a place as of one moment."""
     if (folder := place.folder) is None:
-        with _unwalled(place) as rows:
+        with _all_tenants(place) as rows:
             yield rows
             rows.connection.rollback()
         return
     if not (folder / FILE).exists():
-        raise InputError(f"there is no mindstream.db in {folder}")
+        raise InputError(f"there is no {FILE} in {folder}")
     if any(folder.glob(INTENTS)):
-        raise StorageError(f"an erasure was broken off in {folder}: open that user once, which finishes it, then copy")
+        raise StorageError(f"an erasure was interrupted in {folder}: open that user once, which finishes it, then copy")
     with _file(folder, "BEGIN") as connection:
         yield connection
         connection.execute("ROLLBACK")
@@ -199,11 +183,11 @@ def _reading(place: Location) -> Iterator[Source]:
 
 @contextlib.contextmanager
 def _writing(place: Location) -> Iterator[Source]:
-    """Write into a place: all of it, or nothing."""
+    """Write into a place in one transaction."""
     if (folder := place.folder) is None:
-        with _unwalled(place) as rows:
+        with _all_tenants(place) as rows:
             yield rows
-            for table in (*tables.TABLES, *tables.ACCOUNTS):
+            for table in ISOLATED:
                 rows.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")
             rows.connection.commit()
         return
@@ -225,13 +209,13 @@ def _file(folder: Path, begin: str) -> Iterator[sqlite3.Connection]:
 
 
 @contextlib.contextmanager
-def _unwalled(place: Location) -> Iterator[Rows]:
-    """Let the owner see all tenants' rows in one transaction, which nobody else reads or writes beside."""
+def _all_tenants(place: Location) -> Iterator[Rows]:
+    """Show the owner all tenants' rows in one transaction, which blocks all other readers and writers."""
     with (
         explain_errors(str(place)),
         contextlib.closing(open_database_of(place.url, "", tables.MIGRATIONS)) as connection,
     ):
         rows = Rows(connection)
-        for table in (*tables.TABLES, *tables.ACCOUNTS):
+        for table in ISOLATED:
             rows.execute(f"ALTER TABLE {table} NO FORCE ROW LEVEL SECURITY")
         yield rows

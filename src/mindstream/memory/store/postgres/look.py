@@ -1,4 +1,4 @@
-"""What a look at a PostgreSQL database tells, before anything of ours is opened or written."""
+"""Inspects a PostgreSQL database before it is opened or changed."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mindstream.location import Location
-from mindstream.memory.store.postgres.connection import explain_errors
-from mindstream.memory.store.postgres.entering import connected
+from mindstream.memory.store.postgres.pool import connect_to, explain_errors
 from mindstream.memory.store.postgres.tables import MIGRATIONS, TABLES
 
 FACTS = {
@@ -30,14 +29,14 @@ SIZE = "SELECT coalesce(pg_total_relation_size(to_regclass(%s)), 0)"
 
 @dataclass(frozen=True)
 class DatabaseLook:
-    """What was found.
+    """Facts about a database.
 
     Attributes:
-        passes_walls: the role is SUPERUSER or BYPASSRLS: no wall between tenants holds for it.
-        schema: where the tables are, or would be made; "": nowhere.
+        passes_walls: the role is SUPERUSER or BYPASSRLS, so tenants are not isolated.
+        schema: where the tables are, or would be created; "": nowhere.
         vector: the version of pgvector that is installed, or "".
-        vector_there: it could be installed.
-        seen: steps of the tables that the database has seen, of `known`; None: it has none yet.
+        vector_there: pgvector could be installed.
+        seen: number of migrations that the database has, of `known`; None: it has no tables yet.
         sizes: bytes by table, with its indexes.
     """
 
@@ -57,12 +56,12 @@ class DatabaseLook:
 
 
 def look_at(where: Location) -> DatabaseLook:
-    """Look at a database; nothing is written.
+    """Inspect a database; nothing is written.
 
     Raises:
-        StorageError: it cannot be reached, or does not let the role in; the message says what to do.
+        StorageError: it cannot be reached, or refuses the role; the message says what to do.
     """
-    with explain_errors(str(where)), contextlib.closing(connected(where.url)) as connection:
+    with explain_errors(str(where)), contextlib.closing(connect_to(where.url)) as connection:
 
         def one(sql: str, *values: Any) -> Any:
             row = connection.execute(sql.encode(), values or None).fetchone()

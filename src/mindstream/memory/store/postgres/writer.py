@@ -1,174 +1,125 @@
-"""The thread that writes a tenant's rows: what waits goes into one transaction, of which is known whether it was kept.
+"""The thread that writes a tenant's rows in group commits, and LISTEN, by which all processes learn of them.
 
-A transaction that fails because somebody else was first, or because the server went away, is run again. Where the
-connection breaks while it commits, a row of this writer's own, written with it, tells whether it was kept.
+A transaction that fails because of a conflict, or because the server went away, is run again. If the connection breaks
+during the commit, a row that the writer wrote with it shows whether it was committed.
+
+Each commit notifies digests of the streams that it concerns; they contain no names. If the listening connection breaks,
+all subscribers are called, once when it breaks and once when it is restored.
 """
 
 from __future__ import annotations
 
 import contextlib
-import queue
+import hashlib
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack
+from typing import Any
 
 import psycopg
 
 from mindstream import chance
 from mindstream.clock import SharedClock
 from mindstream.errors import StorageError
-from mindstream.log.reader_threads import Pending
-from mindstream.memory.store.postgres.faults import may_go_again
+from mindstream.log.threads import GroupWriter, Pending, Settled
+from mindstream.memory.store.postgres.pool import Connection, Rows, explained, is_transient
 
-if TYPE_CHECKING:
-    from mindstream.memory.store.postgres.lending import Connection
-
-T = TypeVar("T")
-GATHER = 256
 GONE_S, REST_S = 30.0, 0.1
-"""So long a server that has gone away is waited for, and so long between two looks."""
+"""Seconds: how long to wait for a server that went away, and the pause between two attempts."""
+LOOK_S, BROKEN_REST_S = 1.0, 0.5
+"""Seconds: interval of the check for subscribers, and the pause after the listening connection broke."""
 CHANNEL = "mindstream"
 BEGIN = (
     b"BEGIN; SELECT extract(epoch FROM statement_timestamp())::float8;"
     b" SELECT value FROM counters WHERE name = 'changed' FOR UPDATE"
 )
-"""A tenant's writers come one after the other: whoever reads "after" a number misses nothing that was numbered less."""
+"""Serialises a tenant's writers: a reader that asks for changes "after" a number misses no smaller number."""
 FIRST = b"INSERT INTO counters (name, value) VALUES ('changed', 0) ON CONFLICT DO NOTHING"
 OF_THE_DEAD = "at < now() - interval '1 day'"
-"""Rows of writers that were killed; who lives writes its own with each commit."""
-Settled = tuple["Write[Any]", Any, BaseException | None]
+"""Rows of killed writers; a living writer updates its row with each commit."""
+Notified = Callable[[], None]
 
 
-class Write(Pending[T]):
-    """A change that waits to be written, and whom it concerns: those are told with the commit (see listening)."""
-
-    work: Callable[[Any], T]
-
-    def __init__(self, work: Callable[[Any], T], told: Sequence[str]) -> None:
-        super().__init__(work)
-        self.told = told
-
-
-class Writer:
-    """Writes what is put to it.
+class CommitWriter(GroupWriter):
+    """Writes in transactions and finds out whether each was committed.
 
     Args:
-        lend: lends a connection of the tenant's, in autocommit.
-        forget: lets go of connections that nobody has: the server went away.
-        explain: makes of the driver's error one of ours, for whoever waits.
-        clock: learns what the server's says.
+        place: the database, as it is shown in errors.
+        lend: lends a connection of the tenant, in autocommit.
+        forget: closes idle connections: the server went away.
+        clock: is adjusted to the server's time.
     """
 
     def __init__(
         self,
-        name: str,
+        place: str,
         lend: Callable[[], AbstractContextManager[Connection]],
         forget: Callable[[], None],
-        explain: Callable[[psycopg.Error], StorageError],
         clock: SharedClock,
     ) -> None:
-        self._lend, self._forget, self._explain, self._clock = lend, forget, explain, clock
-        self._lent = contextlib.ExitStack()
+        super().__init__(f"writer of {place}", self._write_all, self._end_writing)
+        self._place, self._lend, self._forget, self._clock = place, lend, forget, clock
+        self._lent = ExitStack()
         self._id, self._batch = chance.token(), 0
         self._connection: Connection | None = None
-        self._waiting: queue.SimpleQueue[Write[Any] | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._write_all, name=name, daemon=True)
-        self._started = False
-        self._lock = threading.Lock()
 
-    def put(self, write: Write[Any]) -> None:
-        """Write it with whatever waits beside it."""
-        with self._lock:
-            if not self._started:
-                self._started = True
-                self._thread.start()
-        self._waiting.put(write)
-
-    def close(self) -> None:
-        """Write what waits, and let go."""
-        if self._started:
-            self._waiting.put(None)
-            self._thread.join()
-
-    def _write_all(self) -> None:
-        while gathered := self._gather():
-            for write, result, failure in self._written(gathered):
-                write.settle(result, failure)
-            gathered.clear()
+    def _end_writing(self) -> None:
         with contextlib.suppress(psycopg.Error, StorageError):
             if self._batch:
-                self._take().execute(f"DELETE FROM writers WHERE id = '{self._id}' OR {OF_THE_DEAD}".encode())
-        self._let_go()
+                self._connected().execute(f"DELETE FROM writers WHERE id = '{self._id}' OR {OF_THE_DEAD}".encode())
+        self._release()
 
-    def _gather(self) -> list[Write[Any]]:
-        """Return what waits; nothing at the end."""
-        first = self._waiting.get()
-        gathered = list[Write[Any]]()
-        while first is not None:
-            gathered.append(first)
-            if len(gathered) == GATHER or self._waiting.empty():
-                return gathered
-            first = self._waiting.get()
-        if gathered:  # the end comes after what was put before it
-            self._waiting.put(None)
-        return gathered
-
-    def _written(self, gathered: list[Write[Any]]) -> list[Settled]:
-        """Write all of it; what fails because of the server is tried again, as long as that may help."""
-        begun = self._clock.elapsed()
-        alone = False
+    def _write_all(self, gathered: list[Pending[Any]]) -> Settled:
+        """Run all writes; retry what fails because of the server, for up to GONE_S."""
+        begun, alone = self._clock.elapsed(), False
         while True:
             try:
-                settled = self._transact(gathered, each_alone=alone)
-                self._let_go()
+                settled = self._run_together(gathered, each_alone=alone)
+                self._release()
                 return settled
-            except psycopg.Error as error:
-                failure: Exception = error
-                again = may_go_again(error) and self._clock.elapsed() - begun < GONE_S
-                self._roll_back()
             except _Alone:
                 self._roll_back()
-                again = alone = True
-                continue
-            except Exception as error:  # noqa: BLE001 (whatever it is, whoever waits is told)
-                failure, again = error, False
-                self._let_go()
-            if not again:
-                self._let_go()
-                told = self._explain(failure) if isinstance(failure, psycopg.Error) else failure
-                return [(write, None, told) for write in gathered]
-            if self._connection is None:
-                threading.Event().wait(REST_S)
+                alone = True
+            except psycopg.Error as error:
+                self._roll_back()
+                if not is_transient(error) or self._clock.elapsed() - begun >= GONE_S:
+                    return self._all_failed(gathered, explained(error, self._place))
+                if self._connection is None:
+                    threading.Event().wait(REST_S)
+            except Exception as error:  # noqa: BLE001 (the callers of the writes get it)
+                return self._all_failed(gathered, error)
 
-    def _transact(self, gathered: list[Write[Any]], *, each_alone: bool) -> list[Settled]:
+    def _all_failed(self, gathered: list[Pending[Any]], error: Exception) -> Settled:
+        self._release()
+        return [(write, None, error) for write in gathered]
+
+    def _run_together(self, gathered: list[Pending[Any]], *, each_alone: bool) -> Settled:
         """Run all writes in one transaction.
 
-        `each_alone`: each in a savepoint of its own, for one of them fails by itself.
+        Args:
+            each_alone: give each a savepoint, because one of them fails by itself.
         """
-        from mindstream.memory.store.postgres.connection import Rows
-
-        connection = self._take()
+        connection = self._connected()
         self._begin(connection)
-        rows, settled = Rows(connection), list[Settled]()
+        rows, settled = Rows(connection), Settled()
         for write in gathered:
             if each_alone:
                 connection.execute(b"SAVEPOINT one")
             try:
                 settled.append((write, write.work(rows), None))
             except Exception as error:
-                if isinstance(error, psycopg.Error) and may_go_again(error):
+                if isinstance(error, psycopg.Error) and is_transient(error):
                     raise
                 if not each_alone and len(gathered) > 1:
                     raise _Alone from None
                 if connection.closed:
                     raise
                 connection.execute(b"ROLLBACK TO one" if each_alone else b"ROLLBACK")
-                told = self._explain(error) if isinstance(error, psycopg.Error) else error
-                settled.append((write, None, told))
+                failure = explained(error, self._place) if isinstance(error, psycopg.Error) else error
+                settled.append((write, None, failure))
                 if not each_alone:
                     return settled
-        self._commit(connection, sorted({name for write in gathered for name in write.told}))
+        self._commit(connection, {name for write in gathered for name in write.about})
         return settled
 
     def _begin(self, connection: Connection) -> None:
@@ -181,28 +132,29 @@ class Writer:
         if began.fetchone() is None:
             connection.execute(FIRST)
 
-    def _commit(self, connection: Connection, told: Sequence[str]) -> None:
-        """End the transaction; where it is not known whether it was kept, find out.
+    def _commit(self, connection: Connection, notified: Iterable[str]) -> None:
+        """Commit; if the connection breaks, find out whether it was committed.
 
         Raises:
-            psycopg.Error: it was not kept.
+            psycopg.Error: it was not.
         """
         self._batch += 1
-        notes = "".join(f"NOTIFY {CHANNEL}, '{name}';" for name in told)
-        kept = (
+        notes = "".join(f"NOTIFY {CHANNEL}, '{name}';" for name in sorted(notified))
+        own_row = (
             f"INSERT INTO writers (id, batch) VALUES ('{self._id}', {self._batch})"
             f" ON CONFLICT (id) DO UPDATE SET batch = {self._batch}, at = now()"
         )
         try:
-            connection.execute(f"{notes}{kept}; COMMIT".encode())
+            connection.execute(f"{notes}{own_row}; COMMIT".encode())
         except psycopg.Error as error:
-            if not connection.closed or not self._was_kept():
+            if not connection.closed or not self._was_committed():
                 raise error
 
-    def _was_kept(self) -> bool:
-        """Tell, on a new connection, whether the last transaction was kept; one that is still ending is waited for.
+    def _was_committed(self) -> bool:
+        """Return, by a new connection, whether the last transaction was committed; wait while it is still ending.
 
-        To look for a row would not wait for the first one, which nobody sees yet: so a row is written, or found there.
+        A plain SELECT would not wait for a transaction that is still ending. So this inserts the writer's row, which
+        waits for the other transaction and then finds its row.
         """
         begun = self._clock.elapsed()
         sql = (
@@ -210,36 +162,102 @@ class Writer:
             " ON CONFLICT (id) DO UPDATE SET at = now() RETURNING batch"
         )
         while True:
-            self._let_go()
+            self._release()
             try:
                 self._forget()
-                row = self._take().execute(sql.encode()).fetchone()
+                return self._connected().execute(sql.encode()).fetchone() == (self._batch,)
             except psycopg.Error as error:
-                if not may_go_again(error) or self._clock.elapsed() - begun > GONE_S:
+                if not is_transient(error) or self._clock.elapsed() - begun > GONE_S:
                     raise
                 threading.Event().wait(REST_S)
-            else:
-                return row is not None and row[0] == self._batch
 
     def _roll_back(self) -> None:
-        try:
+        with contextlib.suppress(psycopg.Error):
             if self._connection is not None:
                 self._connection.rollback()
-        except psycopg.Error:
-            pass
         if self._connection is not None and self._connection.closed:
-            self._let_go()
+            self._release()
             self._forget()
 
-    def _take(self) -> Connection:
+    def _connected(self) -> Connection:
         if self._connection is None:
             self._connection = self._lent.enter_context(self._lend())
         return self._connection
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         self._connection = None
         self._lent.close()
 
 
 class _Alone(Exception):  # noqa: N818
-    """One write of several has failed by itself: it must not take the others with it."""
+    """One write of several has failed by itself: it must not roll back the others."""
+
+
+def digest_of(tenant: str, stream: str = "") -> str:
+    """Return the digest that is notified for a tenant's rows, or for those of one of its streams."""
+    return hashlib.blake2b(f"{tenant}\0{stream}".encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+
+
+class Listening:
+    """Listens to one database for the whole process; its thread runs while there are subscribers."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._lock = threading.Lock()
+        self._subscribers: dict[str, set[Notified]] = {}
+        self._thread: threading.Thread | None = None
+
+    @contextlib.contextmanager
+    def subscribed(self, digest: str, notified: Notified) -> Iterator[None]:
+        """Call `notified`, from another thread, on each notification of this digest, until the block ends."""
+        with self._lock:
+            self._subscribers.setdefault(digest, set()).add(notified)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._listen, name="listener of a database", daemon=True)
+                self._thread.start()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._subscribers[digest].discard(notified)
+                if not self._subscribers[digest]:
+                    del self._subscribers[digest]
+
+    def _listen(self) -> None:
+        while not self._is_over():
+            try:
+                with psycopg.connect(self._url, autocommit=True, connect_timeout=10) as connection:
+                    connection.execute(f"LISTEN {CHANNEL}".encode())
+                    self._notify()  # of commits before the connection
+                    while not self._is_over():
+                        for note in connection.notifies(timeout=LOOK_S):
+                            self._notify(note.payload)
+            except psycopg.Error:
+                self._notify()
+                threading.Event().wait(BROKEN_REST_S)
+
+    def _is_over(self) -> bool:
+        """Return whether this thread must end: without subscribers, or because another thread has taken its place."""
+        with self._lock:
+            is_ours = self._thread is threading.current_thread()
+            if is_ours and not self._subscribers:
+                self._thread = None
+            return not (is_ours and self._subscribers)
+
+    def _notify(self, digest: str | None = None) -> None:
+        """Call the subscribers of a digest; None: all."""
+        with self._lock:
+            found = [*self._subscribers] if digest is None else [digest]
+            called = [each for one in found for each in self._subscribers.get(one, ())]
+        for each in called:
+            each()
+
+
+_open: dict[str, Listening] = {}
+_opening = threading.Lock()
+
+
+def listening_to(url: str) -> Listening:
+    """Return the listener of a database in this process."""
+    with _opening:
+        return _open.setdefault(url, Listening(url))

@@ -1,4 +1,4 @@
-"""Records that may answer, found by a store's index: by their words, around those, and by their vectors."""
+"""Finds records that may answer by a store's index: by their words, around those, and by their vectors."""
 
 from __future__ import annotations
 
@@ -18,21 +18,20 @@ from mindstream.text.dates import DateSpan
 from mindstream.text.lexical import GROUP_B, GROUP_K1, K1, B, resisting, saturated, telling_all
 
 AROUND, NEXT = 2, 1
-"""So many records before and after one in its episode come with it, by words and by vectors: ranking has them count
-there, too."""
+"""Number of neighbours in the episode that are returned with a record found by words, and by vectors: ranking scores
+them, too."""
 MOST, NEAR, NEWEST = 200, 150, 100
-"""So many by words, so many of the nearest, so many of the newest and the best held: more are read more slowly, and
-recall finds hardly more."""
+"""Maximum number of records found by words, of the nearest, and of the newest and strongest: more are slower to read
+and improve recall little."""
 SAMPLE = 64
-"""So many, evenly spread over the stream, tell what is usual in it."""
+"""Number of records, evenly spread over the stream, that are its sample."""
 NEXT_TO, ANSWER, IN_EPISODE = np.float32(0.3), np.float32(1.3), np.float32(1.25)
-"""What counts of a word in the record before and after, after one that asks, and in the whole episode."""
+"""Share of a word's weight in neighbours, in the record after one that asks, and in the whole episode."""
 
 
 class Found(NamedTuple):
-    """What a segment has of the terms that are asked for: all postings, and of which term each is.
-
-    `begins`: so many records of the stream stand in the segments before it.
+    """The postings of the queried terms in a segment, and the term of each; `begins`: number of records in earlier
+    segments.
     """
 
     place: Place
@@ -57,7 +56,7 @@ class Finder:
         kinds: Sequence[Kind],
         spans: Sequence[DateSpan] = (),
     ) -> Candidates:
-        """Return the candidates of a stream (see store.CandidateStore), and what the stream tells of them."""
+        """Return the candidates of a stream (see store.CandidateStore), and its statistics."""
         n, words = min(n, MOST), list(dict.fromkeys(words))
         held = reader.ready(stream)
         places = self._places.of(reader, [row[0] for row in held])
@@ -79,7 +78,9 @@ class Finder:
         sample = numbers[np.unique(np.linspace(0, len(numbers) - 1, SAMPLE).astype(np.int64))]
         reach = ((best, AROUND), (np.concatenate([near, sample]), NEXT))
         around = [place.around(place.find(some), to) for place in places for some, to in reach]
-        asked += [int(place.numbers[at]) for place in places for at in (0, -1)]  # whose episodes may go on in the next
+        asked += [
+            int(place.numbers[at]) for place in places for at in (0, -1)
+        ]  # their episodes may continue in the next segment
         read = reader.records([*asked, *np.concatenate([best, near, *around]).tolist()], kinds)
         there = np.array([number for number, _ in read], np.int64)
         told = Told(
@@ -96,7 +97,7 @@ class Finder:
 
 
 def _found(reader: IndexReader, segments: Sequence[int], places: Sequence[Place], asked: dict[int, int]) -> list[Found]:
-    """Look terms up in segments."""
+    """Look up terms in segments."""
     there: dict[int, list[tuple[int, NDArray[np.uint32]]]] = {}
     for segment, term, packed in reader.postings(segments, list(asked)):
         there.setdefault(segment, []).append((asked[term], np.frombuffer(packed, np.uint32)))
@@ -116,7 +117,7 @@ def _found(reader: IndexReader, segments: Sequence[int], places: Sequence[Place]
 def _by_words(
     found: Sequence[Found], scoring: _Scoring, n: int, kinds: Sequence[Kind], inside: NDArray[np.bool_] | None
 ) -> Numbers:
-    """Return the numbers of the records that have most of the words, or stand where they are; `inside`: of these."""
+    """Return the numbers of the records with most of the words, or next to them; `inside`: only of these records."""
     numbers, scores = np.empty(0, np.int64), np.empty(0, np.float32)
     for at, each in enumerate(found):
         here, place = scoring.score(at), each.place
@@ -133,7 +134,7 @@ def _by_words(
 
 
 def _joined(said: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """Return how many messages, and how many terms in all, each one has said in segments."""
+    """Return the number of messages, and of their terms, of each speaker in segments."""
     all_: dict[str, tuple[int, int]] = {}
     for each in said:
         for by, (messages, words) in json.loads(each).items():
@@ -143,7 +144,7 @@ def _joined(said: Iterable[str]) -> dict[str, tuple[int, int]]:
 
 
 class _Scoring:
-    """BM25 of records and of their episodes, for terms of which it is known how many of a stream's have them."""
+    """BM25 of records and of their episodes, by the number of records that contain each term."""
 
     def __init__(self, found: Sequence[Found], terms: int, count: int, mean_length: float) -> None:
         self._found, self._terms = found, terms
@@ -161,7 +162,7 @@ class _Scoring:
         ]
 
     def score(self, segment: int) -> Floats:
-        """Score the records of a segment that was found."""
+        """Score the records of a segment."""
         found = self._found[segment]
         own = np.bincount(
             found.postings >> 8, self._weights[found.term, found.postings & 0xFF], len(found.place.numbers)
@@ -171,12 +172,12 @@ class _Scoring:
         after = scores[:-1] * np.where(found.place.asks[:-1], ANSWER, NEXT_TO) * together
         scores[:-1] += NEXT_TO * scores[1:] * together
         scores[1:] += after
-        whole = np.append(IN_EPISODE * self._episodes[segment].sum(axis=0), np.float32(0))  # the last: in none
+        whole = np.append(IN_EPISODE * self._episodes[segment].sum(axis=0), np.float32(0))  # the last: no episode
         scores += whole[episode]
         return scores
 
     def tell(self, places: Sequence[Place], numbers: Numbers, names: Sequence[str]) -> dict[str, Floats]:
-        """Return for each episode of some records what each term counts in it; it may stand in several segments."""
+        """Return for each episode of some records the BM25 of each term; an episode may be in several segments."""
         told: dict[str, tuple[float, Floats]] = {}
         named = dict(zip(numbers.tolist(), names, strict=True))
         counted = {id(each.place): times for each, times in zip(self._found, self._times, strict=True)}
@@ -194,7 +195,7 @@ class _Scoring:
         return dict(zip(told, saturated(times, resistance, self._idf[:, None], GROUP_K1).T, strict=True))
 
     def _in_episodes(self, found: Found) -> Floats:
-        """Count how often each episode has each term."""
+        """Count how often each episode contains each term."""
         of, count = found.place.episode[found.postings >> 8], len(found.place.sizes)
         inside = of >= 0
         cells, times = found.term[inside] * count + of[inside], found.postings[inside] & 0xF
@@ -202,7 +203,7 @@ class _Scoring:
 
 
 def _saturation(mean: float) -> Floats:
-    """Return what a posting counts, for each length and number of times that it may tell of."""
+    """Return the weight of a posting for each length and number of times that it can contain."""
     lengths = (2 ** (np.arange(16) / 2) - 1).repeat(16).astype(np.float32)
     times = np.tile(np.arange(16), 16).astype(np.float32)
     return saturated(times, resisting(lengths, mean, K1, B), np.ones(1, np.float32), K1)

@@ -1,7 +1,7 @@
 """The index of words and vectors in a SQLite file: its tables, reading, filling and removing records.
 
-Filled in the background, a segment a transaction. A record whose words change or go is taken out in place
-(`remove_from_word_index`); where that was not done, a trigger drops its segment, which is then built anew.
+It is filled in the background, one segment per transaction. A record whose words change or are deleted is removed in
+place (`remove_from_word_index`); otherwise a trigger deletes its segment, which is then rebuilt.
 Vectors are compared by the signs of their numbers about the segment's mean.
 """
 
@@ -12,6 +12,7 @@ import sqlite3
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,6 @@ from numpy.typing import NDArray
 
 from mindstream.log.names import StreamKey
 from mindstream.memory.store import queries
-from mindstream.memory.store.portions import OF_KIND
 from mindstream.memory.store.record import KINDS, Kind, Record, Vector
 from mindstream.memory.store.rows import COLUMNS, record_of
 from mindstream.memory.store.scan import find_by_words
@@ -40,13 +40,13 @@ from mindstream.memory.store.word_index.segments import (
 )
 
 RESTS_EACH, REST_S = 64, 0.001
-"""While a segment is built there is a rest each so many records."""
+"""Number of records after which building a segment pauses, and the pause in seconds."""
 BLOCK = 256
-"""Records that are read at once while a segment is built."""
+"""Number of records read at once while a segment is built."""
 BY_SIGNS = 2
-"""Vectors that are returned for each that is wanted: signs tell less than numbers."""
+"""Number of vectors returned for each one requested: signs are less precise than numbers."""
 MOST_IN_PLACE = 64
-"""Records that are taken out of a segment one by one; of more, the segment is dropped."""
+"""Maximum number of records removed from a segment one by one; for more the segment is deleted."""
 TABLES = (
     "CREATE TABLE segments (id INTEGER PRIMARY KEY AUTOINCREMENT, stream TEXT NOT NULL, first INTEGER NOT NULL,"
     " last INTEGER NOT NULL, count INTEGER NOT NULL, words INTEGER NOT NULL, said TEXT NOT NULL)",
@@ -58,7 +58,7 @@ TABLES = (
     "CREATE UNIQUE INDEX postings_term ON postings (segment, term)",
     "CREATE TABLE nearness (segment INTEGER PRIMARY KEY, width INTEGER NOT NULL, mean BLOB NOT NULL,"
     " signs BLOB NOT NULL)",
-    # Records that lie in the range of a segment and were taken out of it: recall reads them each time.
+    # Records in the range of a segment that were removed from it: recall reads them each time.
     "CREATE TABLE unindexed (number INTEGER PRIMARY KEY, stream TEXT NOT NULL)",
     "CREATE INDEX unindexed_stream ON unindexed (stream, number)",
     "INSERT OR IGNORE INTO counters (name, value) VALUES ('unindexed', 0)",
@@ -78,26 +78,37 @@ TABLES = (
 )
 SEGMENTS = "SELECT id, first, last, count FROM segments WHERE stream = ? ORDER BY last"
 COVERING = "SELECT id, first, last FROM segments WHERE stream = ? AND last >= ? AND first <= ?"
-BETWEEN = (
-    " UNION ALL ".join(OF_KIND.format(kind).replace("ORDER BY", "AND number < :before ORDER BY") for kind in KINDS)
+NUMBERS = (
+    " UNION ALL ".join(
+        "SELECT * FROM (SELECT number FROM records INDEXED BY records_latest WHERE stream = :stream"
+        f" AND kind = '{kind}' AND number > :after AND number < :before ORDER BY number LIMIT :most)"
+        for kind in KINDS
+    )
     + " ORDER BY number LIMIT :most"
 )
+"""The next records of a stream: this index has those of each kind in order."""
 CHANGES = "SELECT coalesce(max(value), 0) FROM counters WHERE name = 'unindexed'"
 """How often a record that may be in a segment was changed or deleted."""
 RECORDS = f"SELECT number, {COLUMNS} FROM records WHERE number IN ({{}}) AND +stream = ?"
 
 
+def numbers_between(connection: sqlite3.Connection, stream: StreamKey, after: int, before: int, most: int) -> list[int]:
+    """Return the numbers of at most `most` records (-1: all) after a number and before another, in order."""
+    values = {"stream": stream, "after": after, "before": before, "most": most}
+    return [row[0] for row in connection.execute(NUMBERS, values)]
+
+
 def create(connection: sqlite3.Connection) -> None:
-    """Create the tables of the index and the triggers that keep it true."""
+    """Create the tables of the index and the triggers that keep it correct."""
     for statement in TABLES:
         connection.execute(statement)
 
 
 class SqliteIndexReader:
-    """Reads the index on a reader's connection; of records that no segment holds, the newest and those with the words.
+    """Reads the index; of records outside of segments, the newest and those with the words.
 
     Args:
-        words: what is looked for in the texts of records that are not indexed yet, and how many of these are returned.
+        words, n: the words to search for in records that are not indexed yet, and how many of these are returned.
     """
 
     def __init__(self, connection: sqlite3.Connection, words: Sequence[str], n: int) -> None:
@@ -122,14 +133,14 @@ class SqliteIndexReader:
         last = self._connection.execute(sql, (stream,)).fetchone()[0] or 0
         sql = "SELECT number FROM unindexed WHERE stream = ? ORDER BY number DESC LIMIT ?"
         apart = [row[0] for row in self._connection.execute(sql, (stream, 2 * SMALLEST))]
-        newest = queries.number_newest_and_best_held(self._connection, stream, 2 * SMALLEST, KINDS)
+        newest = queries.newest_and_strongest(self._connection, stream, 2 * SMALLEST, KINDS)
         behind = [number for number in newest if number > last]
         if len(behind) < 2 * SMALLEST:
             return [*apart, *behind]
         return [*apart, *behind, *find_by_words(self._connection, stream, self._words, self._n, last)]
 
     def newest(self, stream: StreamKey, n: int, kinds: Sequence[Kind]) -> Iterable[int]:
-        return queries.number_newest_and_best_held(self._connection, stream, n, kinds)
+        return queries.newest_and_strongest(self._connection, stream, n, kinds)
 
     def created(self, numbers: Sequence[int]) -> Mapping[int, float]:
         sql = "SELECT number, created FROM records WHERE number IN ({})"
@@ -168,7 +179,7 @@ class SqliteIndexReader:
 
 
 def _nearest(numbers: Numbers, apart: NDArray[np.uint16], n: int) -> Numbers:
-    """Return the numbers of the n records whose signs differ least; of those that differ as much, the newest."""
+    """Return the numbers of the n records whose signs differ least; of equal ones, the newest."""
     if len(numbers) <= n:
         return numbers
     limit = int(np.searchsorted(np.cumsum(np.bincount(apart)), n))
@@ -177,7 +188,7 @@ def _nearest(numbers: Numbers, apart: NDArray[np.uint16], n: int) -> Numbers:
 
 
 class Built(NamedTuple):
-    """A segment that is to be written, in place of others; `changes`: the value of CHANGES before it was read."""
+    """A segment to write in place of others; `changes`: the value of CHANGES before its records were read."""
 
     packed: Packed
     vectors: tuple[int, bytes, bytes] | None
@@ -186,17 +197,17 @@ class Built(NamedTuple):
 
 
 class Pace:
-    """Lets others run while a segment is built, and ends it when it is told to."""
+    """Pauses while a segment is built, and can cancel it."""
 
     def __init__(self) -> None:
         self.broken_off = threading.Event()
         self._steps = 0
 
     def heed(self) -> None:
-        """Rest a moment now and then.
+        """Pause at intervals.
 
         Raises:
-            BrokenOff: it is not to go on.
+            BrokenOff: it was cancelled.
         """
         self._steps += 1
         if self._steps % RESTS_EACH == 0 and self.broken_off.wait(REST_S):
@@ -204,23 +215,19 @@ class Pace:
 
 
 def build(connection: sqlite3.Connection, stream: StreamKey, most: int, heed: Callable[[], None]) -> Built | None:
-    """Read and pack the next segment of a stream; None: all but a few of its records are held, or it is short.
+    """Read and pack the next segment of a stream; None: all but a few of its records are indexed, or it is short.
 
-    No transaction stays open meanwhile. `heed` is called after each record and may raise.
+    No transaction stays open. `heed` is called after each record and may raise.
     """
     if not is_long(connection, stream):
         return None
     (changes,) = connection.execute(CHANGES).fetchone()
     segments = [Segment(*row) for row in connection.execute(SEGMENTS, (stream,))]
 
-    def between(after: int, before: int, most: int) -> list[int]:
-        values = {"stream": stream, "after": after, "before": before, "most": most}
-        return [row[0] for row in connection.execute(BETWEEN, values)]
-
     several: Sequence[Segment] = ()
-    numbers = next_gap(segments, between, most)
+    numbers = next_gap(segments, partial(numbers_between, connection, stream), most)
     if not numbers and (several := to_join(segments) or _much_changed(connection, stream, segments)):
-        numbers = between(several[0].first - 1, several[-1].last + 1, -1)
+        numbers = numbers_between(connection, stream, several[0].first - 1, several[-1].last + 1, -1)
     if not numbers:
         return None
     vectors = list[Vector | None]()
@@ -229,7 +236,7 @@ def build(connection: sqlite3.Connection, stream: StreamKey, most: int, heed: Ca
 
 
 def _much_changed(connection: sqlite3.Connection, stream: StreamKey, segments: Sequence[Segment]) -> Sequence[Segment]:
-    """Return a segment out of which many records were taken that are still there."""
+    """Return a segment from which many records were removed that still exist."""
     if connection.execute("SELECT count(*) FROM unindexed WHERE stream = ?", (stream,)).fetchone()[0] < SMALLEST:
         return ()
     sql = "SELECT count(*) FROM unindexed WHERE stream = ? AND number BETWEEN ? AND ?"
@@ -240,7 +247,7 @@ def _much_changed(connection: sqlite3.Connection, stream: StreamKey, segments: S
 def _read(
     connection: sqlite3.Connection, stream: StreamKey, numbers: Sequence[int], vectors: list[Vector | None]
 ) -> Iterator[tuple[int, Record]]:
-    """Yield records by their numbers; put the vector of each into `vectors`."""
+    """Yield records by their numbers; append the vector of each to `vectors`."""
     for start in range(0, len(numbers), BLOCK):
         rows = queries.among(connection, RECORDS, numbers[start : start + BLOCK], stream)
         for number, *row in sorted(rows, key=lambda row: row[0]):
@@ -252,7 +259,7 @@ def _read(
 def _signs(vectors: Sequence[Vector | None], episode: NDArray[np.int32]) -> tuple[int, bytes, bytes] | None:
     """Return width, mean and signs of vectors, each with half of its neighbours' in its episode; None: there are none.
 
-    Zeros stand for what has no vector, or one of another width.
+    Zeros stand for a missing vector, or one of another width.
     """
     widths = Counter(len(each) for each in vectors if each is not None)
     if not widths:
@@ -287,14 +294,16 @@ def _signs(vectors: Sequence[Vector | None], episode: NDArray[np.int32]) -> tupl
 
 
 def put(connection: sqlite3.Connection, stream: StreamKey, built: Built) -> bool:
-    """Write a segment; tell whether it was kept: not, where a record was changed, or another one was written, since."""
+    """Write a segment; return whether it was kept: not, if a record was changed, or another segment was written,
+    since.
+    """
     packed, old = built.packed, set(built.instead_of)
     if not len(packed.numbers) or connection.execute(CHANGES).fetchone() != (built.changes,):
         return False
     first, last = int(packed.numbers[0]), int(packed.numbers[-1])
     if {row[0] for row in connection.execute(COVERING, (stream, first, last))} != old:
         return False
-    connection.execute("PRAGMA secure_delete = ON")  # what is erased later shall not stand in pages that were freed
+    connection.execute("PRAGMA secure_delete = ON")  # freed pages must not contain words that are erased later
     connection.executemany("DELETE FROM segments WHERE id = ?", [(id_,) for id_ in old])
     (segment,) = connection.execute(
         "INSERT INTO segments (stream, first, last, count, words, said) VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
@@ -323,9 +332,9 @@ def put(connection: sqlite3.Connection, stream: StreamKey, built: Built) -> bool
 
 
 def remove_from_word_index(connection: sqlite3.Connection, stream: StreamKey, ids: Sequence[str] | None) -> None:
-    """Take records out of the index, in the transaction that deletes them or changes their words, before it does.
+    """Remove records from the index, in the transaction that deletes them or changes their words, before it does.
 
-    Their terms and the signs of their vectors are overwritten where they stand. `ids` None: all of the stream.
+    Their terms and the signs of their vectors are overwritten in place. `ids` None: all of the stream.
     """
     connection.execute("PRAGMA secure_delete = ON")
     if ids is None:
@@ -349,7 +358,7 @@ def remove_from_word_index(connection: sqlite3.Connection, stream: StreamKey, id
 
 
 def _take_out(connection: sqlite3.Connection, segment: int, number: int, record: Record) -> bool:
-    """Take a record out of its segment; False: it does not stand there as its words would have it."""
+    """Remove a record from its segment; False: it was indexed with other words."""
     numbers, episode = (
         np.frombuffer(row, each)
         for row, each in zip(
@@ -366,7 +375,7 @@ def _take_out(connection: sqlite3.Connection, segment: int, number: int, record:
         row = connection.execute(sql, (segment, hashed(term))).fetchone()
         postings = np.frombuffer(row[1] if row else b"", np.uint32)
         rest = postings[postings >> 8 != place]
-        if len(rest) + 1 != len(postings):  # other words than when it was indexed, or by other rules
+        if len(rest) + 1 != len(postings):  # it was indexed with other words, or by other rules
             return False
         if len(rest):
             connection.execute("UPDATE postings SET packed = ? WHERE id = ?", (rest.tobytes(), row[0]))
@@ -390,7 +399,7 @@ def _take_out(connection: sqlite3.Connection, segment: int, number: int, record:
 
 
 def _less_said(connection: sqlite3.Connection, segment: int, record: Record, words: int) -> None:
-    """Count a record no more in what a segment's records say together."""
+    """Subtract a record from the totals of a segment."""
     (said,) = connection.execute("SELECT said FROM segments WHERE id = ?", (segment,)).fetchone()
     talk: dict[str, list[int]] = json.loads(said)
     if record.kind == "chat" and record.by in talk:
@@ -401,7 +410,7 @@ def _less_said(connection: sqlite3.Connection, segment: int, record: Record, wor
 
 
 def _end_at_record(connection: sqlite3.Connection, stream: StreamKey, segment: int, gone: set[int]) -> None:
-    """Have a segment end at a record that stays: SQLite may give the number of a deleted last one to a new one."""
+    """Make a segment end at a record that stays: SQLite may reuse the number of a deleted last record."""
     (last,) = connection.execute("SELECT last FROM segments WHERE id = ?", (segment,)).fetchone()
     if last not in gone:
         return

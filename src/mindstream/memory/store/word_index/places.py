@@ -1,4 +1,4 @@
-"""Which records stand where in a stream's segments: by number, by kind, by episode, and by when they were written."""
+"""The records of a stream's segments: by number, kind, episode, and time of writing."""
 
 from __future__ import annotations
 
@@ -18,33 +18,35 @@ from mindstream.text.dates import DateSpan
 Floats = NDArray[np.float32]
 Numbers = NDArray[np.int64]
 HELD_SEGMENTS = 128
-"""Of so many segments, each of at most 65,536 records, it is remembered which records they are: 14 bytes a record."""
+"""Maximum number of segments, each of at most 65,536 records, whose records are cached: 14 bytes a record."""
 PROBES = 16
-"""So many records are looked at at once, to find from which on they were written at a moment or later."""
+"""Number of records that are read at once in the search for the first one written at a time."""
 
 
 class IndexReader(Protocol):
-    """Reads the index of a database, as of one moment."""
+    """Reads the index of a database as of one moment."""
 
     def ready(self, stream: StreamKey) -> Sequence[tuple[int, int, int, str]]:
-        """Return a stream's segments in order: id, count of records, of their terms, and who says how much."""
+        """Return a stream's segments in order: id, number of records, of their terms, and each speaker's share as
+        JSON.
+        """
 
     def places(self, segments: Sequence[int]) -> Iterable[tuple[Any, ...]]:
-        """Yield of each segment: id, numbers, kinds, kind, episode, sizes, asks (see segments.Packed)."""
+        """Yield for each segment: id, numbers, kinds, kind, episode, sizes, asks (see segments.Packed)."""
 
     def postings(self, segments: Sequence[int], terms: Sequence[int]) -> Iterable[tuple[int, int, bytes]]:
-        """Yield segment, term and postings where a segment has a term."""
+        """Yield segment, term and postings for each term that a segment contains."""
 
     def unindexed(self, stream: StreamKey) -> Sequence[int]:
-        """Return the numbers of the newest records that no segment holds."""
+        """Return the numbers of the newest records outside of segments."""
 
     def nearest(
         self, stream: StreamKey, places: Mapping[int, Place], count: int, vector: Vector, n: int, kinds: Sequence[Kind]
     ) -> Numbers:
-        """Return the numbers of the n records nearest to a vector; `count`: the records of all segments."""
+        """Return the numbers of the n records nearest to a vector; `count`: number of records in all segments."""
 
     def newest(self, stream: StreamKey, n: int, kinds: Sequence[Kind]) -> Iterable[int]:
-        """Return the numbers of the newest records and of those held best."""
+        """Return the numbers of the newest and of the strongest records."""
 
     def created(self, numbers: Sequence[int]) -> Mapping[int, float]:
         """Return when records were written."""
@@ -55,7 +57,9 @@ class IndexReader(Protocol):
 
 @dataclass(frozen=True)
 class Place:
-    """A segment's records: their numbers, kinds and episodes (-1: in none), and how long each episode is; which ask."""
+    """A segment's records: their numbers, kinds and episodes (-1: none), the length of each episode, and which ones
+    ask.
+    """
 
     numbers: Numbers
     kinds: list[Kind]
@@ -66,20 +70,20 @@ class Place:
 
     @cached_property
     def _order(self) -> tuple[Numbers, Numbers]:
-        """Return the records episode by episode, and where each stands then."""
+        """Return the records ordered by episode, and the place of each in that order."""
         order = np.argsort(self.episode, kind="stable")
         stands = np.empty_like(order)
         stands[order] = np.arange(len(order))
         return order, stands
 
     def find(self, numbers: Numbers) -> Numbers:
-        """Return the places of those of some numbers that are here."""
+        """Return the places of those of some numbers that are in this segment."""
         at = np.searchsorted(self.numbers, numbers)
         at = at[at < len(self.numbers)]
         return at[np.isin(self.numbers[at], numbers)]
 
     def around(self, at: Numbers, reach: int) -> Numbers:
-        """Return the numbers of records and of so many before and after each in its episode."""
+        """Return the numbers of records and of `reach` neighbours before and after each in its episode."""
         if not len(at):
             return at
         order, stands = self._order
@@ -91,13 +95,13 @@ class Place:
 
 
 class Places:
-    """The segments that were looked at last; no word tells anything of them."""
+    """A cache of segments; it contains no words."""
 
     def __init__(self) -> None:
         self._held: OrderedDict[int, Place] = OrderedDict()
 
     def of(self, reader: IndexReader, segments: Sequence[int]) -> list[Place]:
-        """Return which records are in segments."""
+        """Return the records of segments."""
         if missing := [each for each in segments if each not in self._held]:
             for id_, numbers, kinds, kind, episode, sizes, asks in reader.places(missing):
                 asking = np.unpackbits(np.frombuffer(asks, np.uint8), count=len(kind)).view(np.bool_)
@@ -118,7 +122,7 @@ class Places:
 
 
 def written_in(reader: IndexReader, numbers: Numbers, spans: Sequence[DateSpan]) -> NDArray[np.bool_]:
-    """Mark the records that were written in any of these stretches of time; they stand in the order of writing."""
+    """Mark the records that were written in any of these periods; they are in the order of writing."""
     inside = np.zeros(len(numbers), np.bool_)
     for span in spans:
         inside[_first_since(reader, numbers, span.since) : _first_since(reader, numbers, span.until)] = True

@@ -1,7 +1,7 @@
-"""Segments: runs of a stream's records, indexed by word; what a segment holds, and which one is to be built next.
+"""Segments: ranges of a stream's records, indexed by word; their content, and which one is to be built next.
 
-For each term of a segment its postings are packed as numbers. Terms are stored as hashes, so that no word of a record
-stands in the index. A segment grows by being built anew from SEVERAL neighbours.
+The postings of each term of a segment are packed as numbers. Terms are stored as hashes, so that the index contains no
+words. A segment grows by being rebuilt from SEVERAL neighbours.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mindstream.memory.store.record import Kind, Record
 from mindstream.text.words import terms
 
 SEARCHED_FROM = 16_384
-"""Records of a stream from which on it is indexed; a shorter one is read whole in a second."""
+"""Number of records from which on a stream is indexed; a shorter one is read completely in a second."""
 SMALLEST, SEVERAL, LARGEST = 256, 16, 65_536
 """A segment has 256 records, 4,096 or 65,536."""
 MOST_TIMES, MOST_LENGTH = 15, 15
@@ -32,7 +32,7 @@ PROBES = "SELECT count(*) FROM (SELECT 1 FROM records WHERE stream = ? LIMIT ?) 
 
 
 class Segment(NamedTuple):
-    """A run of a stream's records, by their numbers, first and last included."""
+    """A range of a stream's records by their numbers, first and last included."""
 
     id: int
     first: int
@@ -41,16 +41,17 @@ class Segment(NamedTuple):
 
 
 class Packed(NamedTuple):
-    """What a segment holds.
+    """The content of a segment.
 
     Attributes:
-        words: how many terms its records have together.
-        kinds, kind: the kinds of its records, and the place of each record's kind among them.
-        episode, sizes: each record's episode (-1: none), and how many terms each episode has.
-        said: how many messages each speaker has written, and how many terms these have, as JSON.
-        asks: which records ask something, one bit each.
-        postings: term hash, postings. A posting is the place of a record, its length (in half steps of a power of
-            two), and how often it has the term.
+        words: number of terms of all its records.
+        kinds, kind: the kinds of its records, and for each record the index of its kind.
+        episode, sizes: each record's episode (-1: none), and the number of terms of each episode.
+        said: for each speaker, the number of messages and of their terms, as JSON.
+        asks: one bit for each record: whether it asks something.
+        postings: hash of a term and its postings. A posting is the place of a record, its length (in half steps
+            of a power
+            of two), and how often it contains the term.
     """
 
     words: int
@@ -65,12 +66,12 @@ class Packed(NamedTuple):
 
 
 def is_long(connection: Sql, stream: StreamKey) -> bool:
-    """Tell whether a stream is to have an index."""
+    """Return whether a stream gets an index."""
     return bool(connection.execute(PROBES, (stream, SEARCHED_FROM)).fetchone()[0] >= SEARCHED_FROM)
 
 
 def pack(found: Iterable[tuple[int, Record]], heed: Callable[[], None]) -> Packed:
-    """Return what a segment of these numbered records holds. `heed` is called after each record and may raise."""
+    """Return the content of a segment of these numbered records. `heed` is called after each record and may raise."""
     numbers, kind, episode, lengths, asks = array("q"), bytearray(), array("i"), array("I"), bytearray()
     kinds, episodes = _Numbered(), _Numbered()
     vocabulary, codes = _Numbered(), array("I")
@@ -103,7 +104,7 @@ def pack(found: Iterable[tuple[int, Record]], heed: Callable[[], None]) -> Packe
 
 
 class _Numbered(dict[str, int]):
-    """Numbers keys in the order in which they are first asked for."""
+    """Numbers keys in the order of their first use."""
 
     def __missing__(self, key: str) -> int:
         self[key] = number = len(self)
@@ -113,7 +114,7 @@ class _Numbered(dict[str, int]):
 def _postings(
     vocabulary: Collection[str], codes: array[int], lengths: NDArray[np.int64]
 ) -> Iterator[tuple[int, NDArray[np.uint32]]]:
-    """Yield each term's hash with its postings; `codes`: the terms of all records, one record after the other."""
+    """Yield each term's hash with its postings; `codes`: the terms of all records, in order."""
     places = np.repeat(np.arange(len(lengths), dtype=np.uint64), lengths)
     cells, times = np.unique(np.array(codes, np.uint64) << np.uint64(32) | places, return_counts=True)
     place = (cells & np.uint64(0xFFFFFFFF)).astype(np.uint32)
@@ -125,23 +126,23 @@ def _postings(
 
 
 def found_by(record: Record) -> list[str]:
-    """Return the terms that a record is found by."""
+    """Return the terms that find a record."""
     return terms(" ".join((record.text, *record.keywords, *(record.about or ()))))
 
 
 @remember(1 << 16)
 def hashed(term: str) -> int:
-    """Return the number that stands for a term."""
+    """Return the hash of a term."""
     return int.from_bytes(blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), signed=True)
 
 
 def next_gap(
     segments: Sequence[Segment], numbers_between: Callable[[int, int, int], Sequence[int]], most: int
 ) -> Sequence[int]:
-    """Return the numbers of records for the next segment: at most so many, at least SMALLEST; none: all are held.
+    """Return the numbers of records for the next segment: at most `most`, at least SMALLEST; none: all are indexed.
 
     Args:
-        numbers_between: returns the numbers of the stream's records after one and before another, at most so many.
+        numbers_between: returns the numbers of at most so many records of the stream between two numbers.
     """
     after = 0
     for before in [each.first for each in segments] + [2**62]:
@@ -156,7 +157,7 @@ def next_gap(
 
 
 def to_join(segments: Sequence[Segment]) -> Sequence[Segment]:
-    """Return SEVERAL neighbours that are as small as one another, the newest there are; none: there are none."""
+    """Return the newest SEVERAL neighbours of similar size; none: there are none."""
     for end in range(len(segments), SEVERAL - 1, -1):
         some = segments[end - SEVERAL : end]
         sizes = [each.size for each in some]
@@ -166,4 +167,4 @@ def to_join(segments: Sequence[Segment]) -> Sequence[Segment]:
 
 
 class BrokenOff(Exception):  # noqa: N818
-    """The filling is not to go on."""
+    """The filling was cancelled."""

@@ -10,7 +10,7 @@ from mindstream.memory.curation.curation import Drawn
 from mindstream.memory.fading import curve, rehearsals
 from mindstream.memory.lifecycle.sleep import DRAWN, PastNight, count_fading, read_nights
 from mindstream.memory.memory import Memory
-from mindstream.memory.store.record import FADING
+from mindstream.memory.store.record import FADING, Kind
 from mindstream.memory.store.store import read_all
 from mindstream.memory.store.validation import MAX_TEXT
 from mindstream.minds.calls import CallLog
@@ -121,7 +121,13 @@ class NightList(Reply):
 
 
 class ForgetAboutRequest(Ask):
-    """What to forget: a subject, a session, a time span; `dry_run` only reports what would be deleted."""
+    """What to forget: records by id, a subject, a session, a time span; `kinds`: only records of these kinds.
+
+    `dry_run`: only report what would be deleted.
+    """
+
+    ids: list[str] = Field([], max_length=1_000)
+    kinds: list[Kind] = Field([])
 
     about: str = Field("", max_length=1_000)
     session: str = Field("", max_length=100)
@@ -174,7 +180,7 @@ async def correct(runtime: Runtime, principal: Principal, request: CorrectReques
         superseded=request.id,
         drawn=[each.id for each in done.drawn],
         items=[item.text for item in done.items],
-    )
+    ).made_from(done)
 
 
 @operation("memory.strength", "read", "GET /users/{user}/memories/{id}/strength")
@@ -250,7 +256,8 @@ async def lineage(runtime: Runtime, principal: Principal, request: MemoryId) -> 
     """Return what a memory was derived from, and what was derived from it."""
     memory, now = await runtime.memory(principal), runtime.clock.now()
     record = await find(memory, request.id)
-    drawn = list({each.record.id: each for each in _flat(await memory.evidence_of(request.id))}.values())[1:]
+    tree = await memory.evidence_of(request.id)
+    drawn = list({each.record.id: each for each in _flat(tree)}.values())[1:]
     into = await _drawn_from(memory, request.id)
     below = await memory.store.records(memory.key, into[:MOST_LINEAGE])
     return Lineage(
@@ -258,7 +265,7 @@ async def lineage(runtime: Runtime, principal: Principal, request: MemoryId) -> 
         from_=[show_memory(each.record, now) for each in drawn[:MOST_LINEAGE]],
         into=[show_memory(each, now) for each in below],
         cut=max(len(drawn), len(into)) > MOST_LINEAGE,
-    )
+    ).made_from(tree)
 
 
 def _flat(drawn: Drawn) -> list[Drawn]:
@@ -294,7 +301,12 @@ async def forget_about(runtime: Runtime, principal: Principal, request: ForgetAb
     """Forget permanently what meets all conditions; unless `dry_run` is false, only report what would be deleted."""
     memory = await runtime.memory(principal)
     removal = await memory.find_removal(
-        about=request.about, session=request.session, since=request.since, until=request.until
+        *request.ids,
+        about=request.about,
+        session=request.session,
+        since=request.since,
+        until=request.until,
+        kinds=request.kinds,
     )
     return await remove(runtime, principal, removal, dry_run=request.dry_run)
 

@@ -8,11 +8,12 @@ from pydantic import Field, JsonValue
 
 from mindstream import intake
 from mindstream.clock import Moment
-from mindstream.memory.curation.forgetting import Removal
+from mindstream.memory.curation.forgetting import Forgotten, Removal
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.recall import Recalled, Recollection
-from mindstream.memory.store.record import FADING, Kind, Record, is_tainted
+from mindstream.memory.store.record import FADING, KINDS, Kind, Record, is_tainted
 from mindstream.memory.store.validation import MAX_TEXT
+from mindstream.service.memory import parse_kinds, read_slots
 from mindstream.service.operations.principal import NotFound, Principal
 from mindstream.service.operations.runtime import Runtime
 from mindstream.service.operations.shapes import Ask, At, Names, Page, Reply, Until
@@ -22,7 +23,7 @@ from mindstream.service.operations.table import operation, read_number, write_cu
 class RetainRequest(Ask):
     """Something to remember; times are seconds since 1970, or ISO 8601 (UTC where no zone is named).
 
-    It is valid from `valid_from` (included) until `valid_until` (not included).
+    It is valid from `valid_from` (included) until `valid_until` (not included). `by`: who said or noted it.
     """
 
     text: str = Field(min_length=1, max_length=MAX_TEXT)
@@ -34,6 +35,7 @@ class RetainRequest(Ask):
     valid_until: At | None = None
     keywords: list[str] = Field([], max_length=50)
     data: dict[str, JsonValue] = Field({})
+    by: str = Field("", max_length=100)
 
 
 class Retained(Reply):
@@ -58,7 +60,7 @@ class RecallRequest(Ask):
     """
 
     query: str = Field(min_length=1, max_length=MAX_TEXT)
-    k: int = Field(10, ge=1, le=100)
+    k: int = Field(10, ge=1, le=1_000)
     kinds: list[Kind] | None = None
     since: At | None = None
     until: Until | None = None
@@ -99,10 +101,16 @@ class ForgetResult(Reply):
 
 
 class ListRequest(Page):
-    """A page of a memory, newest first; `kinds`: only these, one by one or separated by commas."""
+    """A page of a memory, newest first; `kinds`: only these, one by one or separated by commas.
 
+    `by_kind`: instead the current beliefs and plans (unless `kinds` are named), and the newest `limit` records of each
+    kind, the newest last; all on one page.
+    """
+
+    limit: int = Field(50, ge=1, le=1_000)
     kinds: Names = Field([])
     session: str = Field("", max_length=100)
+    by_kind: bool = False
 
 
 class MemoryShape(Reply):
@@ -172,13 +180,15 @@ class RecallResult(Reply):
     """What was recalled for a question, best first.
 
     `certainty`: how certain it is that anything answers, 0 to 1; `low_confidence`: it is below 0.1. `without_vectors`:
-    why only words were compared, for all records or some; "" if vectors were compared, too.
+    why only words were compared, for all records or some; "" if vectors were compared, too. `not_reranked`: why the
+    reranker did not rank; "" if it did, or if none is configured.
     """
 
     memories: list[RecalledMemory]
     certainty: float = Field(ge=0, le=1)
     low_confidence: bool = False
     without_vectors: str = ""
+    not_reranked: str = ""
 
 
 @operation(
@@ -204,8 +214,9 @@ async def retain(runtime: Runtime, principal: Principal, request: RetainRequest)
         valid_until=request.valid_until,
         keywords=intake.clean_within(request.keywords),
         data=intake.clean_within(request.data),
+        by=request.by,
     )
-    return Retained(id=record.id, kind=record.kind, redacted=dict(cleaned.taken))
+    return Retained(id=record.id, kind=record.kind, redacted=dict(cleaned.taken)).made_from(record)
 
 
 @operation("memory.recall", "read", "POST /users/{user}/memories/recall", mcp="recall", cli="memory recall")
@@ -229,12 +240,12 @@ async def recall(runtime: Runtime, principal: Principal, request: RecallRequest)
 @operation("memory.list", "read", "GET /users/{user}/memories", mcp="list_memories", cli="memory list")
 async def list_memories(runtime: Runtime, principal: Principal, request: ListRequest) -> MemoryList:
     """List memories, newest first; superseded and archived ones too, each with its status."""
-    from mindstream.service.memory import parse_kinds
-
     memory = await runtime.memory(principal)
-    kinds = parse_kinds(request.kinds) if request.kinds else None
+    kinds, now = parse_kinds(request.kinds) if request.kinds else None, runtime.clock.now()
+    if request.by_kind:
+        return MemoryList(memories=[show_memory(each, now) for each in await _by_kind(memory, kinds, request)], next="")
     columns = await memory.columns()
-    newest, found, now = len(columns) + 1, list[MemoryShape](), runtime.clock.now()
+    newest, found = len(columns) + 1, list[MemoryShape]()
     before = min(read_number(request.cursor) or newest, newest)
     while before > 1 and len(found) < request.limit:
         first = max(0, before - 1 - 4 * request.limit)
@@ -247,6 +258,16 @@ async def list_memories(runtime: Runtime, principal: Principal, request: ListReq
                 if len(found) == request.limit:
                     break
     return MemoryList(memories=found, next=write_cursor(str(before)) if before > 1 else "")
+
+
+async def _by_kind(memory: Memory, kinds: Sequence[Kind] | None, request: ListRequest) -> list[Record]:
+    """Return the current beliefs and plans, unless kinds are named, and the newest records of each kind."""
+    latest, now, found = memory.store.latest, memory.clock.now(), list[Record]()
+    if kinds is None:
+        found += await read_slots(memory.store, memory.key, now)
+    for kind in kinds or [each for each in KINDS if each not in ("belief", "plan")]:
+        found += await latest(memory.key, [kind], request.limit, now=now, episode=request.session or None)
+    return found
 
 
 @operation("memory.get", "read", "GET /users/{user}/memories/{id}", mcp="get_memory", cli="memory get")
@@ -273,10 +294,10 @@ async def forget(runtime: Runtime, principal: Principal, request: ForgetRequest)
 
 async def remove(runtime: Runtime, principal: Principal, removal: Removal, *, dry_run: bool) -> ForgetResult:
     """Delete what was found, unless this is a dry run; return it by ids."""
-    memory, pending = await runtime.memory(principal), False
+    done = Forgotten()
     if not dry_run:
+        memory = await runtime.memory(principal)
         done = await memory.remove(removal, deed=runtime.deed(principal, "forgot", memory.key))
-        pending = bool(done.pending)
     return ForgetResult(
         forgotten=not dry_run,
         asked=_ids(removal.asked),
@@ -285,8 +306,8 @@ async def remove(runtime: Runtime, principal: Principal, removal: Removal, *, dr
         items=[item.text for item in removal.items],
         left=list(removal.left),
         similar=_ids(removal.similar),
-        pending=pending,
-    )
+        pending=bool(done.pending),
+    ).made_from((removal, done))
 
 
 def _ids(records: Sequence[Record]) -> list[str]:
@@ -331,7 +352,8 @@ def show_recalled(found: Recollection, now: Moment) -> RecallResult:
         certainty=min(1.0, max(0.0, found.certainty)),
         low_confidence=found.low_confidence,
         without_vectors=found.without_vectors,
-    )
+        not_reranked=found.not_reranked,
+    ).made_from(found)
 
 
 def _receipt(found: Recalled, rank: int, ranks: dict[str, int], now: Moment) -> Receipt:

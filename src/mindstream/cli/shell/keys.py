@@ -1,0 +1,52 @@
+"""Keys that are typed in a terminal: how a prompt is left, and input between two prompts."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+
+
+def leaving_keys() -> KeyBindings:
+    """Return the key bindings of a prompt: Ctrl-C clears the line; on an empty line it leaves."""
+    keys = KeyBindings()
+
+    @keys.add("c-c")
+    def _(event: KeyPressEvent) -> None:
+        if event.current_buffer.text:
+            event.current_buffer.reset()
+        else:
+            event.app.exit(exception=KeyboardInterrupt)
+
+    return keys
+
+
+@contextlib.contextmanager
+def silent_keys() -> Iterator[None]:
+    """Between two prompts, do not echo input and keep it, Ctrl-D included, for the next prompt."""
+    try:
+        import termios
+
+        before = termios.tcgetattr(sys.stdin)
+    except (ImportError, OSError, ValueError):
+        yield
+        return
+    silent = [*before]
+    silent[3] &= ~(termios.ECHO | termios.ICANON)
+    termios.tcsetattr(sys.stdin, termios.TCSANOW, silent)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(termios.error):  # the terminal may be closed
+            termios.tcsetattr(sys.stdin, termios.TCSANOW, before)
+
+
+def discard_typed() -> None:
+    """Discard input from before a question was shown: it is not an answer."""
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import termios
+
+        with contextlib.suppress(termios.error):
+            termios.tcflush(sys.stdin, termios.TCIFLUSH)

@@ -1,0 +1,101 @@
+"""The context of an answer: this conversation, earlier ones and recalled memories, within a token budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mindstream.errors import ModelError
+from mindstream.memory.memory import Memory
+from mindstream.memory.recall.relevance import LOW_CERTAINTY
+from mindstream.memory.store.record import Kind, Record, RecordDraft
+from mindstream.reasoners.conversation import DatedLine, Line, Note, dated_line, lines, lines_of_talks, note
+from mindstream.text.context import Part, fit
+
+HISTORY_TOKENS, EARLIER_TOKENS, MEMORY_TOKENS = 3_000, 800, 450
+"""Maximum tokens for this conversation, for the newest lines before it, and for all other memory."""
+HISTORY, NOTES, RECALLED = 60, 20, 12
+"""Maximum number of chat lines, of notes and of recalled memories that are considered."""
+RECALLED_KINDS: tuple[Kind, ...] = ("note", "thought", "observation", "document", "chat")
+
+
+@dataclass(frozen=True, slots=True)
+class TalkContext:
+    """Context of an answer, within the token budget.
+
+    Attributes:
+        history: the newest lines before this conversation (only while all of this one fits), then its own lines.
+        left_out: number of older lines of this conversation that do not fit.
+        has_all: whether `history` holds everything that was ever said.
+        recalled: memories that match the user's words and are not among the notes.
+        talks: lines of earlier conversations, oldest first: those that match, then as many of the newest as fit.
+    """
+
+    history: tuple[Line, ...]
+    left_out: int
+    has_all: bool
+    recalled: tuple[Note, ...]
+    notes: tuple[Note, ...]
+    talks: tuple[DatedLine, ...]
+
+
+async def gather_context(
+    memory: Memory, session: str, text: str, heard: int, believer: str | None = None
+) -> TalkContext:
+    """Gather the context for answering an utterance.
+
+    Args:
+        text: the user's words.
+        heard: the log row of the utterance.
+        believer: the reasoner whose notes are left out because they repeat its belief; None: all notes are used.
+    """
+    newest = await memory.latest("chat", HISTORY)
+    own = next((record.id for record in newest if record.seq == heard), "")
+    try:
+        hits = await memory.recall(text, k=RECALLED, kinds=RECALLED_KINDS, floor=LOW_CERTAINTY, asked_in=own)
+        found = [hit.record for hit in hits]
+    except ModelError:  # the embedder is unavailable
+        found = []
+    talk = [record for record in newest if record.episode == session]
+    if len(newest) == HISTORY and len(talk) < HISTORY:  # other conversations go on at the same time
+        talk = await memory.latest("chat", HISTORY, episode=session)
+    own_talk = [record for record in talk if record.seq < heard or not record.data.get("by_user")]
+    own_lines, now = lines(own_talk), memory.clock.now()
+    fits = fit([Part("history", own_lines, "last")], HISTORY_TOKENS)
+    began = min((record.seq for record in talk), default=heard)
+    earlier = [record for record in newest if record.episode != session and record.seq < began]
+    before: Sequence[Record] = ()
+    if not fits.cut["history"]:
+        before = fit([Part("lines", lines(earlier), "last")], EARLIER_TOKENS).kept("lines", earlier)
+    notes = [note(record, now) for record in await memory.latest("note", NOTES) if record.by != believer]
+    recalled = [note(record, now) for record in found if record.kind != "chat" and record.by != believer]
+    others = [each for each in recalled if each not in notes]
+    shown = {record.id for record in (*talk, *before)}
+    matching = [record for record in found if record.kind == "chat" and record.id not in shown]
+    shown |= {record.id for record in matching}
+    older = [record for record in newest if record.id not in shown and record.data.get("by_user")]
+    kept = fit(
+        [
+            Part("recalled", others),
+            Part("matching", [dated_line(record, now) for record in matching]),
+            Part("notes", notes, "last"),
+            Part("older", [dated_line(record, now) for record in older], "last"),
+        ],
+        MEMORY_TOKENS,
+    )
+    talks = sorted([*kept.kept("matching", matching), *kept.kept("older", older)], key=lambda record: record.seq)
+    known = {record.id: line for record, line in zip(own_talk, own_lines, strict=True)}
+    return TalkContext(
+        history=lines_of_talks([*before, *fits.kept("history", own_talk)], session, now, known),
+        left_out=fits.cut["history"],
+        has_all=len(newest) < HISTORY and not fits.cut["history"] and len(before) == len(earlier),
+        recalled=kept.kept("recalled", others),
+        notes=kept.kept("notes", notes),
+        talks=tuple(dated_line(record, now) for record in talks),
+    )
+
+
+async def build_chat_record(memory: Memory, text: str, by: str, session: str, *, by_user: bool = False) -> Record:
+    """Return the record of a line of a conversation, not yet written."""
+    draft = RecordDraft(text=text, kind="chat", by=by, episode=session, data={"by_user": by_user})
+    return (await memory.build_records([draft]))[0]

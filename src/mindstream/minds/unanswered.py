@@ -1,0 +1,87 @@
+"""Answers utterances that a process left unanswered when it died: once, when the mind is opened again.
+
+The process that opens the mind claims the answer (log/work), at once or when the lease of the dead process has expired.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from mindstream.errors import MindstreamError, StorageError
+from mindstream.log.events import Heard, Logged
+from mindstream.log.work import ANSWER, Work
+from mindstream.memory.lease import renewing
+from mindstream.memory.memory import Memory
+from mindstream.memory.store.store import WorkReleased
+from mindstream.reasoners.turns import HOLDER, find_unanswered
+
+if TYPE_CHECKING:
+    from mindstream.minds.mind import Mind
+
+POLL_S = 0.5
+"""Poll interval for expired leases, in seconds."""
+
+
+async def answer_unanswered(
+    memory: Memory, owner: str, lease_s: float, of_session: Callable[[str], AbstractAsyncContextManager[Mind]]
+) -> None:
+    """Answer the utterances that were unanswered at the first poll; return when all of them are closed.
+
+    Args:
+        of_session: opens the mind in a session.
+    """
+    HOLDER.set(owner)  # in this task, and those that it begins
+    left: set[int] | None = None
+    while left is None or left:
+        with contextlib.suppress(StorageError):  # the next poll tries again
+            answers = await _answers(memory)
+            left = {each.id for each in answers if each.owner != owner} if left is None else left
+            left &= {each.id for each in answers}
+            for each in answers:
+                if each.id in left and each.is_open_to("", memory.clock.now()):
+                    left -= {one.id for one in await _take(memory, owner, lease_s, each, of_session)} | {each.id}
+        if left is None or left:
+            await asyncio.sleep(POLL_S)
+
+
+async def _answers(memory: Memory) -> list[Work]:
+    return [work for work in await memory.store.open_work(memory.key) if work.slot.startswith(ANSWER)]
+
+
+async def _take(
+    memory: Memory,
+    owner: str,
+    lease_s: float,
+    first: Work,
+    of_session: Callable[[str], AbstractAsyncContextManager[Mind]],
+) -> Sequence[Work]:
+    """Claim the open answers of a conversation and give them in order; return the claimed work."""
+    store, now = memory.store, memory.clock.now()
+    taken = await store.claim(memory.key, first.slot, owner, now, now + lease_s, first.cause + 1)
+    if not taken:
+        return taken
+    ids = tuple(work.id for work in taken)
+    for error in sorted({work.error for work in taken}):  # held, as an answer is, and not begun
+        alike = tuple(work.id for work in taken if work.error == error)
+        await memory.commit(put_back=WorkReleased(alike, owner, error, counts=False))
+    with renewing(store, memory.clock, lambda: ids, owner, lease_s):
+        for work in taken:
+            row = await find_unanswered(store, memory.key, replace(work, owner=owner))
+            if row is not None and isinstance(row.event, Heard):
+                with contextlib.suppress(MindstreamError):  # it stays open for the next process
+                    async with of_session(row.event.session) as mind:
+                        await take_all(mind.answer_again(row))
+                    await store.release_work(memory.key, work.cause, owner, (work.slot,))  # if cancelled
+    return taken
+
+
+async def take_all(rows: AsyncGenerator[Logged]) -> None:
+    """Consume the rows of an answer that has no listener."""
+    async with aclosing(rows) as answer:
+        async for _ in answer:
+            pass

@@ -1,0 +1,133 @@
+"""Estimate from all pairs of a source whether it can be trusted.
+
+Some pairs of a source have answers that belong to their queries, the others are foreign. The share of
+foreign pairs is inferred from the log odds of all measured pairs (see measuring.py) by Bayes' rule over all possible
+shares. A pair of a new source needs evidence of its own; a pair of a source with many honest pairs hardly any; of a
+source with many foreign pairs nothing is served, including its earlier pairs. The source of a pair is the agent or
+user who asked, so an attacker who can only talk is a source of its own.
+
+If a pair was not measured, or was read by a model, only orders from the same source count against it.
+
+The pairs of an attacker may fit their queries well and still carry a payload (Dong 2025, MINJA): a name, code or
+address that many of its answers mention. If no other source mentions it, these pairs wait until one does, or until
+the owner has decided.
+
+With few seed pairs the measurements are noisy: a member's pair is held back only in proportion to `weigh`. A pair
+from outside the members is held back in full, as it would be without any measurement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mindstream.sharing.events import ExemplarJudged
+
+SHARES = np.linspace(0.02, 1.0, 21)
+"""The possible shares of foreign pairs of a source, never zero; equally likely before any measurement."""
+MEMORY_FACTOR = 0.99
+"""Weight of earlier measurements at each new pair, so that a source cannot accumulate credit without limit."""
+MAX_LOG_ODDS = 3.0
+"""Maximum log odds that one pair contributes, for or against."""
+LOUD, IF_LOUD, IF_QUIET = 0.1, 7.5, 0.28
+"""Three quarters of the undetected orders are among the LOUD share of texts that are most similar to orders: likelihood
+ratios for texts within that share and outside."""
+RISK = 0.15
+"""A pair is served if the probability that it was planted is below this."""
+AT_FIRST = 2
+"""Number of pairs without an order that each source is credited with, so that one false detection has little effect."""
+TWICE = 2
+"""Minimum number of pairs of a source that is not a member; and number of its answers that must mention a name which no
+other source mentions for that name to count as a payload."""
+
+
+@dataclass
+class Mentions:
+    """The names, codes and numbers in the answers of each source."""
+
+    by_source: dict[str, dict[str, set[str]]] = field(default_factory=dict)
+
+    def add(self, source: str, pair: str, named: Iterable[str]) -> None:
+        """Record the names in an answer; `pair` identifies pairs with the same words."""
+        for name in named:
+            self.by_source.setdefault(name, {}).setdefault(source, set()).add(pair)
+
+    def agenda(self, source: str, named: Iterable[str]) -> str:
+        """Return a name in this answer that other answers of its source mention and no other source does; "": there is
+        none."""
+        for name in named:
+            sources = self.by_source.get(name, {})
+            if len(sources) == 1 and len(sources.get(source, ())) >= TWICE:
+                return name
+        return ""
+
+
+@dataclass
+class SourceRecord:
+    """The history of a source.
+
+    Attributes:
+        likelihoods: log likelihood of each of SHARES, given the measurements.
+        pairs: number of judged pairs; orders: number of these that give orders.
+        by_person: the owner's decision; None: there is none.
+    """
+
+    likelihoods: NDArray[np.float64] = field(default_factory=lambda: np.zeros(len(SHARES)))
+    pairs: int = 0
+    orders: int = 0
+    by_person: bool | None = None
+
+    def add(self, judged: ExemplarJudged) -> None:
+        """Add a judged pair."""
+        self.pairs += 1
+        self.orders += judged.orders
+        if judged.fit is not None and not judged.orders:
+            told = np.log(SHARES + (1 - SHARES) * np.exp(_evidence(judged)))
+            self.likelihoods = MEMORY_FACTOR * self.likelihoods + told
+
+    @property
+    def _posterior(self) -> NDArray[np.float64]:
+        """The probability of each of SHARES."""
+        weights = np.exp(self.likelihoods - self.likelihoods.max())
+        posterior: NDArray[np.float64] = weights / weights.sum()
+        return posterior
+
+    @property
+    def foreign_share(self) -> float:
+        """Estimated share of its pairs whose answers belong to other queries, or to none."""
+        return float(self._posterior @ SHARES)
+
+    def doubt(self, judged: ExemplarJudged, source: str) -> str:
+        """Return why a pair of this source is not served; "" if nothing speaks against it."""
+        if self.by_person is not None:
+            return "" if self.by_person else f"the owner does not trust {source!r}"
+        if judged.orders:
+            return "it gives orders to its reader"
+        risk = self._risk(judged)
+        if risk < RISK:
+            return ""
+        known = f"of the {self.pairs} pairs of {source!r} {self.orders} give orders"
+        if judged.fit is None:
+            return f"it may give orders, too ({known}): a risk of {risk:.0%}"
+        own = f"log odds {judged.fit:.1f} by {judged.fit_by or 'rules'}"
+        known = f"{own}; {known} and {self.foreign_share:.0%} are foreign"
+        return f"its answer may not belong to its query ({known}): a risk of {risk:.0%}"
+
+    def _risk(self, judged: ExemplarJudged) -> float:
+        """Return the probability that a pair was planted.
+
+        Not every order is detected: other pairs of a source that gave orders may contain more of them, more likely
+        those that are similar to an order.
+        """
+        odds = SHARES / (SHARES + (1 - SHARES) * np.exp(_evidence(judged)))
+        foreign = judged.fit_weight * float(self._posterior @ odds) if judged.fit is not None else 0.0
+        share = self.orders / (self.pairs + AT_FIRST)
+        unheard = share * (IF_LOUD if judged.louder < LOUD else IF_QUIET)
+        return 1 - (1 - foreign) * (1 - unheard / (unheard + 1 - share))
+
+
+def _evidence(judged: ExemplarJudged) -> float:
+    return min(MAX_LOG_ODDS, max(-MAX_LOG_ODDS, judged.fit or 0.0))

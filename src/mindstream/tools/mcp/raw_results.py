@@ -1,0 +1,156 @@
+"""A server's results as they came, carried past the SDK's validation, and read leniently.
+
+The SDK validates a result as a whole, so that one invalid tool or content block would cost all others. It gets an empty
+result whose `_meta` has the original; `read_tool` and `result_text` read that.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from mcp_types import JSONRPCResponse, ToolAnnotations
+from pydantic import ValidationError
+
+from mindstream.models.legible import without_controls
+from mindstream.tools.mcp.pins import Definition
+
+RAW = "mindstream/raw"
+MAX_BLOCKS = 10_000
+"""Maximum number of content blocks; a longer result is left for the SDK to judge."""
+UNNAMED = "(a tool without a name)"
+MAX_TEXT, MAX_QUOTED = 1_000_000, 200
+"""Maximum characters of a result's text, and of a name or an address in it."""
+
+
+class RawStream:
+    """A transport's incoming messages, with the results of `tools/list` and `tools/call` carried in `_meta`."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    @property
+    def last_context(self) -> Any:
+        return getattr(self._stream, "last_context", None)
+
+    async def receive(self) -> Any:
+        return _carried(await self._stream.receive())
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    def __aiter__(self) -> RawStream:
+        return self
+
+    async def __anext__(self) -> Any:
+        return _carried(await self._stream.__anext__())
+
+    async def __aenter__(self) -> RawStream:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: Any) -> Any:
+        return await self._stream.__aexit__(*error)
+
+
+def _carried(item: Any) -> Any:
+    message = getattr(item, "message", None)
+    if not isinstance(message, JSONRPCResponse):
+        return item
+    given, empty = message.result, dict[str, Any]()
+    if "tools" in given:
+        empty = {"tools": []}
+    elif given.keys() & {"content", "structuredContent", "isError"} and len(_blocks(given)) <= MAX_BLOCKS:
+        empty = {"content": []}
+    else:
+        return item
+    replaced = ("tools", "nextCursor", "content", "structuredContent", "isError")
+    kept = {key: value for key, value in given.items() if key not in replaced}
+    result = {**kept, **empty, "_meta": {RAW: given}}
+    return dataclasses.replace(item, message=message.model_copy(update={"result": result}))
+
+
+def read_tool(given: Any) -> tuple[str, Definition | str]:
+    """Return a tool's name, and its definition or why it cannot be used."""
+    if not isinstance(given, dict):
+        return UNNAMED, f"it is no tool: expected an object, found {_kind(given)}"
+    name, schema = given.get("name"), given.get("inputSchema")
+    if not isinstance(name, str) or not name:
+        return UNNAMED, "its name is missing or no text"
+    schema = {} if schema is None or schema is True else schema  # no arguments are known
+    if not isinstance(schema, dict):
+        return name, f"its schema is no object but {_kind(schema)}"
+    kind = schema.get("type", "object")
+    if kind is not None and kind != "object" and not (isinstance(kind, list) and "object" in kind):
+        return name, f"its schema describes {kind!r}"[:200] + "; the arguments of a tool are an object"
+    empty = {key for key in ("properties", "required", "$defs", "definitions") if schema.get(key, ...) is None}
+    parameters = {"type": "object", **{key: value for key, value in schema.items() if key not in empty | {"type"}}}
+    description = given.get("description")
+    try:
+        hints = ToolAnnotations.model_validate(given.get("annotations")).model_dump(by_alias=True, exclude_none=True)
+    except ValidationError:  # without hints it counts as a tool that changes something
+        hints = {}
+    return name, Definition(name, description if isinstance(description, str) else "", parameters, hints)
+
+
+def result_text(result: Mapping[str, Any]) -> str:
+    """Write a call's result as text: texts, structured data unless the texts repeat it, names of all other blocks."""
+    blocks = _blocks(result)
+    parts = [_block_text(block) for block in blocks]
+    texts = [part for part, block in zip(parts, blocks, strict=True) if not _is_named(block)]
+    structured = result.get("structuredContent")
+    if structured is not None and not _repeats(texts, structured):
+        parts.append(json.dumps(structured, ensure_ascii=False, indent=1 if isinstance(structured, dict) else None))
+    text = "\n".join(parts)
+    more = len(text) - MAX_TEXT
+    return without_controls(text[:MAX_TEXT]) + (f"\n… ({more:,} characters cut)" if more > 0 else "")
+
+
+def _blocks(result: Mapping[str, Any]) -> list[Any]:
+    content = result.get("content")
+    return content if isinstance(content, list) else [] if content is None else [content]
+
+
+def _is_named(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") in ("image", "audio", "resource", "resource_link")
+
+
+def _block_text(block: Any) -> str:
+    """Return the text of a content block; other blocks are only named, and invalid ones are written as JSON."""
+    match block:
+        case str(text) | {"type": "text", "text": str(text)}:
+            return text
+        case {"type": "image" | "audio" as kind, "data": str(data), "mimeType": str(mime)}:
+            return f"({kind}, {mime[:MAX_QUOTED]}, {len(data) * 3 // 4:,} bytes: not shown)"
+        case {"type": "resource_link", "uri": str(uri), "name": str(name)}:
+            return f"(a resource, {name[:MAX_QUOTED]!r}, at {uri[:MAX_QUOTED]}: not fetched)"
+        case {"type": "resource", "resource": {"uri": str(uri), "text": str(text)}}:
+            return f"(the resource {uri[:MAX_QUOTED]})\n{text}"
+        case {"type": "resource", "resource": {"uri": str(uri), "blob": str()} as held}:
+            return f"(the resource {uri[:MAX_QUOTED]}, {held.get('mimeType') or 'of no known kind'}: not shown)"
+    return json.dumps(block, ensure_ascii=False)
+
+
+def _repeats(texts: list[str], structured: Any) -> bool:
+    """Return whether texts repeat structured data, as the protocol recommends; `{"result": …}` stands for its value."""
+    if not texts or sum(map(len, texts)) > MAX_TEXT:
+        return False
+    wanted = [structured]
+    if isinstance(structured, dict) and structured.keys() == {"result"}:
+        wanted.append(structured["result"])
+    said = [_json_or_text(text) for text in texts]
+    return any(value in (texts[0], said[0]) if len(texts) == 1 else value in (texts, said) for value in wanted)
+
+
+def _json_or_text(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _kind(value: Any) -> str:
+    names = {str: "a text", list: "a list", dict: "an object", bool: "true or false", type(None): "null"}
+    return names.get(type(value), "a number")
