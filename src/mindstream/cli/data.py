@@ -101,7 +101,7 @@ async def retain(
         if not (now or dry_run):
             tell(json, row, retention.describe(rule))
             return
-        past = await (retention.find_past if dry_run else retention.take_past)(place, rule)
+        past = await (retention.find_past if dry_run else retention.erase_past)(place, rule)
         if now and not dry_run:
             await note(store, "retention_applied", past.counts(), tenant=tenant)
     what = f"{past.records + past.drawn} records, texts of {past.rows} rows of the log, of {past.users} users"

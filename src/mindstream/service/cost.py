@@ -1,4 +1,4 @@
-"""What calls of models came to, from the log alone: tokens, seconds, US dollars, by day, user, role and model."""
+"""The cost of calls of models, from the log: tokens, seconds, US dollars, by day, user, role and model."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from mindstream.models.recording import costs_nothing
 By = Literal["day", "user", "role", "model"]
 BYS: tuple[By, ...] = get_args(By)
 BROKEN_OFF = "broken off"
-"""What the log says of a call whose answer nobody waited for any longer."""
+"""The error of a call in the log whose answer was cancelled."""
 
 
 @dataclass(slots=True)
 class Total:
-    """What some calls came to.
+    """The sum of some calls.
 
     Attributes:
-        failed: calls that came to an error.
-        broken_off: calls that nobody waited for any longer; what they used is mostly not known.
-        cached_tokens: of the input tokens, those that endpoints had kept from earlier prompts.
-        seconds: how long they took, one after the other.
+        failed: calls that ended with an error.
+        broken_off: calls that were cancelled; their usage is mostly not known.
+        cached_tokens: input tokens that endpoints had cached from earlier prompts.
+        seconds: the sum of their durations.
         cost_usd: of the calls whose price is known.
         free: calls that rules or a recording answered.
-        unpriced: calls that used something at a price that is not known.
+        unpriced: calls with usage whose price is not known.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Total:
             self.unpriced += call.cost_usd is None and _used(call)
 
     def plain(self) -> dict[str, JsonValue]:
-        """Return it as plain data; where no price at all is known, the cost is None."""
+        """Return it as plain data; the cost is None if no price at all is known."""
         unknown = self.unpriced and not self.cost_usd
         cost = None if unknown else round(self.cost_usd, 6)
         return asdict(self) | {"seconds": round(self.seconds, 3), "cost_usd": cost}
@@ -70,7 +70,7 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """All calls together, and the same calls by what they have in common, in the order of names.
+    """The sum of all calls, and the same calls grouped, in the order of names.
 
     Attributes:
         days: by day and role, the days in order.
@@ -82,9 +82,10 @@ class Bill:
 
 
 async def bill(store: LogStore, user: StreamKey | None = None, upto: int | None = None) -> Bill:
-    """Add up the calls of a user; None: of all users of the data folder. Days are those of UTC.
+    """Sum up the calls of a user; None: of all users of the data folder. Days are those of UTC.
 
-    `upto`: the last row of the log that counts; None: the newest.
+    Args:
+        upto: the last row of the log that counts; None: the newest.
     """
     total = Total("all")
     parts: dict[By, dict[str, Total]] = {by: {} for by in BYS}

@@ -1,8 +1,8 @@
-"""Erase a user for good: records, log, work, vectors, typed history, what gates learned; and prove it by the bytes.
+"""Erases all data of a user permanently, and verifies it.
 
-A DELETE alone leaves words behind: in freed pages, in old versions of rows, in the write-ahead log. So the file is
-written anew (VACUUM), the log emptied into it, and then all files of the database are searched for the words. Of a
-database of a server the tables are written anew and looked into; its files are its operator's.
+A DELETE alone leaves words in freed pages, in old versions of rows and in the write-ahead log. So a data folder's file
+is rewritten (VACUUM), its write-ahead log emptied, and all files of the database are searched for the user's words. In
+a database server the tables are rewritten and searched; its files are the operator's.
 """
 
 from __future__ import annotations
@@ -47,21 +47,21 @@ IN_A_DATABASE = (
     "the server's write-ahead log, its replicas and backups, and what was typed on other machines, are not looked at"
 )
 PROBES, PROBE, SHORTEST = 300, 40, 8
-"""So many texts are looked for, so many characters of each; shorter ones say nothing of whose they are."""
+"""Maximum number of texts that are searched for, characters of each, and minimum length: shorter ones prove nothing."""
 _NAME = re.compile(r"[\x21-\x7e]*")
-"""A role, a model, an id: no words."""
+"""A role, a model or an id, which is no user's text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """All that a data folder keeps of a user.
+    """All data of a user.
 
     Attributes:
         rows: how many, by table.
-        files: what lies beside the database: typed history, and what gates have learned from all users.
-        elsewhere: the streams of others in which the user left something, as pools: name -> rows and records.
+        files: files next to the database: typed history, and copies that contain data of all users.
+        elsewhere: other streams with data of the user, as pools: name -> number of rows and records.
         stays: what cannot be erased from here, and why, in sentences.
-        words: what to look for afterwards.
+        words: texts to search for afterwards.
         beside: tokens, and forks of towns.
     """
 
@@ -74,10 +74,10 @@ class Kept:
 
 
 async def list_kept(opened: UserMemory, data: AnyData) -> Kept:
-    """Say what there is to erase.
+    """Return what there is to erase.
 
     Raises:
-        InputError: nothing.
+        InputError: there is nothing.
     """
 
     def look(connection: Sql) -> tuple[dict[str, int], list[Left], list[str], list[str]]:
@@ -98,37 +98,41 @@ async def list_kept(opened: UserMemory, data: AnyData) -> Kept:
         and not beside.tokens
     ):
         raise InputError(nobody(opened.user))
-    left = {_told(each.stream): len(each.rows) + len(each.ids) for each in found}
+    left = {_shown(each.stream): len(each.rows) + len(each.ids) for each in found}
     return Kept(rows, files, words, left, [*beside.stays(), *stays, *([] if data.folder else [IN_A_DATABASE])], beside)
 
 
 def _rows(opened: UserMemory) -> SqlStore:
-    assert isinstance(opened.store, SqlStore)  # what a location names is one
+    assert isinstance(opened.store, SqlStore)  # every location opens one
     return opened.store
 
 
 def is_pending(data: Location, user: StreamKey) -> bool:
-    """Tell whether this user's erasure was begun and not finished; in a database it is begun and done at once."""
+    """Return whether this user's erasure was begun and not finished; in a database server it is one transaction."""
     return data.folder is not None and erasure.pending(data.folder, user)
 
 
 async def erase(
     opened: UserMemory, data: AnyData, what: Kept, progress: Callable[[int], None] = lambda _: None
 ) -> None:
-    """Erase the memory's user, and make sure of it; other programs on that mind should be closed.
+    """Erase the memory's user, and verify it; other programs that use that mind should be closed.
 
-    If the process dies in the middle of it, whoever opens a folder next finishes it (see erasure).
+    If the process dies before the end, the next process that opens the folder finishes it (see log/erasure).
 
     Raises:
         StorageError: something could not be erased; the message says what.
     """
     store, user, key, where = _rows(opened), opened.user, opened.key, Location.of(data)
-    await revoke_tokens(where, store.tenant.name, what.beside, opened.clock)  # first: nobody comes in any more
+    await revoke_tokens(
+        where, store.tenant.name, what.beside, opened.clock
+    )  # first, so that no new request is accepted
     if (folder := where.folder) is None:
         await erase_person(store, user, opened.clock, where.beside, known=bool(what.beside.tokens))
         await _prove_rows(opened)
         return
-    await withdraw(store, user, key, opened.clock)  # first: until this is done, the user is there, and asked for again
+    await withdraw(
+        store, user, key, opened.clock
+    )  # first: if this fails, the user still exists, and can be erased again
     for left in await store.write(lambda rows: take_elsewhere(rows, user, key), [ERASURES]):
         caches.empty(left.stream)
     with erasure.declare_intent(folder, key) as intent:
@@ -139,7 +143,7 @@ async def erase(
 
 
 def _staying(connection: Sql, user: str) -> list[str]:
-    """Say what stays of a user, and why."""
+    """Return what stays of a user, and why."""
     said = list[str]()
     owned = [name for name, event_ in _pools(connection) if event_.owner == user]
     said += [f"the pool {name!r} stays, with its rubric; it has no owner any more" for name in owned]
@@ -156,7 +160,7 @@ def _staying(connection: Sql, user: str) -> list[str]:
     return said
 
 
-def _told(key: StreamKey) -> str:
+def _shown(key: StreamKey) -> str:
     name = name_of(key)
     return f"{name.kind}:{name.id}"
 
@@ -168,7 +172,7 @@ def _pools(connection: Sql) -> Iterator[tuple[str, PoolCreated]]:
 
 
 async def _prove_rows(opened: UserMemory) -> None:
-    """Look for the user in the tables.
+    """Search the tables for the user.
 
     Raises:
         StorageError: something is left.
@@ -191,7 +195,7 @@ async def _prove_rows(opened: UserMemory) -> None:
 
 
 def _prove_bytes(folder: Path, user: StreamKey, words: list[str], progress: Callable[[int], None]) -> None:
-    """Look for the words in the bytes of a folder's file.
+    """Search the bytes of a folder's database files for the user's words.
 
     Raises:
         StorageError: something is left.
@@ -199,7 +203,7 @@ def _prove_bytes(folder: Path, user: StreamKey, words: list[str], progress: Call
     with connect_beside(folder) as connection:
         for path in sorted(folder.glob(f"{FILE}*")):
             for done, word in enumerate(_found(path, words, progress), 1):
-                if not _lives(connection, word):
+                if not _is_others(connection, word):
                     raise StorageError(
                         f"words of {shown_name(user)!r} are left in {path}: {word[:12]!r}… and perhaps {done} more"
                     )
@@ -216,24 +220,24 @@ def _found(path: Path, words: list[str], progress: Callable[[int], None]) -> Ite
 
 
 def _probes(connection: Sql, user: StreamKey, found: Sequence[Left]) -> list[str]:
-    """Choose what to look for: the beginnings of the user's longest texts, as they stand in the file."""
+    """Choose the texts to search for: the beginnings of the user's longest texts, in their stored form."""
     probes = {_probe(printable(word)) for left in found for word in left.words}
     for (text,) in connection.execute("SELECT text FROM records WHERE stream = ?", (user,)):
         probes.add(_probe(printable(text)))
     for kind, payload in connection.execute("SELECT kind, payload FROM log WHERE mind = ?", (user,)):
-        held = read_event(kind, payload).model_dump(mode="json")  # one that cannot be read has its payload as a text
+        held = read_event(kind, payload).model_dump(mode="json")  # the payload of an unreadable one is a text
         probes |= {_probe(text) for text in texts_in(held)}
     said = [word for word in probes if len(word.encode()) >= SHORTEST and not _NAME.fullmatch(word)]
     return sorted(said, key=lambda word: (-len(word), word))[:PROBES]
 
 
 def _probe(text: str) -> str:
-    """Return the first long run of a text that no encoding changes."""
+    """Return the longest part of a text that no encoding changes, shortened."""
     return max(re.split(r'["\\\x00-\x1f]', text), key=len)[:PROBE]
 
 
-def _lives(connection: sqlite3.Connection, word: str) -> bool:
-    """Tell whether somebody else's rows say the same."""
+def _is_others(connection: sqlite3.Connection, word: str) -> bool:
+    """Return whether another user's rows contain the same text."""
     return any(
         connection.execute(f"SELECT 1 FROM {table} WHERE instr({column}, ?) LIMIT 1", (word,)).fetchone()
         for table, columns in (

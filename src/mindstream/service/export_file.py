@@ -1,4 +1,4 @@
-"""Read an export, line by line, and check all of it before anything is written."""
+"""Reads an export line by line, and checks all of it before anything is written."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from mindstream.memory.store.validation import checked_record
 
 FORMAT = 1
 LONGEST, MOST, WHOLE = 1 << 20, 1_000_000, 4 << 30
-"""So many bytes a record's line may have, so many records an export, so many bytes all of it."""
+"""Maximum bytes of a record's line, number of records, and bytes of an export."""
 BATCH, BATCH_BYTES = 128, 32_000
-"""So many records are embedded and written at once, and so many bytes of lines: some 30 ms of the event loop."""
+"""Maximum records, and bytes of lines, that are embedded and written at once: some 30 ms of the event loop."""
 CHAIN = 500
-"""So long a chain of evidence may be; a mind's own are a handful."""
+"""Maximum length of a chain of evidence; a mind's own chains are short."""
 VERSIONS = 1 << 31
-"""No slot has ever had so many versions; a higher number would leave no room for those to come."""
+"""Maximum version of a slot; a higher number would leave no room for later ones."""
 IN_MEMORY = 8 << 20
-"""A copy of more bytes than this is put aside on the disk."""
+"""Bytes of a copy from which on it is stored on disk."""
 NOBODYS = StreamKey("")
-"""In whose stream records are until they are written."""
+"""The stream of records until they are written."""
 M = TypeVar("M", bound=BaseModel)
 H = TypeVar("H", bound="Header", covariant=True)
 
@@ -47,7 +47,7 @@ class Header(BaseModel):
 
 
 class ExportLine(BaseModel):
-    """A record as it is written down; times are seconds since 1970 UTC. What may stand there: memory/store/record."""
+    """A record in an export; times are seconds since 1970 UTC. See memory/store/record for the values."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -77,7 +77,7 @@ class ExportLine(BaseModel):
         """Return the record, not yet embedded.
 
         Raises:
-            InputError: what it says cannot be kept.
+            InputError: it cannot be stored.
         """
         if self.slot and (self.kind == "plan") != self.slot.endswith(".plan"):
             raise InputError(f"slot: {self.slot!r} is no slot of a {self.kind}; plans are in one that ends in .plan")
@@ -93,7 +93,7 @@ class ExportLine(BaseModel):
 
 @dataclass(frozen=True)
 class Export(Generic[H]):
-    """An export that was checked, and a copy of its records' lines, which nobody else can change.
+    """A checked export, with a private copy of its records' lines.
 
     Attributes:
         lines: the number of each record's line, by its id, in the order of the file.
@@ -114,7 +114,7 @@ class Export(Generic[H]):
         self.copy.close()
 
     def batches(self) -> Iterator[list[Record]]:
-        """Yield the records, some at a time, in the order of the file."""
+        """Yield the records in batches, in the order of the file."""
         self.copy.seek(0)
         batch: list[Record] = []
         size = 0
@@ -130,17 +130,17 @@ class Export(Generic[H]):
 
 @dataclass
 class _Index:
-    """What must be remembered of the lines so far, to check them against each other."""
+    """What is needed of the lines so far, to check them against each other."""
 
     lines: dict[str, int] = field(default_factory=dict)
     versions: dict[tuple[str, int | None], int] = field(default_factory=dict)
     evidence: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def add(self, record: Record, number: int) -> None:
-        """Take a record in.
+        """Add a record.
 
         Raises:
-            InputError: a line before it is the same record, or the same version of a slot.
+            InputError: an earlier line has the same record, or the same version of a slot.
         """
         if len(self.lines) == MOST:
             raise InputError(f"an export may hold {MOST:,} records; take this one in by parts")
@@ -155,7 +155,7 @@ class _Index:
             self.evidence[record.id] = record.evidence
 
     def check_evidence(self, source: str) -> None:
-        """Raise InputError where evidence leads back to where it began, or on and on."""
+        """Raise InputError if chains of evidence are circular or too long."""
         below = {id_: {each for each in ids if each in self.evidence} for id_, ids in self.evidence.items()}
         above: dict[str, list[str]] = {}
         for id_, ids in below.items():
@@ -163,7 +163,7 @@ class _Index:
                 above.setdefault(each, []).append(id_)
         waits = {id_: len(ids) for id_, ids in below.items()}
         ready, length = [id_ for id_, count in waits.items() if not count], 0
-        while ready and length < CHAIN:  # all whose evidence is settled, then all that were drawn from them
+        while ready and length < CHAIN:  # records whose evidence is checked, then those derived from them
             length += 1
             following: list[str] = []
             for id_ in ready:
@@ -185,13 +185,16 @@ def read_export(
     lines: Iterable[bytes],
     source: str,
     shape: type[H],
-    taken: Callable[[object], bool] = lambda _: False,
+    skips: Callable[[object], bool] = lambda _: False,
 ) -> Export[H]:
-    """Check the header and the records of an export; `taken` may take a line that is no record.
+    """Check the header and the records of an export.
+
+    Args:
+        skips: returns whether a line is no record and is skipped.
 
     Raises:
-        InputError: naming the line that is wrong.
-        StorageError: its records cannot be put aside.
+        InputError: a line is wrong; the message names it.
+        StorageError: the copy cannot be written.
     """
     header: H | None = None
     index, size = _Index(), 0
@@ -207,10 +210,10 @@ def read_export(
                 data = _json(text)
                 if header is None:
                     header = _header(data, shape)
-                elif not taken(data):
+                elif not skips(data):
                     _check_size(text)
                     index.add(validate_as(ExportLine, data).record(), number)
-                    _put_aside(copy, text)
+                    _copy_line(copy, text)
             except InputError as error:
                 raise InputError(f"{source}:{number}: {error}; nothing was imported") from None
         if header is None:
@@ -236,7 +239,7 @@ def _check_whole(header: Header, found: int, source: str) -> None:
         )
 
 
-def _put_aside(copy: IO[bytes], text: bytes) -> None:
+def _copy_line(copy: IO[bytes], text: bytes) -> None:
     try:
         copy.write(text.strip() + b"\n")
     except OSError as error:
@@ -276,10 +279,10 @@ def _header(data: object, shape: type[H]) -> H:
 
 
 def validate_as(shape: type[M], data: object, within: str = "") -> M:
-    """Return data in a shape.
+    """Return data as a model.
 
     Raises:
-        InputError: it does not fit; naming the place.
+        InputError: they are invalid; the message names the place.
     """
     try:
         return shape.model_validate(data)

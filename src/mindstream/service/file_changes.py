@@ -1,4 +1,4 @@
-"""What changes in a folder wakes a life: files are looked at now and then; no model is asked for that."""
+"""Wakes a life when files in a folder change. The folder is polled; no model is called for that."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from mindstream.life import commands
 from mindstream.memory.memory import Memory
 
 LOOK_S = 1.0
-"""How often the folder is looked at; a file that still grows is told of when it has stood still for so long."""
-MOST, NAMED = 20_000, 10
-"""So many files are looked at; so many are named in one piece of news."""
+"""Poll interval in seconds; a file that is being written is reported once it was unchanged for this long."""
+MAX_FILES, MAX_NAMED = 20_000, 10
+"""Maximum number of files that are watched, and that are named in one notice."""
 Files: TypeAlias = Mapping[str, tuple[int, int]]
-"""Each file's time of change and size, by its path within the folder."""
+"""Each file's modification time and size, by its path within the folder."""
 
 
 async def watch(stream: Memory, folder: Path, skip: Path | None = None) -> None:
-    """Tell a life of files that come, change and go, until cancelled.
+    """Notify a life of new, changed and deleted files, until cancelled.
 
     Args:
-        skip: a folder in it that is left out: where the life itself writes.
+        skip: a folder in it that is ignored: where the life itself writes.
     """
-    told = before = await asyncio.to_thread(list_files, folder, skip)
+    reported = before = await asyncio.to_thread(list_files, folder, skip)
     while True:
         await asyncio.sleep(LOOK_S)
         now = await asyncio.to_thread(list_files, folder, skip)
-        if now == before and now != told:
-            await commands.notice(stream, f"in the folder {folder.name}: {describe(told, now)}")
-            told = now
+        if now == before and now != reported:
+            await commands.notice(stream, f"in the folder {folder.name}: {describe(reported, now)}")
+            reported = now
         before = now
 
 
 def list_files(folder: Path, skip: Path | None = None) -> Files:
-    """Return the files of a folder and of those in it; names that begin with a dot are left out."""
+    """Return the files of a folder and its subfolders, except those whose names begin with a dot."""
     found: dict[str, tuple[int, int]] = {}
     left_out = skip.resolve() if skip else None
     for place, folders, names in os.walk(folder):
@@ -47,17 +47,17 @@ def list_files(folder: Path, skip: Path | None = None) -> Files:
         for name in names:
             try:
                 state = (here / name).stat()
-            except OSError:  # it went away meanwhile
+            except OSError:  # it was deleted in the meantime
                 continue
             if not name.startswith("."):
                 found[str((here / name).relative_to(folder))] = (state.st_mtime_ns, state.st_size)
-        if len(found) > MOST:
+        if len(found) > MAX_FILES:
             break
     return found
 
 
 def describe(before: Files, now: Files) -> str:
-    """Say what came, changed and went."""
+    """Describe which files are new, changed and gone."""
     kinds = {
         "new": [name for name in now if name not in before],
         "changed": [name for name in now if name in before and now[name] != before[name]],
@@ -67,5 +67,5 @@ def describe(before: Files, now: Files) -> str:
 
 
 def _names(names: list[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(sorted(names)[:NAMED]) + more
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    return ", ".join(sorted(names)[:MAX_NAMED]) + more

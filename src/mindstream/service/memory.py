@@ -1,4 +1,4 @@
-"""A user's memory and log, looked at from outside a conversation."""
+"""A user's memory and log, for commands outside a conversation."""
 
 from __future__ import annotations
 

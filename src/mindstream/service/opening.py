@@ -35,16 +35,16 @@ async def open_mind(
     follow_ups: bool = True,
     tools: Sequence[Tool] = (),
 ) -> AsyncIterator[Mind]:
-    """Open the mind that the settings describe and let its reasoners work until the block ends.
+    """Open the mind that the settings describe, with its reasoners running until the block ends.
 
     Args:
-        record: a file that gets every call of a model, to be played back as `playback:FILE`.
-        exemplars: who finds what its talker is shown of others' answers.
-        follow_ups: something can be said after an answer (see coach.coach).
-        tools: what its reasoners may call, beside their own.
+        record: a file to which every call of a model is written, for `playback:FILE`.
+        exemplars: finds the exemplars that its talker is shown.
+        follow_ups: allow unsolicited follow-ups (see coach.coach).
+        tools: what its reasoners may call in addition to their own.
 
     Raises:
-        UserError: a name, a pack, a folder that cannot be used.
+        UserError: a name, a pack or a folder cannot be used.
         StorageError: the data folder cannot be used.
     """
     await refuse_town_in(settings.data)
@@ -68,12 +68,12 @@ async def open_mind(
 
 
 def budget_of(settings: Settings) -> Budget:
-    """Return what models may spend, as the settings say."""
+    """Return the budget for models of the settings."""
     return Budget(settings.budget_calls, settings.budget_tokens, settings.budget_usd)
 
 
 def unpriced(settings: Settings) -> str:
-    """Say why a limit in US dollars cannot bind: models that may cost money, nobody knows how much; "" where it can."""
+    """Return why a limit in US dollars cannot be enforced (a model's price is not known); "" if it can."""
     named = {*settings.models.values(), settings.fallback} - {Rules.name, ""}
     names = ", ".join(name for name in sorted(named) if not has_price(name))
     return f"a limit in US dollars cannot bind: no price is known for {names}; --max-calls does" if names else ""
@@ -89,11 +89,13 @@ def answering(
 ) -> Models:
     """Build the models that the settings name.
 
-    `budget`: what they may spend, instead of what the settings say; `at_once`: so many calls of each go on at a time;
-    `engine`: whose workers fetch the answers.
+    Args:
+        budget: what they may spend, in place of the settings' budget.
+        at_once: maximum number of calls of each model at the same time.
+        engine: its workers make the calls.
 
     Raises:
-        SettingsError: one of them cannot be used, nor a recording or a folder of words.
+        SettingsError: a model, a recording or a folder of prompt texts cannot be used.
     """
     if record is not None:
         try:

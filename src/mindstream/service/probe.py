@@ -1,4 +1,4 @@
-"""Can a model be had? Its endpoint is asked for its models; that costs nothing."""
+"""Checks whether a model is available, by listing its endpoint's models, which costs nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mindstream.models.roles import Models
 
 PATIENCE_S = 3.0
 LIST_BYTES = 4_000_000
-"""The longest list of models that is read."""
+"""Maximum bytes of a list of models."""
 LISTS_NONE = (400, 404, 405, 501)
 HOMES = {
     "openai": "https://api.openai.com/v1",
@@ -24,11 +24,11 @@ HOMES = {
 
 
 async def probe(name: str) -> str:
-    """Say in a sentence that a model can be had.
+    """Return a sentence that says that a model is available.
 
     Raises:
-        SettingsError: no such form, no key, no package, no recording.
-        ModelError: its endpoint is not there, refuses the key, or has no such model.
+        SettingsError: the name is malformed, or a key, a package or a recording is missing.
+        ModelError: its endpoint cannot be reached, refuses the key, or has no such model.
     """
     if name.startswith("playback:"):
         model: Model = Models.named({"default": name}).of("talker")
@@ -50,14 +50,14 @@ async def offered(name: str) -> set[str]:
     """Return the names of the models that an OpenAI-compatible endpoint offers.
 
     Raises:
-        ModelError: it is not there, or refuses to say.
+        ModelError: it cannot be reached, or refuses.
     """
     at = address(name)
     return _names(await _list_models(at, (at.url or HOMES[at.vendor]).rstrip("/")))
 
 
 async def _list_models(at: Address, home: str) -> object:
-    """Return what an endpoint lists, as plain data; None where it lists no models."""
+    """Return an endpoint's list of models as plain data; None if it has no such list."""
     wire = await asyncio.to_thread(import_module, "mindstream.models.providers.wire")
     path, headers = "/models", {}
     if at.is_azure:  # a deployment is one model

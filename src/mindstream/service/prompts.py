@@ -1,4 +1,4 @@
-"""The prompts: what is asked of models, in which words, and whose words they are."""
+"""The prompts: their texts, replacements by the user's own texts, and their sizes."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ ROOT = Path(mindstream.__file__).parent
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A prompt's words.
+    """A prompt's text.
 
     Attributes:
-        role: whose model is asked.
-        asks: what for, in a line.
+        role: the role of its model.
+        asks: its purpose, in a line.
         shipped: the file that comes with mindstream.
-        own: the file of one's own that takes its place, or None.
+        own: the user's own file that replaces it, or None.
     """
 
     name: str
@@ -44,16 +44,16 @@ class Words:
 
     @property
     def changed(self) -> bool:
-        """One's own words are other words."""
+        """The user's own text differs from the shipped one."""
         return self.own is not None and self.own.read_bytes() != self.shipped.read_bytes()
 
 
 def prompts(folder: Path | None = None) -> list[Words]:
-    """Return all prompts by name; `folder`: one's own words.
+    """Return all prompts by name; `folder`: the user's own texts.
 
     Raises:
-        InputError: the folder is not there.
-        SettingsError: words in it cannot be read, or are no template.
+        InputError: the folder does not exist.
+        SettingsError: a text in it cannot be read, or is no template.
     """
     if folder is not None and not folder.is_dir():
         raise InputError(f"the folder of your own words, {folder}, is not there")
@@ -68,15 +68,15 @@ def prompts(folder: Path | None = None) -> list[Words]:
 
 
 def unread(folder: Path) -> list[Path]:
-    """Return the files of a folder of words that no prompt has: mostly a slip of the pen."""
+    """Return the files of a folder of texts that belong to no prompt, mostly because of a typing error."""
     known = {path.name for _, path in _shipped()}
     return sorted(path for path in folder.glob("*.md") if path.name not in known)
 
 
 def copy(folder: Path) -> tuple[list[Path], list[Path]]:
-    """Write the shipped words into a folder (made if need be); what is there already is never written over.
+    """Write the shipped texts into a folder, which is created if necessary; existing files are not overwritten.
 
-    Return which were written, and which were there.
+    Return the files that were written, and those that existed.
 
     Raises:
         InputError: it cannot be written to.
@@ -115,9 +115,6 @@ def _shipped() -> Iterator[tuple[type[Prompt[Any]], Path]]:
                         yield value, path
 
 
-# Which prompts fit into a model's window: each is rendered as in an ordinary talk, and with all that it can have.
-
-
 WORDS = "I wake at three in the night and then I lie there for a long while and think about work. "
 ITEMS: Mapping[str, tuple[int, int]] = {
     "history": (12, 60),
@@ -131,7 +128,7 @@ ITEMS: Mapping[str, tuple[int, int]] = {
     "steps": (2, 12),
     "resources": (1, 3),
 }
-"""How many items a list has, in an ordinary talk and at most; others have 2 and 6."""
+"""The number of items of a list, in an ordinary conversation and at most; other lists have 2 and 6."""
 CHARACTERS: Mapping[str, tuple[int, int]] = {
     "utterance": (120, 2_000),
     "utterances": (120, 2_000),
@@ -142,16 +139,16 @@ CHARACTERS: Mapping[str, tuple[int, int]] = {
     "language": (2, 2),
     "link": (40, 40),
 }
-"""How long a text is; others have 80 and 200."""
+"""The length of a text, in an ordinary conversation and at most; other texts have 80 and 200."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What a prompt takes, in tokens as they are estimated.
+    """The size of a prompt, in estimated tokens.
 
     Attributes:
         room: what the window leaves for it.
-        least: what is left of it when all is cut that can be.
+        least: its size when everything is cut that can be cut.
     """
 
     name: str
@@ -162,7 +159,7 @@ class Sizes:
 
 
 def sizes(pack: Pack, window: int, words: Path | None = None) -> Iterator[Sizes]:
-    """Measure every prompt of the house; `words`: a folder with one's own words."""
+    """Measure every prompt; `words`: a folder with the user's own texts."""
     for kind in classes():
         path = words / f"{kind.label()}.md" if words else None
         own = read_text(path, LARGEST) if path and path.is_file() else None
@@ -172,7 +169,7 @@ def sizes(pack: Pack, window: int, words: Path | None = None) -> Iterator[Sizes]
 
 
 def _example(kind: type[Prompt[Any]], pack: Pack, at: int) -> Prompt[Any]:
-    """Fill a prompt's fields; `at` 0: as in an ordinary talk, 1: as full as they get."""
+    """Fill a prompt's fields; `at` 0: as in an ordinary conversation, 1: with the maximum."""
     values = {name: _value(name, field.annotation, pack, at) for name, field in kind.model_fields.items()}
     return kind.model_construct(**values)
 

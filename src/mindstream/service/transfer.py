@@ -1,10 +1,9 @@
-"""A memory as JSON Lines: out of one data folder, into another, a few records in memory at a time.
+"""Export and import of a memory as JSON Lines, with few records in memory at a time.
 
-The first line is a header (`Header`), each other line a record without its vector: whoever takes it in embeds anew.
+The first line is a header (`Header`), each other line a record without its vector: the import embeds it again.
 
-An import goes through its lines twice: once to check them all (see reading), then, from a copy that nobody else can
-change, to write them in batches. One transaction would do as well for the file, but not for the folder: it would hold
-the write lock while texts are embedded, and every other mind would stand still.
+An import reads its lines twice: first to check all of them (see export_file), then, from a private copy, to write them
+in batches. A single transaction would hold the write lock while texts are embedded, and block every other mind.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ from mindstream.service.memory import UserMemory, plain
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What an import came to.
+    """The result of an import.
 
     Attributes:
-        known: records that were there already.
-        own: versions of beliefs and plans that were left out because this memory has its own of them.
+        known: records that existed already.
+        own: versions of beliefs and plans that were skipped because this memory has versions of its own.
     """
 
     written: int
@@ -41,7 +40,7 @@ class Imported:
 
 
 async def export(opened: UserMemory, header: Callable[..., Header] = Header) -> AsyncIterator[str]:
-    """Yield the lines of a memory, as it stands when the first is asked for.
+    """Yield the lines of a memory, as of the moment when the first is requested.
 
     Raises:
         InputError: nothing is known of that user.
@@ -53,7 +52,7 @@ async def export(opened: UserMemory, header: Callable[..., Header] = Header) -> 
 
 
 async def take_in(opened: UserMemory, export: Export[Header], progress: Callable[[int], None]) -> Imported:
-    """Write the records that are not known yet, embedded anew, in batches; `progress` is told how many are done.
+    """Embed and write the records that do not exist yet, in batches; `progress` is called with the number done.
 
     Raises:
         InputError: a record belongs to another user of this data folder; nothing is written.
@@ -103,7 +102,7 @@ def _cleaned(record: Record) -> Record:
 
 
 async def _check_owners(opened: UserMemory, export: Export[Header]) -> None:
-    """Raise InputError where a record is another user's; whose is not said: names are private."""
+    """Raise InputError if a record is another user's; the message does not name them: names are private."""
     for id_, owner in (await opened.store.owners(list(export.lines))).items():
         if owner != opened.key:
             raise InputError(
@@ -113,5 +112,5 @@ async def _check_owners(opened: UserMemory, export: Export[Header]) -> None:
 
 
 async def _own_slots(opened: UserMemory, export: Export[Header]) -> set[str | None]:
-    """Name the slots of which this memory holds a version that the import does not know: two histories do not mix."""
+    """Return the slots of which this memory has a version that the import lacks: two histories are not mixed."""
     return {record.slot for record in await opened.beliefs_and_plans() if record.id not in export.lines}

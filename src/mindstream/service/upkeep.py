@@ -1,4 +1,4 @@
-"""What forgetting will do to a memory, if nothing of it is returned any more."""
+"""Predicts how a memory's records decay if none of them is recalled any more."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from mindstream.service.memory import UserMemory
 
 @dataclass(frozen=True, slots=True)
 class Forgetting:
-    """What the laws predict of the records at a level, if none of them is returned any more.
+    """The predicted decay of the records at a level, if none of them is recalled any more.
 
     Attributes:
         records: how many of this memory's are at that level now.
-        lasting: records at that level never fade.
+        lasting: records at that level never decay.
     """
 
     level: int
@@ -29,7 +29,7 @@ class Forgetting:
 
 @dataclass(frozen=True, slots=True)
 class Habit:
-    """How a mind is taken to live: sleeps a day, records drawn by each, times a day passed over by a recall."""
+    """Assumptions: sleeps a day, records drawn by each, recalls a day that find a record but do not return it."""
 
     days: int = 90
     sleeps: float = 1.0
@@ -38,7 +38,7 @@ class Habit:
 
 
 async def predict_forgetting(opened: UserMemory, habit: Habit) -> tuple[float, list[Forgetting]]:
-    """Return the chance that a sleep draws a record, and how the records of each level are forgotten."""
+    """Return the probability that a sleep draws a record, and the predicted decay by level."""
     stream = opened.memory
     laws = stream.strength or Strength()
     columns = await stream.columns()

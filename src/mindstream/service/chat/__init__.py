@@ -1,4 +1,4 @@
-"""Talks as chat pages keep them: a companion that remembers, branches of a talk, side tasks of pages."""
+"""Conversations of chat pages: the companion, branches, side tasks of pages."""
 
 from collections.abc import Iterable
 

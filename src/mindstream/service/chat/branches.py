@@ -1,8 +1,8 @@
-"""A talk as a page shows it, beside what was heard of it. Where they differ the talk branches; nothing is heard twice.
+"""Compares a conversation as a chat page shows it with what was heard here, so that nothing is heard twice.
 
-A page sends the whole talk each time. What stands before the new words was heard already, or is context that nobody
-heard here (another model's talk). What was heard and is shown no more was edited, or is answered again: its records
-end, and are taken up again when the page goes back to them.
+A page sends the whole conversation each time. Lines before the new words were heard already, or are context that was
+not heard here (a conversation with another model). Lines that were heard and are no longer shown were edited, or are
+answered again: the validity of their records ends, and is restored when the page returns to that branch.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from mindstream.models.legible import without_controls
 from mindstream.reasoners.conversation import Line
 from mindstream.service.chat.companion import Branched
 
-LONGEST = 400
-"""So many records of a talk are looked at, the newest."""
-ALIKE = 20
-"""So many talks that began alike are looked through, the newest."""
-COMPARED = 120
-"""So many lines of a page are looked for one by one, the newest, where it does not simply go on."""
+MAX_RECORDS = 400
+"""Maximum number of records of a conversation that are compared, the newest."""
+MAX_CONVERSATIONS = 20
+"""Maximum number of conversations with the same beginning that are compared, the newest."""
+MAX_LINES = 120
+"""Maximum number of a page's lines that are matched one by one, the newest, if it does not simply continue."""
 MATCH = 1_000
-"""What a line that is found counts; beside it, that it is no history counts one."""
+"""The weight of a matched line; one more if its record is valid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """What was found of a page's talk.
+    """The result of comparing a page's conversation.
 
     Attributes:
-        again: the row of the new words, where they were heard before: they are answered again.
-        all_heard: all that stands before them was heard here.
+        again: the row of the new words if they were heard before: they are answered again.
+        all_heard: all lines before them were heard here.
     """
 
     again: Logged | None
@@ -47,7 +47,7 @@ class Followed:
 
 
 async def follow(memory: Memory, session: str, lines: Sequence[Line], text: str) -> Followed:
-    """Take a talk to where its page stands before the new words: what the page shows no more is history.
+    """Make a conversation what its page shows before the new words: records that it no longer shows become history.
 
     Raises:
         StorageError: it cannot be read or written.
@@ -60,25 +60,25 @@ async def follow(memory: Memory, session: str, lines: Sequence[Line], text: str)
     again = _said_before(heard[last + 1 :], text, now) if all_heard else None
     kept = {heard[place].id for place in found} | ({again.id} if again else set())
     begins = path[0] if path else None
-    is_cut = begins is not None and holds(heard[begins], now)  # what a page is too short to show stays
+    is_cut = begins is not None and holds(heard[begins], now)  # what a page cuts off at the beginning stays valid
     first = found[0] if is_cut else -1
     left = [each for each in heard[first + 1 :] if each.id not in kept and holds(each, now)]
-    taken_up = [each for each in heard if each.id in kept and not holds(each, now) and _was_left(each)]
-    if left or taken_up:
+    restored = [each for each in heard if each.id in kept and not holds(each, now) and _was_left(each)]
+    if left or restored:
         event = Branched(
-            session=session, left=tuple(each.id for each in left), taken_up=tuple(each.id for each in taken_up)
+            session=session, left=tuple(each.id for each in left), taken_up=tuple(each.id for each in restored)
         )
         ends = [Revision(id=each.id, valid_until=now) for each in left]
-        holds_again = [Revision(id=each.id, emptied=("valid_until",)) for each in taken_up]
+        holds_again = [Revision(id=each.id, emptied=("valid_until",)) for each in restored]
         await memory.commit(Entry(event, "mindstream", system=True), revisions=[*ends, *holds_again])
     return Followed(await _row_of(memory, again) if again else None, all_heard)
 
 
 async def find_talk(memory: Memory, session: str, lines: Sequence[Line]) -> str:
-    """Return which talk a page means that does not name its talks, among those that began with the same words.
+    """Return the conversation of a page that does not name it, among those that began with the same words.
 
-    That is the newest of which all was heard that the page shows. A page that shows nothing yet begins a new one, or
-    has the newest answered again, where that is at its beginning, too.
+    It is the newest one in which all shown lines were heard. A page that shows none yet begins a new conversation, or
+    has the newest answered again if that has only its first lines.
     """
     columns, now = await memory.columns(), memory.clock.now()
     names = [session]
@@ -86,7 +86,7 @@ async def find_talk(memory: Memory, session: str, lines: Sequence[Line]) -> str:
         names.append(f"{session}.{len(names) + 1}")
     *there, new = names
     best, most = (there or names)[-1], 0
-    for name in reversed(there[-ALIKE:]):
+    for name in reversed(there[-MAX_CONVERSATIONS:]):
         heard = await heard_of(memory, name)
         if not lines:
             return name if sum(holds(each, now) for each in heard) <= 2 else new
@@ -98,28 +98,28 @@ async def find_talk(memory: Memory, session: str, lines: Sequence[Line]) -> str:
 
 
 async def heard_of(memory: Memory, session: str) -> list[Record]:
-    """Return what was said in a talk, in the order in which it was said, what was left too."""
+    """Return the lines of a conversation in their order, including those of abandoned branches."""
     columns = await memory.columns()
     episode = columns.episodes.get(session)
     if episode is None:
         return []
     places = np.flatnonzero((columns.episode.values == episode) & (columns.kind.values == KIND_CODES["chat"]))
-    ids = [columns.ids[place] for place in places[-LONGEST:]]
+    ids = [columns.ids[place] for place in places[-MAX_RECORDS:]]
     found = await memory.store.records(memory.key, ids)
     return sorted((each for each in found if not each.evidence and each.seq), key=lambda each: each.seq)
 
 
 def find_path(lines: Sequence[Line], heard: Sequence[Record], now: Moment) -> list[int | None]:
-    """Return where each line of a page was heard; None: it was not."""
+    """Return the index of the record of each line of a page; None: it was not heard."""
     current = [place for place, each in enumerate(heard) if holds(each, now)]
     if len(lines) <= len(current) and all(map(is_same, lines, (heard[place] for place in current))):
         return list(current[: len(lines)])
-    skipped = max(0, len(lines) - COMPARED)
+    skipped = max(0, len(lines) - MAX_LINES)
     return [*[None] * skipped, *_longest_common(lines[skipped:], heard, set(current))]
 
 
 def _longest_common(lines: Sequence[Line], heard: Sequence[Record], current: AbstractSet[int]) -> list[int | None]:
-    """Find as many of the lines as can be found in their order; of those that say the same, what is no history."""
+    """Match as many lines as possible in order; of records with the same words prefer valid ones."""
     gain = [MATCH + (place in current) for place in range(len(heard))]
     same = [[is_same(line, each) for each in heard] for line in lines]
     best = [[0] * (len(heard) + 1) for _ in range(len(lines) + 1)]
@@ -142,7 +142,7 @@ def _longest_common(lines: Sequence[Line], heard: Sequence[Record], current: Abs
 
 
 def _said_before(after: Sequence[Record], text: str, now: Moment) -> Record | None:
-    """Return what the user said next already, in these words: what holds, else what was left last."""
+    """Return the record of the user's next utterance with these words: a valid one, else the last abandoned."""
     there = [each for each in after if each.data.get("by_user") and _plain(each.text) == _plain(text)]
     current = [each for each in there if holds(each, now)]
     left = [each for each in there if _was_left(each)]
@@ -155,7 +155,7 @@ async def _row_of(memory: Memory, record: Record) -> Logged | None:
 
 
 def is_same(line: Line, record: Record) -> bool:
-    """Tell whether a line is what a record holds. Of an answer that was broken off a page may show less, or more."""
+    """Return whether a line has the words of a record. Of an interrupted answer a page may show less, or more."""
     if line.by_user != bool(record.data.get("by_user")):
         return False
     shown, kept = _plain(line.text), _plain(record.text)
@@ -167,7 +167,7 @@ def _plain(text: str) -> str:
 
 
 def holds(record: Record, now: Moment) -> bool:
-    """Tell whether a record is no history."""
+    """Return whether a record is valid now."""
     return record.forgotten is None and (record.valid_until is None or record.valid_until > now)
 
 

@@ -1,4 +1,4 @@
-"""A companion: recalls before it answers, notes after. It needs no tools, of the client or of the model."""
+"""The companion: recalls before it answers, takes notes after. It needs no tools of the client or of the model."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from mindstream.text.links import links, pieces_without_links
 from mindstream.text.words import language_of, terms
 
 QUOTED = 3
-"""So many lines are quoted where no model is configured."""
+"""Maximum number of lines that are quoted if no model is configured."""
 
 
 class CompanionTalk(Prompt[str]):
@@ -60,7 +60,7 @@ class CompanionTalk(Prompt[str]):
     def own_texts(self) -> Iterator[str]:
         """Yield the texts whose addresses a page may load by itself (images): the conversation and its instructions.
 
-        Documents beside the words, notes and recalled memories may be third-party content.
+        A page's documents, notes and recalled memories may be third-party content.
         """
         yield from (line.text for line in (*self.history, *self.talks))
         yield from (self.instructions, self.utterance)
@@ -71,7 +71,7 @@ class CompanionTalk(Prompt[str]):
 
 @rule(CompanionTalk)
 def quote_what_is_remembered(ask: CompanionTalk) -> str:
-    """Stand in: say so, and quote what shares words with the utterance."""
+    """Rule-based default: say so, and quote lines that share words with the utterance."""
     asked = {*terms(ask.utterance)}
     held: list[Note | DatedLine] = [*ask.notes, *ask.recalled, *(line for line in ask.talks if line.by_user)]
     near = sorted(held, key=lambda each: -len(asked & {*terms(each.text)}))[:QUOTED]
@@ -82,16 +82,15 @@ def quote_what_is_remembered(ask: CompanionTalk) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A talk as its page shows it.
+    """A conversation as its page shows it.
 
     Attributes:
-        instructions: what the page asks of whoever answers, in this talk; never remembered.
-        beside: what the page found for these words (documents, search); strangers may have written it; never
-            remembered.
-        lines: what stands before the new words, oldest first.
-        zone: where the user lives; None: the page does not say.
-        longest_reply: the tokens that an answer may have; 0: the page does not say.
-        sampling: how the words of an answer are to be chosen.
+        instructions: the page's system prompt; never remembered.
+        beside: what the page found for these words (documents, search); third-party content; never remembered.
+        lines: the lines before the new words, oldest first.
+        zone: the user's time zone; None: the page does not say.
+        longest_reply: maximum tokens of an answer; 0: the page does not say.
+        sampling: the sampling parameters of the page.
     """
 
     instructions: str = ""
@@ -103,17 +102,17 @@ class Page:
 
 
 class TalkZone(tzinfo):
-    """The time zone of a talk: it can be told another with each utterance.
+    """The time zone of a conversation, which may change with each utterance.
 
     Attributes:
-        place: where the user lives, as was said last.
+        place: the current zone.
     """
 
     def __init__(self, place: tzinfo) -> None:
         self.place = self._usual = place
 
     def move(self, place: tzinfo | None) -> None:
-        """Take another zone; None: the usual one."""
+        """Change to a zone; None: the default one."""
         self.place = place or self._usual
 
     def utcoffset(self, at: datetime | None) -> timedelta | None:
@@ -130,15 +129,14 @@ class TalkZone(tzinfo):
 
 
 NAME = "companion"
-"""Signs what it says."""
+"""The author of its answers."""
 
 
 class Companion(FunctionResponder):
-    """Answers from memory, by the model of the role `talker`; a reasoner notes what was said.
+    """Answers from memory, by the model of the role `talker`; a reasoner takes notes.
 
     Attributes:
-        page: what the page of this talk sends with the words that are answered next; of its lines only where they were
-            not heard here.
+        page: what the page sends with the next utterance; its lines only if they were not heard here.
     """
 
     reasoners: Sequence[Reasoner]
@@ -198,12 +196,12 @@ class Companion(FunctionResponder):
 
 
 def answer_pieces(question: CompanionTalk, words: AsyncGenerator[str]) -> AsyncGenerator[str]:
-    """Pass an answer on without addresses that nobody gave: a page would load an image, or a user follow a link."""
+    """Remove from an answer the addresses that no text gave: a page would load an image, or a user follow a link."""
     return pieces_without_links(words, lambda: links(question.texts()), lambda: links(question.own_texts()))
 
 
 def answer_page(page: Page, text: str) -> CompanionTalk:
-    """Return the question of a talk that is not to be remembered: nothing is recalled for it, either."""
+    """Return the prompt of a conversation that is not remembered: nothing is recalled for it, either."""
     fits = fit([Part("history", page.lines, "last")], HISTORY_TOKENS)
     return CompanionTalk(
         instructions=page.instructions,
@@ -215,7 +213,7 @@ def answer_page(page: Page, text: str) -> CompanionTalk:
 
 
 BEGINS = "### Task:"
-"""So Open WebUI's own prompts begin; what it shows of a talk stands in the tags of `SHOWS_TALK`."""
+"""The beginning of Open WebUI's own prompts; they contain the conversation in the tags of `SHOWS_TALK`."""
 SHOWS_TALK = ("<chat_history>", "{{MESSAGES")
 OTHER_FORMS = (
     "Your task is to reflect the speaker's likely facial expression through a fitting emoji.",
@@ -223,7 +221,7 @@ OTHER_FORMS = (
     "Provide a concise, 5-word-or-less title for the conversation,",
     "Please generate a concise, 5-word-or-less title for the conversation,",
 )
-"""So others of its prompts begin, word for word, and those of LibreChat."""
+"""The beginnings of its other prompts, and of LibreChat's, word for word."""
 TOOLS_FORM = "Available Tools: "
 _BLOCK = re.compile(
     r"^[ \t]*<(context|sources?|documents?|attached_files?|files?|search_results?|web_search|knowledge|retrieved_\w+)"
@@ -238,7 +236,7 @@ _ASKED = (
     re.compile(r"<user_query>(.*)</user_query>", re.DOTALL | re.IGNORECASE),
     re.compile(r"^(?:user )?(?:query|question):[ \t]*(.+?)(?:\n+(?:answer|response):\s*)?\Z", re.DOTALL | re.I | re.M),
 )
-"""Where templates of chat pages put the user's words."""
+"""How templates of chat pages embed the user's words."""
 _HEADING = re.compile(r"\n#{1,6} [^\n]{0,60}\Z")
 ONLY_DOCUMENTS = "(a document, and no words of their own)"
 
@@ -254,12 +252,12 @@ class PageTask(Prompt[str]):
 
 @rule(PageTask)
 def leave_it_undone(ask: PageTask) -> str:  # noqa: ARG001
-    """Stand in: give an empty answer of JSON, which pages take for none."""
+    """Rule-based default: return an empty JSON answer, which pages ignore."""
     return "{}"
 
 
 def is_page_task(instructions: str, lines: Sequence[Line], text: str) -> bool:
-    """Tell whether a page asks for itself: by the written form of its prompts, where nothing was said before."""
+    """Return whether a page asks for its own use: by the form of its prompts, if there are no earlier lines."""
     if lines:
         return False
     start = text.lstrip()
@@ -268,9 +266,9 @@ def is_page_task(instructions: str, lines: Sequence[Line], text: str) -> bool:
 
 
 def split_context(text: str) -> tuple[str, str]:
-    """Return what the user said, and what the page put beside it: documents and the page's own instructions.
+    """Return the user's own words, and what the page added: documents and its own instructions.
 
-    A message of which no words are recognised as the user's own is taken for third-party content as a whole.
+    A message in which no words are recognised as the user's own is treated as third-party content.
     """
     blocks = _BLOCK.search(text) or _RULED.search(text)
     if blocks is None:
@@ -286,14 +284,14 @@ def split_context(text: str) -> tuple[str, str]:
 
 
 class Branched(Event):
-    """A page shows another talk than the one that was heard: something was edited, or is to be answered again."""
+    """A page shows another conversation than the one that was heard: lines were edited, or are answered again."""
 
     kind = "branched"
     session: NoWords[str]
     left: NoWords[tuple[str, ...]] = ()
-    """Ids of the records of what was said in what is left: it is history."""
+    """Ids of the records of the abandoned lines, which are history now."""
     taken_up: NoWords[tuple[str, ...]] = ()
-    """Ids of those that had been left, and hold again."""
+    """Ids of abandoned records that are valid again."""
 
 
 EVENTS: tuple[type[Event], ...] = (Branched,)

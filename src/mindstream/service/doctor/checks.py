@@ -49,7 +49,7 @@ async def examine(chosen: Chosen, window: int | None = None) -> list[Finding]:
     findings += [_roles(settings)]
     if settings.only_stand_ins:
         found = await find_models()
-        findings += [*map(_found, found), *([] if any(not each.silly for each in found) else [_nothing_found()])]
+        findings += [*map(_found, found), *([] if any(not each.low_quality for each in found) else [_nothing_found()])]
     for name in dict.fromkeys([*settings.models.values(), settings.fallback or RULES]):
         if name != RULES:
             findings.append(await _model(name))
@@ -192,9 +192,9 @@ def _roles(settings: Settings) -> Finding:
 
 def _found(model: Found) -> Finding:
     """Say of a model that nobody has named how it is asked."""
-    silly = "; it is small and silly, and there to try things" if model.silly else ""
+    quality = "; it is small and silly, and there to try things" if model.low_quality else ""
     first = f"{model.lacks}; then " if model.lacks else ""
-    return Finding("model", "ok", f"{model.why}{silly}", f"{first}mindstream chat --model {model.name}")
+    return Finding("model", "ok", f"{model.why}{quality}", f"{first}mindstream chat --model {model.name}")
 
 
 def _nothing_found() -> Finding:

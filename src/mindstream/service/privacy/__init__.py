@@ -1,1 +1,1 @@
-"""What is done for people's rights: how long words are kept, everything of a person, a tenant that goes, who did it."""
+"""Privacy: retention, all data of a person, erasing a person or a tenant, the audit."""

@@ -1,4 +1,4 @@
-"""What the command line does to people's data is written into the audit, as the doors write theirs (House.note)."""
+"""Audit entries for what the command line does to users' data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ async def note(
     tenant: str = "",
     clock: Clock | None = None,
 ) -> None:
-    """Add to the audit what the machine's user did by a command."""
+    """Add an audit entry for a command of the machine's user."""
     await store.note((clock or SystemClock()).now(), Deed(did, "command", machine_user(), about, tenant, counts))
 
 
@@ -30,11 +30,11 @@ def deed_of(opened: UserMemory, did: Did) -> Deed:
 
 
 async def note_of(opened: UserMemory, did: Did, counts: Mapping[str, int | str]) -> None:
-    """Add to the audit what was done to a user's memory by a command."""
+    """Add an audit entry for what a command did to a user's memory."""
     await note(opened.store, did, counts, opened.key, clock=opened.clock)
 
 
 async def note_in(data: AnyData, did: Did, counts: Mapping[str, int | str], tenant: str = "") -> None:
-    """Add to the audit of a data folder, or of a database, that is not open; the folder is made if need be."""
+    """Add an audit entry to data that are not open; a missing folder is created."""
     async with open_store(data) as store:
         await note(store, did, counts, tenant=tenant)

@@ -1,6 +1,6 @@
-"""A person, or a tenant with all its people, is erased from a store: every row, and what the planner knows of them.
+"""Erases a person, or a tenant with all its users, from a store: every row, and the database's statistics.
 
-In a folder a person's erasure is service/erasing, which also proves it by the bytes; here is what both stores can do.
+For a person in a data folder service/erasing does this, and also verifies the bytes; this module works for all stores.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ ELSEWHERE = (
     "exports, recordings and files that tools wrote lie where they were asked for, and are yours to delete",
     "visits to towns that lie elsewhere stay, with what residents remember of them: delete the folder of such a town",
 )
-"""What no erasure of these data reaches."""
+"""What no erasure of these data can reach."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """What was erased: rows by table; rows and records in streams of others; files beside the database."""
+    """What was erased: rows by table; rows and records in other streams; files next to the database."""
 
     rows: Mapping[str, int]
     elsewhere: int = 0
@@ -50,7 +50,7 @@ class Gone:
     streams: tuple[StreamKey, ...] = field(default=(), repr=False)
 
     def counts(self) -> dict[str, int]:
-        """Return how much it was, by what."""
+        """Return the numbers, by name."""
         found = {name: count for name, count in self.rows.items() if count}
         more = {"elsewhere": self.elsewhere, "files": self.files, "streams": len(self.streams)}
         return found | {name: count for name, count in more.items() if count}
@@ -58,22 +58,22 @@ class Gone:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """What is kept of a person beside the person's own store.
+    """Data of a person outside the person's own store.
 
     Attributes:
-        tokens: the ids of tokens that were made for that person alone, by the names under which they are kept.
-        forks: the forks of towns that the person has visited, or that name the person, with their folders. They stay.
+        tokens: the ids of tokens for that person alone, by the names under which they are stored.
+        forks: forks of towns that the person has visited, or that name the person, with their folders. They stay.
     """
 
     tokens: Mapping[str, str] = field(default_factory=dict)
     forks: Mapping[str, Path] = field(default_factory=dict)
 
     def told(self) -> list[str]:
-        """Say in lines what was deleted."""
+        """Return lines that say what was deleted."""
         return [f"the token {id_} opens nothing any more" for id_ in self.tokens.values()]
 
     def stays(self) -> list[str]:
-        """Say in lines what was not erased, and what to do about it."""
+        """Return lines that say what was not erased, and what to do about it."""
         said = [
             f"the fork {name} of a town tells of them, and its residents remember them: delete it, by"
             f" `DELETE /api/v1/towns/{name}` or with its folder {folder}"
@@ -83,7 +83,7 @@ class Beside:
 
 
 async def find_beside(data: Location, tenant_key: str, person: str) -> Beside:
-    """Return the tokens of a person, and the forks of towns that tell of the person."""
+    """Return the tokens of a person, and the forks of towns that name the person."""
     user, tokens = StreamName("user", person).normal, dict[str, str]()
     async with open_store(data) as ours:
         for each in await ours.kept(SERVER, TOKEN):
@@ -93,13 +93,13 @@ async def find_beside(data: Location, tenant_key: str, person: str) -> Beside:
     forks = dict[str, Path]()
     for name, fork in ForkedTowns(data).all(Principal(tenant_key or LOCAL, frozenset())).items():
         async with open_store(fork.place) as town:
-            if await town.read(lambda rows: _tells_of(rows, person)):
+            if await town.read(lambda rows: _names(rows, person)):
                 forks[name] = fork.place.beside
     return Beside(tokens, forks)
 
 
-def _tells_of(rows: Sql, person: str) -> bool:
-    """Tell whether a town's rows name a person."""
+def _names(rows: Sql, person: str) -> bool:
+    """Return whether a town's rows name a person."""
     named = json.dumps(person, ensure_ascii=False)[1:-1]
     sql = "SELECT 1 FROM log WHERE by = ? OR instr(payload, ?) > 0 LIMIT 1"
     own = "SELECT 1 FROM streams WHERE kind = 'resident' AND normal = ?"
@@ -110,7 +110,7 @@ def _tells_of(rows: Sql, person: str) -> bool:
 
 
 async def revoke_tokens(data: Location, tenant_key: str, beside: Beside, clock: Clock) -> None:
-    """Delete the tokens that were made for a person, with the person's name: nobody comes in by them any more."""
+    """Delete the tokens that were made for a person, which contain the person's name."""
     if not beside.tokens:
         return
     async with open_store(data) as ours:
@@ -126,15 +126,15 @@ async def revoke_tokens(data: Location, tenant_key: str, beside: Beside, clock: 
 async def erase_person(
     store: SqlStore, person: str, clock: Clock, folder: Path | None = None, *, known: bool = False
 ) -> Gone:
-    """Erase all that is kept of a person: one transaction, then the tables are written anew.
+    """Erase all data of a person in one transaction, then rewrite the tables.
 
     Args:
-        folder: beside whose database files lie, which go first; None: there is none.
-        known: there was something of the person elsewhere, so that it is no mistake where nothing is here.
+        folder: the folder whose files next to the database are deleted first; None: there is none.
+        known: the person had data elsewhere, so that it is no error if there are none here.
 
     Raises:
-        InputError: nothing is known of that person.
-        StorageError: it cannot be done; then all of it is there still.
+        InputError: there are no data of that person.
+        StorageError: it failed; then all data are still there.
     """
     key = store.key(StreamName("user", person))
     found = await withdraw(store, person, key, clock)
@@ -151,13 +151,13 @@ async def erase_person(
     gone = replace(await store.write(erase, [key, ERASURES]), files=len(beside))
     for left in found:
         caches.empty(left.stream)
-    await _let_go(store, [key])
+    await _empty_caches(store, [key])
     await store.compact()
     return gone
 
 
 async def withdraw(store: SqlStore, person: str, key: StreamKey, clock: Clock) -> list[Left]:
-    """Have pools serve what a person wrote or asked no more, nor what was drawn from it; return what is elsewhere."""
+    """Withdraw a person's pairs, and what was derived from them, from pools; return the data in other streams."""
     found = await store.read(lambda rows: elsewhere.find(rows, person, key))
     for left in found:
         if id_of(left.stream, "pool") and left.ids:
@@ -167,7 +167,7 @@ async def withdraw(store: SqlStore, person: str, key: StreamKey, clock: Clock) -
 
 
 def take_elsewhere(rows: Sql, person: str, key: StreamKey) -> list[Left]:
-    """Take what a person left in pools and other minds, and documents that nobody else reads, in a transaction."""
+    """Delete a person's data in pools and other minds, and documents that no other user reads, in a transaction."""
     found = elsewhere.find(rows, person, key)
     for left in found:
         _take_domain(rows, person, left.stream)
@@ -178,27 +178,27 @@ def take_elsewhere(rows: Sql, person: str, key: StreamKey) -> list[Left]:
 
 
 def _take_domain(rows: Sql, person: str, stream: StreamKey) -> None:
-    """Have a pool's name say what it is for, where its owner, who wrote its domain, is erased."""
+    """Replace a pool's domain by its name if its owner, who wrote it, is erased."""
     created = rows.execute("SELECT seq, payload FROM log WHERE mind = ? AND kind = ?", (stream, PoolCreated.kind))
     for seq, payload in created.fetchall():
         if (held := json.loads(payload)).get("owner") == person:
-            held["domain"] = id_of(stream, "pool")  # the sum of the row is made when the owner's name is taken
+            held["domain"] = id_of(stream, "pool")  # the row's checksum is updated when the owner's name is removed
             rows.execute("UPDATE log SET payload = ? WHERE seq = ?", (json.dumps(held, ensure_ascii=False), seq))
 
 
 async def delete_tenant(
     store: SqlStore, folder: Path | None = None, forks: Iterable[Path] = (), *, known: bool = False
 ) -> Gone:
-    """Erase all that a store keeps of its tenant, and what lies beside a folder's file; then write it all anew.
+    """Erase all data of a store's tenant, and its files next to a folder's database; then rewrite the tables.
 
-    Whoever has one of its minds open lets go of it, and can write nothing of it back. A process that dies in the middle
-    leaves either all rows or none; deleted again, or opened again, the rest is done.
+    Processes that have one of its minds open close it, and cannot write it back. If the process dies, either all rows
+    exist or none; the rest is done when the tenant is deleted again, or the data are opened.
 
     Args:
-        known: the tenant has something elsewhere, as tokens, so that it is no mistake where nothing is here.
+        known: the tenant has data elsewhere, as tokens, so that it is no error if there are none here.
 
     Raises:
-        InputError: the store is no tenant's, or nothing is known of it.
+        InputError: the store is no tenant's, or the tenant has no data.
         StorageError: something cannot be deleted, or is left.
     """
     tenant = store.tenant.name
@@ -211,7 +211,7 @@ async def delete_tenant(
     await asyncio.to_thread(files.delete, beside)
     await asyncio.to_thread(_delete_forks, forks)
     counted = await store.write(lambda rows: _erase_all(rows, tenant, streams), [*streams, ERASURES])
-    await _let_go(store, streams)
+    await _empty_caches(store, streams)
     await store.compact()
     left = await store.read(lambda rows: _streams(rows, store))
     if left:
@@ -220,15 +220,15 @@ async def delete_tenant(
     return Gone(counted, files=len(beside), streams=tuple(streams))
 
 
-async def _let_go(store: SqlStore, streams: Iterable[StreamKey]) -> None:
-    """Let go of what this process and this machine hold of streams so as to be quick."""
+async def _empty_caches(store: SqlStore, streams: Iterable[StreamKey]) -> None:
+    """Empty the caches of streams in this process and on this machine."""
     for key in streams:
         await asyncio.to_thread(delete_kept, store.columns_folder, key)
         caches.empty(key, whole=True)
 
 
 def _streams(rows: Sql, store: SqlStore) -> list[StreamKey]:
-    """Return all streams of a tenant's of which there is anything."""
+    """Return all streams of a tenant that have any data."""
     found: set[StreamKey] = set()
     for table, (owner, _) in files.ROWS.items():
         owned = store.tenant.owned(owner)
@@ -237,7 +237,7 @@ def _streams(rows: Sql, store: SqlStore) -> list[StreamKey]:
 
 
 def _erase_all(rows: Sql, tenant: str, streams: list[StreamKey]) -> dict[str, int]:
-    """Delete a tenant's rows, and tell all processes whose they were."""
+    """Delete a tenant's rows, and notify all processes."""
     counted = count_rows(rows, streams)
     for key in streams:
         _erase_stream(rows, key)
@@ -247,7 +247,7 @@ def _erase_all(rows: Sql, tenant: str, streams: list[StreamKey]) -> dict[str, in
 
 
 def _erase_stream(rows: Sql, key: StreamKey) -> None:
-    """Delete all rows of a stream; those that name it, too, for nobody holds it any more who would have to be told."""
+    """Delete all rows of a stream, and the marks of its erased records, which no process needs any more."""
     erasure.erase(rows, key, None, next_change(rows))
     rows.execute("DELETE FROM erased WHERE stream = ?", (key,))
 
@@ -263,7 +263,7 @@ def count_rows(rows: Sql, streams: Iterable[StreamKey]) -> dict[str, int]:
 
 
 def _files(folder: Path, streams: Iterable[StreamKey]) -> list[Path]:
-    """Name the files beside the database that hold something of a tenant, and copies that hold words of all."""
+    """Return the files next to the database with data of a tenant, and copies with data of all users."""
     return sorted({path for key in streams for path in files.files_of(folder, key)})
 
 

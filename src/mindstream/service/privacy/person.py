@@ -1,7 +1,6 @@
-"""Everything of a person in one archive: rows as JSON Lines, files as they lie, and a page to read it by.
+"""All data of a person in one archive: rows as JSON Lines, files as they are, and a page to read.
 
-It is made by walking the tables whose rows are a person's (log/erasure has the list by which they are erased, too), so
-that nothing is left out because nobody thought of it.
+It contains the tables that log/erasure lists, by which a person is erased, too, so that nothing is forgotten.
 """
 
 from __future__ import annotations
@@ -42,16 +41,16 @@ ABOUT = {
     "spending": "what models were asked in this name, and what it cost, by day and model",
     "audit": "who exported, erased or imported something of it, and when",
 }
-"""The files of an archive, and what stands in them."""
+"""The files of an archive, and their content."""
 
 
 @dataclass(slots=True)
 class Everything:
-    """All that is kept of a person.
+    """All data of a person.
 
     Attributes:
         rows: by file, each a line.
-        files: what lies beside the database, by its name in the archive.
+        files: the content of files next to the database, by name in the archive.
     """
 
     person: str
@@ -60,7 +59,7 @@ class Everything:
     files: dict[str, bytes] = field(default_factory=dict)
 
     def counts(self) -> dict[str, int]:
-        """Return how much it is, by what."""
+        """Return the numbers, by name."""
         return {name: len(rows) for name, rows in self.rows.items() if rows} | {"files": len(self.files)}
 
 
@@ -72,15 +71,15 @@ async def everything_of(
     others: Iterable[SqlStore] = (),
     ours: SqlStore | None = None,
 ) -> Everything:
-    """Gather all that is kept of a person.
+    """Collect all data of a person.
 
     Args:
-        folder: beside whose database files lie; None: there is none.
-        others: stores in which the person may have left something, too, as a town's.
-        ours: that of this machine's own people, which alone sees the audit; None: `store` is.
+        folder: the folder with files next to the database; None: there is none.
+        others: other stores that may contain data of the person, as a town's.
+        ours: the store of users on this machine, the only one that sees the audit; None: `store` is that.
 
     Raises:
-        InputError: nothing is kept of that person.
+        InputError: there are no data of that person.
         StorageError: it cannot be read.
     """
     key = store.key(StreamName("user", person))
@@ -98,16 +97,16 @@ async def everything_of(
         raise InputError(f"nobody is called {person!r} here: nothing is kept of that name")
     tenant = store.tenant.name
     for row in await (ours or store).audit(name_of(key).id, tenant):
-        if bool(row.tenant) == bool(tenant):  # a namesake behind a wall is somebody else
+        if bool(row.tenant) == bool(tenant):  # a user of the same name in another tenant is another person
             found.rows["audit"].append({name: getattr(row, name) for name in row.__slots__})
     return found
 
 
 def write_archive(found: Everything, place: Path) -> None:
-    """Write an archive that only its owner can read; never over something that is there.
+    """Write an archive that only its owner can read; an existing file is never overwritten.
 
     Raises:
-        StorageError: it cannot be written, or something of that name is there.
+        StorageError: it cannot be written, or the file exists.
     """
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -127,7 +126,7 @@ def write_archive(found: Everything, place: Path) -> None:
 
 def _rows_of(rows: Sql, person: str, key: StreamKey) -> dict[str, list[Row]]:
     found = {
-        table: [_told(row) for row in _named(rows, f"SELECT * FROM {table} WHERE {owner} = ?", (key,))]
+        table: [_readable(row) for row in _named(rows, f"SELECT * FROM {table} WHERE {owner} = ?", (key,))]
         for table, (owner, _) in ROWS.items()
     }
     found["elsewhere"] = [row for left in elsewhere.find(rows, person, key) for row in _left(rows, left)]
@@ -135,18 +134,18 @@ def _rows_of(rows: Sql, person: str, key: StreamKey) -> dict[str, list[Row]]:
 
 
 def _left(rows: Sql, left: elsewhere.Left) -> Iterator[Row]:
-    """Yield what a person left in a stream of others."""
+    """Yield a person's data in another stream."""
     place = name_of(left.stream)
     where = {"in": f"{place.kind} {place.id}"}
     if left.whole:
         for row in _named(rows, "SELECT * FROM records WHERE stream = ?", (left.stream,)):
-            yield where | _told(row)
+            yield where | _readable(row)
     for seq in sorted(left.rows):
         for row in _named(rows, "SELECT seq, at, by, kind, payload FROM log WHERE seq = ?", (seq,)):
-            yield where | _told(row)
+            yield where | _readable(row)
     for id_ in sorted(left.ids):
         for row in _named(rows, "SELECT * FROM records WHERE id = ? AND stream = ?", (id_, left.stream)):
-            yield where | _told(row)
+            yield where | _readable(row)
 
 
 def _named(rows: Sql, sql: str, values: tuple[Any, ...]) -> Iterator[Row]:
@@ -156,20 +155,20 @@ def _named(rows: Sql, sql: str, values: tuple[Any, ...]) -> Iterator[Row]:
         yield dict(zip(names, row, strict=True))
 
 
-def _told(row: Mapping[str, Any]) -> Row:
-    """Return a row as it is written down: JSON as what it holds, bytes as text, times beside the numbers they are."""
-    told: Row = {}
+def _readable(row: Mapping[str, Any]) -> Row:
+    """Return a row for the archive: JSON is parsed, bytes become text, times are added in readable form."""
+    shown: Row = {}
     for name, value in row.items():
         if isinstance(value, bytes | memoryview):
-            told[name] = _of_bytes(bytes(value))
+            shown[name] = _of_bytes(bytes(value))
         elif isinstance(value, str) and value.startswith(("{", "[")):
-            told[name] = _of_json(value)
+            shown[name] = _of_json(value)
         elif value is not None:
-            told[name] = value
+            shown[name] = value
         if name in ("at", "created") and isinstance(value, int | float):
             with contextlib.suppress(ValueError, OverflowError):
-                told["time"] = format_iso(value)
-    return told
+                shown["time"] = format_iso(value)
+    return shown
 
 
 def _of_bytes(content: bytes) -> str:
@@ -187,7 +186,7 @@ def _of_json(text: str) -> Any:
 
 
 def _spending(log: Iterable[Row]) -> Iterator[Row]:
-    """Yield what models cost, by day and model."""
+    """Yield the cost of models, by day and model."""
     sums: dict[tuple[str, str], Row] = {}
     for row in log:
         held = row.get("payload")
@@ -207,7 +206,7 @@ def _files(folder: Path, key: StreamKey) -> Iterator[tuple[str, bytes]]:
 
 
 def _page(found: Everything) -> str:
-    """Return a page to read it by: what is there, and all that was said and noted, oldest first."""
+    """Return a page with the list of files, and all records, oldest first."""
     person, when = html.escape(found.person), html.escape(format_iso(found.at)[:16].replace("T", " "))
     files = "".join(
         f"<li><a href='{name}.jsonl'>{name}.jsonl</a> ({len(rows)}): {html.escape(ABOUT.get(name, ''))}</li>"

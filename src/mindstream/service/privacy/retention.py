@@ -1,8 +1,7 @@
-"""How long a tenant's words are kept: what is past it is erased for good, with what was drawn from it alone.
+"""Retention: data older than a tenant's rule allows are erased permanently, with what was derived from them alone.
 
-A rule holds for all users of a tenant, and is kept in the store. Nothing is exempt by how well it is held: that a
-memory lasts says that it does not fade, and a time to keep things is a promise to people. Who wants some of it kept
-longer names the kinds that are to go.
+A rule applies to all users of a tenant, and is stored with the data. A memory's strength exempts it from nothing, since
+a retention period is a promise to users. To keep some data longer, a rule names the kinds that are erased.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ from mindstream.models.embedders.embedder import Embedder
 
 LOG = logging.getLogger("mindstream.server")
 EVERY_S, LOOK_S = DAY_S, 600.0
-"""How often a rule is applied, how often it is looked whether one is due."""
+"""Seconds: how often a rule is applied; the interval of checks whether one is due."""
 SHORTEST_S = DAY_S
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What is past its time: records, what was drawn from them, items of beliefs, rows of the log, typed lines."""
+    """Numbers of expired records, records derived from them, items of beliefs, rows of the log, typed lines."""
 
     users: int = 0
     records: int = 0
@@ -59,7 +58,7 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A tenant's store, and the folder beside which it may have files."""
+    """A tenant's store, and the folder with its files next to the database."""
 
     store: SqlStore
     embedder: Embedder
@@ -68,10 +67,10 @@ class Kept:
 
 
 async def set_rule(store: SqlStore, rule: Rule) -> None:
-    """Make a rule its tenant's, in place of the one that it had.
+    """Set a tenant's rule, replacing its former one.
 
     Raises:
-        InputError: it is shorter than a day, or there is no such kind of record.
+        InputError: its period is shorter than a day, or there is no such kind of record.
     """
     if rule.after_s < SHORTEST_S:
         raise InputError("words are kept for a day at least: --after 1d, or longer")
@@ -81,37 +80,37 @@ async def set_rule(store: SqlStore, rule: Rule) -> None:
 
 
 async def drop_rule(store: SqlStore, tenant: str) -> None:
-    """Keep a tenant's words for as long as nobody erases them."""
+    """Delete a tenant's rule: its data are kept until they are erased explicitly."""
     await store.write(lambda rows: retention.drop(rows, tenant))
 
 
 async def rules_of(store: SqlStore, tenant: str | None = None) -> list[Rule]:
-    """Return a tenant's rule; None: those of all that are to be seen from this store."""
+    """Return a tenant's rule; None: all rules that this store can see."""
     seen = store.tenant.name or tenant
     return await store.read(lambda rows: retention.read(rows, seen))
 
 
 async def find_past(place: Kept, rule: Rule) -> Past:
-    """Count what a rule would take now; nothing is changed."""
-    return await _go_through(place, rule, take=False)
+    """Count what a rule would erase now; nothing is changed."""
+    return await _apply_rule(place, rule, erase=False)
 
 
-async def take_past(place: Kept, rule: Rule) -> Past:
-    """Erase what is past its time, and write the files anew.
+async def erase_past(place: Kept, rule: Rule) -> Past:
+    """Erase what has expired, and rewrite the files.
 
     Raises:
-        StorageError: it cannot be done to its end; what was done stays done.
+        StorageError: it failed half-way; what was erased stays erased.
     """
     try:
-        return await _go_through(place, rule, take=True)
+        return await _apply_rule(place, rule, erase=True)
     finally:
         await place.store.compact()
 
 
-async def _go_through(place: Kept, rule: Rule, *, take: bool) -> Past:
+async def _apply_rule(place: Kept, rule: Rule, *, erase: bool) -> Past:
     until, whole = place.clock.now() - rule.after_s, Past()
     async for memory in _memories(place):
-        whole += await _of_user(place, memory, rule, until, take=take)
+        whole += await _of_user(place, memory, rule, until, erase=erase)
     return whole
 
 
@@ -122,13 +121,13 @@ async def _memories(place: Kept) -> AsyncIterator[Memory]:
                 yield memory
 
 
-async def _of_user(place: Kept, memory: Memory, rule: Rule, until: Moment, *, take: bool) -> Past:
-    """Erase, or count, what is past its time of one user."""
+async def _of_user(place: Kept, memory: Memory, rule: Rule, until: Moment, *, erase: bool) -> Past:
+    """Erase, or count, one user's expired data."""
     kinds: tuple[Kind, ...] = rule.kinds  # type: ignore[assignment]
     removal = await find_removal(memory, ForgetRequest(until=until, kinds=kinds))
     rows = frozenset() if kinds else await _wordy_rows(memory, until)
     typed = 0
-    if take:
+    if erase:
         if removal:
             await remove(memory, removal, compact=False)
         if rows:
@@ -140,7 +139,7 @@ async def _of_user(place: Kept, memory: Memory, rule: Rule, until: Moment, *, ta
 
 
 async def _wordy_rows(memory: Memory, until: Moment) -> frozenset[int]:
-    """Return the rows of the log that are as old, and have words still; those of a life that goes on stay."""
+    """Return the old rows of the log that still contain words, except those of an active life."""
     life = {plugin.name: plugin for plugin in plugins.registered()}.get("life")
     lives = (
         {each.kind for each in life.events() if issubclass(each, Event)}
@@ -157,7 +156,7 @@ async def _wordy_rows(memory: Memory, until: Moment) -> frozenset[int]:
 
 
 class KeepRules:
-    """Applies the rules that are due, of all tenants, in one process at a time: others see that it is being done."""
+    """Applies the due rules of all tenants; a lease ensures that one process at a time does."""
 
     def __init__(
         self,
@@ -172,12 +171,12 @@ class KeepRules:
         self._owner = f"{os.getpid()}-{chance.token()}"
 
     async def apply_due(self) -> None:
-        """Look whether rules are due, and apply those; what fails is tried again at the next look."""
+        """Apply the rules that are due; what fails is tried again at the next check."""
         try:
             for rule in await rules_of(self._store_of("")):
                 await self._apply(rule)
         except MindstreamError as error:
-            LOG.warning("a rule of retention could not be applied, and is tried again: %s", error)
+            LOG.warning("a retention rule could not be applied, and is tried again: %s", error)
 
     async def _apply(self, rule: Rule) -> None:
         store, clock = self._store_of(rule.tenant), self._clock
@@ -193,7 +192,7 @@ class KeepRules:
 
         try:
             with renewing_by(renew, clock, self._lease_s):
-                past = await take_past(Kept(store, self._embedder(), clock, self._folder), rule)
+                past = await erase_past(Kept(store, self._embedder(), clock, self._folder), rule)
         except BaseException:
             await store.write(lambda rows: retention.let_go(rows, rule.tenant, self._owner))
             raise
@@ -206,7 +205,7 @@ class KeepRules:
 
 
 def describe(rule: Rule) -> str:
-    """Say what a rule is."""
+    """Describe a rule."""
     what = f"records of the kinds {', '.join(rule.kinds)}" if rule.kinds else "everything"
     whose = f"users of {rule.tenant}" if rule.tenant else "this machine's own users"
     return f"{what} of {whose} is erased after {rule.after_s / DAY_S:g} days"

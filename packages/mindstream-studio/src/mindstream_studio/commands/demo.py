@@ -309,7 +309,7 @@ def _choose_model(found: list[Found]) -> str:
         return ""
     best, *others = ready
     reads = f"{best.reads} then reads what you say, and charges for it" if best.reads else "your data stays here"
-    quality = "; it is small, and its answers are poor" if best.silly else ""
+    quality = "; it is small, and its answers are poor" if best.low_quality else ""
     say(f"{best.why}: {best.name} can answer you; {reads}{quality}.")
     _list_models(others)
     discard_typed()

@@ -16,7 +16,7 @@ from mindstream.memory.store.validation import MAX_TEXT
 from mindstream.service.memory import parse_kinds, read_slots
 from mindstream.service.operations.principal import NotFound, Principal
 from mindstream.service.operations.runtime import Runtime
-from mindstream.service.operations.shapes import Ask, At, Names, Page, Reply, Until
+from mindstream.service.operations.shapes import Ask, At, CallerName, Names, Page, Reply, Until
 from mindstream.service.operations.table import operation, read_number, write_cursor
 
 
@@ -35,7 +35,7 @@ class RetainRequest(Ask):
     valid_until: At | None = None
     keywords: list[str] = Field([], max_length=50)
     data: dict[str, JsonValue] = Field({})
-    by: str = Field("", max_length=100)
+    by: CallerName = Field("", max_length=100)
 
 
 class Retained(Reply):
