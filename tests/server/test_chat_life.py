@@ -24,7 +24,7 @@ def test_a_life_is_a_model_for_whoever_has_one(ask: OpenAI, client: httpx.Client
     assert "life" in {each.id for each in ask.models.list(extra_headers=headers).data}
     assert "life" not in {each.id for each in ask.models.list().data}
     answer = Talk(ask, "life", user="ann").say("How is it going?")
-    assert "Learn Danish" in answer and "Nobody lives it now" in answer
+    assert "Learn Danish" in answer and "The life is not running" in answer
     rows = client.get("/api/v1/users/ann/log", params={"kinds": "heard"}).json()["rows"]
     assert [row["text"] for row in rows] == ["How is it going?"]
 
