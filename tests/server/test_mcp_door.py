@@ -214,7 +214,7 @@ async def test_what_was_remembered_is_reflected_upon(served: Served, door: FakeE
 async def test_without_a_model_nobody_reflects(folder: Path) -> None:
     with Served(folder, model="rules") as served:
         async with over_http(f"{served.url}/mcp/ann") as client:
-            assert "without a model nobody reflects" in await refused(client, "reflect")
+            assert "reflection needs a model" in await refused(client, "reflect")
 
 
 async def test_templates_say_what_can_be_read(served: Served) -> None:
