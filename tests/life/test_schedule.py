@@ -120,7 +120,7 @@ def test_a_moment_that_is_written(words: str, at: str) -> None:
 @pytest.mark.parametrize("words", ["today at 8", "yesterday", "2020-01-01", "at 25:00", "13pm", "2026-02-30", "Feb 29",
                                    "2026-13-01", "999999 weeks"])  # fmt: skip
 def test_a_moment_that_there_is_not_is_refused(words: str) -> None:
-    with pytest.raises(InputError, match=r"there is no|has passed|no time|any calendar"):
+    with pytest.raises(InputError, match=r"there is no|has passed|no time|the calendar"):
         read_moment(words, NOW, BERLIN)
 
 

@@ -339,7 +339,7 @@ async def test_a_row_that_was_damaged_before_is_damaged_still(tmp_path: Path) ->
     await SqliteStore(tmp_path / "data").close()
     with looking_into(tmp_path / "data" / FILE) as connection:
         found = [fault.what for fault in faults(connection) if fault.user == StreamName("pool", "verse").key]
-    assert {"rows of the log that are not as they were written", "records that are not as they were written"} <= {
+    assert {"rows of the log that differ from what was written", "records that differ from what was written"} <= {
         *found
     }
 

@@ -48,11 +48,12 @@ AT_A_PLACE = {
     "mindstream.coach.handover.BARE",
     "mindstream.models.reply.BRACKET",
     "mindstream.text.times.RULE",
-    *(f"mindstream.planning.formats.{name}" for name in ("compiler.NAMED", "compiler.ALONE", "compiler.THOUGHT")),
+    *(f"mindstream.planning.formats.read.{name}" for name in ("NAMED", "ALONE", "THOUGHT")),
     *(f"mindstream.planning.formats.inputs.{name}" for name in ("KEY", "_CLOSING")),
     *(f"mindstream.planning.formats.rewoo.{name}" for name in ("NUMBERED", "OTHER_HEAD", "ESCAPED_HEAD")),
     *(f"mindstream.text.links.{name}" for name in ("_NO_LINK", "_DEFINITION")),
-    *("mindstream.models.providers.secrets._PREFIX", "mindstream.tools.given_addresses._ADDRESS"),
+    "mindstream.models.providers.secrets._PREFIX",
+    *(f"mindstream.tools.{name}" for name in ("given_addresses._ADDRESS", "extracts.ITEM")),
 }
 """What is not searched for, but matched where the text has been read to."""
 SHORT = tuple(f"mindstream.{name}." for name in ("tools.algebra",))
