@@ -44,7 +44,7 @@ def test_what_is_no_url_is_refused_and_no_piece_of_it_repeated(url: str, monkeyp
         Location.of(url)
     assert "hunter2" not in str(caught.value) and "%40" in str(caught.value)
     monkeypatch.setenv("MINDSTREAM_DATA", url)
-    with pytest.raises(SettingsError, match="MINDSTREAM_DATA: that is no URL") as refused:
+    with pytest.raises(SettingsError, match="MINDSTREAM_DATA: not a URL") as refused:
         choose()
     assert "hunter2" not in str(refused.value)
 
