@@ -45,16 +45,16 @@ def test_a_recorded_talk_and_a_task_are_saved_as_files(tmp_path: Path) -> None:
         assert saved.returncode == 0 and str(out.stat().st_size) in saved.stdout
         assert save(*flags, "--recorded", "--out", str(out)).returncode == 0, "an older one is written anew"
     calls = save("--talk", "evening", "--user", "ann", "--with-calls", "--recorded", "--out", str(out))
-    assert "no call of a model" in calls.stderr
+    assert "no model call" in calls.stderr
 
 
 def test_an_impossible_export_is_explained(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "page.html"
     for flags, why in (
-        ([], "--talk SESSION, --plan RUN or --town DIR"),
-        (["--talk", "a", "--plan", "b"], "exactly one is needed"),
+        ([], "--talk SESSION, --plan RUN and --town DIR"),
+        (["--talk", "a", "--plan", "b"], "name one of"),
         (["--talk", "a", "--from", "Feb 14"], "are for a town"),
-        (["--town", str(folder), "--with-calls"], "are for a talk or a plan"),
+        (["--town", str(folder), "--with-calls"], "are for a conversation or a plan"),
         (["--talk", "a", "--data", str(folder)], "there is no memory in"),
         (["--talk", "none", "--user", "ann", "--recorded"], "no talk of ann is called 'none'"),
     ):

@@ -120,7 +120,7 @@ class Recorded:
         async with self._opening:
             if self._inner is None:
                 self._inner = await self._open()
-        state = {**scope.get("state", {}), "who": READER}
+        state = {**scope.get("state", {}), "principal": READER}
         await self._inner({**scope, "state": state}, receive, send)
 
     @contextlib.asynccontextmanager
