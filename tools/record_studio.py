@@ -10,10 +10,7 @@ it again where recordings, or what is made of them, have changed.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import lzma
-import sqlite3
 import sys
 import tempfile
 from collections.abc import AsyncGenerator, Iterator, Sequence
@@ -23,6 +20,7 @@ from pathlib import Path
 
 from mindstream_evals.sharing.agents import load_cast
 from mindstream_studio.demos import load_demo
+from mindstream_town.saves.packed import pack
 from pydantic import JsonValue
 
 from mindstream.clock import DAY_S, ManualClock
@@ -33,7 +31,6 @@ from mindstream.coach.gates.gate import BeliefGate, Gatekeeper, Situation, decis
 from mindstream.coach.packs.load import load as load_pack
 from mindstream.life.life import Life, LifeConfig
 from mindstream.life.permission import Permits
-from mindstream.log.database import FILE
 from mindstream.log.events import (
     BeliefChanged,
     Event,
@@ -72,7 +69,7 @@ from mindstream.tools.write_file import write_file_tool
 
 ROOT = Path(__file__).parents[1]
 RECORDINGS, EXAMPLES = ROOT / "tests" / "recordings", ROOT / "examples"
-INTO = ROOT / "src" / "mindstream" / "studio" / "recorded.db.xz"
+INTO = ROOT / "packages" / "mindstream-studio" / "src" / "mindstream_studio" / "recorded.db.xz"
 MOST_BYTES = 700_000
 MIND = "playback:a language mind"
 """What answered is called so: it costs nothing to play it back, and no address is told."""
@@ -343,17 +340,6 @@ async def share(folder: Path) -> None:
             await pool.retriever.settle()
         state = await pool.state()
         print(f"{len(state.standings)} pairs, {[(each.number, each.before, each.held_out) for each in state.versions]}")
-
-
-def pack(folder: Path, into: Path) -> int:
-    """Write a data folder's file, packed; return its size in bytes."""
-    with tempfile.TemporaryDirectory() as made:
-        whole = Path(made) / FILE
-        with contextlib.closing(sqlite3.connect(folder / FILE)) as connection:
-            connection.execute("VACUUM INTO ?", (str(whole),))
-        into.parent.mkdir(exist_ok=True)
-        into.write_bytes(lzma.compress(whole.read_bytes(), preset=9 | lzma.PRESET_EXTREME))
-    return into.stat().st_size
 
 
 async def check(folder: Path) -> None:

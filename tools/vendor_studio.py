@@ -15,7 +15,8 @@ import subprocess
 from pathlib import Path
 
 HERE = Path(__file__).parent / "studio"
-VENDOR = Path(__file__).parents[1] / "src" / "mindstream" / "studio" / "static" / "vendor"
+STUDIO = Path(__file__).parents[1] / "packages" / "mindstream-studio" / "src" / "mindstream_studio"
+VENDOR = STUDIO / "static" / "vendor"
 MODULES = {
     "preact.js": ("preact", "dist/preact.mjs"),
     "hooks.js": ("preact", "hooks/dist/hooks.mjs"),

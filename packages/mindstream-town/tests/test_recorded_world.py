@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from pathlib import Path
 
 import pytest
 from mindstream_town.events import Acted, DayPlanned, Talked
 from mindstream_town.inspect.history import read_history
-from mindstream_town.saves.importing import pack_world, unpack_world
+from mindstream_town.saves.importing import unpack_world
+from mindstream_town.saves.packed import pack, unpack
 from mindstream_town.town import Town
 
 from mindstream.errors import InputError
+from mindstream.log.database import FILE
 from mindstream.models.rules import Rules
 
 
@@ -41,14 +45,19 @@ def test_nothing_is_written_over(tmp_path: Path) -> None:
         unpack_world("atlantis", tmp_path / "other")
 
 
-async def test_what_is_packed_is_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def stored_vectors(folder: Path) -> dict[str, bytes]:
+    with contextlib.closing(sqlite3.connect(folder / FILE)) as connection:
+        return dict(connection.execute("SELECT id, vector FROM records WHERE vector IS NOT NULL"))
+
+
+async def test_what_is_packed_is_what_was_there(tmp_path: Path) -> None:
     unpack_world("recorded", tmp_path / "one")
     async with Town.open(tmp_path / "one", models=Rules.name) as town:
         digest = await town.digest()
-    packed = tmp_path / "packs"
-    packed.mkdir()
-    pack_world(tmp_path / "one", packed / "recorded.db.xz")
-    monkeypatch.setattr("mindstream_town.saves.importing.__file__", str(tmp_path / "saves" / "recorded.py"))
-    unpack_world("recorded", tmp_path / "two")
+    vectors = stored_vectors(tmp_path / "one")
+    size = pack(tmp_path / "one", tmp_path / "world.db.xz")
+    assert size < 256 * len(vectors), "vectors are not packed: they alone would take 512 bytes each"
+    unpack(tmp_path / "world.db.xz", tmp_path / "two")
+    assert stored_vectors(tmp_path / "two") == vectors
     async with Town.open(tmp_path / "two", models=Rules.name) as town:
         assert await town.digest() == digest

@@ -11,7 +11,6 @@ import base64
 import contextlib
 import hashlib
 import json
-import lzma
 import tempfile
 import zlib
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
@@ -33,8 +32,6 @@ from starlette.responses import Response
 
 from mindstream.clock import ManualClock, format_iso
 from mindstream.errors import InputError
-from mindstream.log.database import FILE
-from mindstream.log.files import private_database, private_folder
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Store
@@ -154,12 +151,11 @@ async def open_recorded(folder: Path, packed: Path = PACKED) -> Runtime:
 
 def unpack(packed: Path, folder: Path) -> None:
     """Unpack the recordings and the hamlet into a folder."""
-    from mindstream_town.saves.importing import unpack_world
+    from mindstream_town.saves import importing
+    from mindstream_town.saves import packed as packing
 
-    path = private_folder(folder / "data") / FILE
-    private_database(path)
-    path.write_bytes(lzma.decompress(packed.read_bytes()))
-    unpack_world("recorded", folder / HAMLET)
+    packing.unpack(packed, folder / "data")
+    importing.unpack_world("recorded", folder / HAMLET)
 
 
 async def last_moment(folder: Path) -> Moment:

@@ -8,8 +8,6 @@ resolved by similarity and reported to the caller.
 from __future__ import annotations
 
 import contextlib
-import lzma
-import sqlite3
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,7 +26,6 @@ from mindstream.errors import InputError
 from mindstream.location import AnyData, Location
 from mindstream.log.database import FILE
 from mindstream.log.events import Event, Remembered
-from mindstream.log.files import private_database, private_folder
 from mindstream.log.names import StreamName
 from mindstream.memory.memory import Memory
 from mindstream.memory.opening import AnyStore, is_begun, open_store
@@ -56,6 +53,7 @@ from mindstream_town.formats.town_file import parse_clock, parse_stamp
 from mindstream_town.profile import Profile
 from mindstream_town.residents.person import FirstMemory, Person
 from mindstream_town.residents.places import find_home
+from mindstream_town.saves.packed import unpack
 from mindstream_town.setting import Setting
 from mindstream_town.source import dump_source, missing_keys
 from mindstream_town.world.hours import DAY_MINUTES
@@ -515,28 +513,8 @@ def unpack_world(name: str, folder: Path) -> None:
     """
     if name not in WORLDS:
         raise InputError(f"there is no recorded world {name!r}: {', '.join(WORLDS)}")
-    path = private_folder(folder) / FILE
-    if path.exists():
+    if (folder / FILE).exists():
         raise InputError(
             f"something is in {folder} already: look at it with `mindstream town status`, or name another by --data"
         )
-    whole = lzma.decompress((Path(__file__).parents[1] / "packs" / f"{name}.db.xz").read_bytes())
-    private_database(path)
-    path.write_bytes(whole)
-
-
-def pack_world(folder: Path, path: Path) -> None:
-    """Write a data folder as a recorded world.
-
-    Raises:
-        InputError: there is no town.
-    """
-
-    source = folder / FILE
-    if not source.is_file():
-        raise InputError(f"no town lives in {folder}")
-    with tempfile.TemporaryDirectory() as made:
-        whole = Path(made) / FILE
-        with contextlib.closing(sqlite3.connect(source)) as connection:
-            connection.execute("VACUUM INTO ?", (str(whole),))
-        path.write_bytes(lzma.compress(whole.read_bytes(), preset=9 | lzma.PRESET_EXTREME))
+    unpack(Path(__file__).parents[1] / "packs" / f"{name}.db.xz", folder)
