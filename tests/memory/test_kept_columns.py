@@ -142,9 +142,10 @@ async def test_what_is_written_while_it_is_kept_counts_once(filled: SqliteStore,
     await shelf.columns(ANN)
     first = MANY
     while shelf._keeping:
-        await write(filled, 1, first)
+        if first < MANY + 50:  # the mean of the vectors is measured again when a stream has grown by an eighth
+            await write(filled, 1, first)
+            first += 1
         await shelf.columns(ANN)
-        first += 1
     fresh, mapped = Columns(ANN, "words", 96), await IndexCache(filled, "words", 96).columns(ANN)
     assert mapped.kept >= MANY
     assert len(mapped) == first
