@@ -146,6 +146,7 @@ async def test_what_is_written_while_it_is_kept_counts_once(filled: SqliteStore,
             await write(filled, 1, first)
             first += 1
         await shelf.columns(ANN)
+        await asyncio.sleep(0.001)
     fresh, mapped = Columns(ANN, "words", 96), await IndexCache(filled, "words", 96).columns(ANN)
     assert mapped.kept >= MANY
     assert len(mapped) == first
