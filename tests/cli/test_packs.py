@@ -41,3 +41,12 @@ def test_a_pack_that_is_broken_is_refused_with_its_line(tmp_path: Path) -> None:
     pack.write_text(pack.read_text("utf-8") + "colour: red\n", "utf-8")
     line = len(pack.read_text("utf-8").splitlines())
     assert f"pack.yaml:{line}: colour" in mistaken(run("pack", "check", mine))
+
+
+def test_a_new_pack_says_that_its_texts_are_those_of_the_example(tmp_path: Path) -> None:
+    mine = tmp_path / "guitar"
+    assert "example" in run("pack", "new", mine).out
+    assert "the title is still 'Tea coach (example)'" in run("pack", "check", mine).out
+    pack = mine / "pack.yaml"
+    pack.write_text(pack.read_text("utf-8").replace("Tea coach (example)", "Guitar coach"), "utf-8")
+    assert "the title is still" not in run("pack", "check", mine).out

@@ -48,12 +48,12 @@ def check(
 
 @command(app, "", "mindstream pack new my_pack")
 def new(folder: Annotated[Path, word("FOLDER", "A folder to create.")]) -> None:
-    """Write a small working pack to start from."""
+    """Write a working example pack (a coach for tea) to start from."""
     from mindstream.coach.packs.check import new as write_pack
 
     written = write_pack(folder)
     where = shlex.quote(str(written) if written.is_absolute() or written.parts[0] == ".." else f"./{written}")
-    say(f"{written} is a small working pack; change its files, then:")
+    say(f"{written} holds a working example, a coach for tea; replace its texts with those of your subject, then:")
     say(f"  mindstream pack check {where}\n  mindstream chat --pack {where}")
 
 

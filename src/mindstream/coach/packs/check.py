@@ -16,14 +16,17 @@ from mindstream.errors import InputError
 from mindstream.text.pattern import pattern
 from mindstream.text.words import terms
 
+EXAMPLE_TITLE = "Tea coach (example)"
+"""Title of the pack that `new` copies."""
+
 
 def thin_spots(pack: Pack) -> list[str]:
     """Yield the weaknesses of a valid pack, in plain words."""
-    return [*_phases(pack), *_topics(pack), *_steps(pack), *_phrases(pack), *_alarms(pack), *_harmless(pack)]
+    return [*_example(pack), *_phases(pack), *_topics(pack), *_steps(pack), *_phrases(pack), *_alarms(pack), *_harmless(pack)]
 
 
 def new(folder: Path) -> Path:
-    """Write a small working pack into a new folder.
+    """Write the example pack (a coach for tea) into a new folder, under the folder's name.
 
     Raises:
         InputError: the folder exists, or its name cannot be a pack's name.
@@ -37,6 +40,11 @@ def new(folder: Path) -> Path:
     pack = folder / "pack.yaml"
     pack.write_text(re.sub(r"^name: \w+", f"name: {name}", pack.read_text("utf-8")), "utf-8")
     return folder
+
+
+def _example(pack: Pack) -> Iterator[str]:
+    if pack.title == EXAMPLE_TITLE:
+        yield f"the title is still {EXAMPLE_TITLE!r}: replace the example's texts with those of your subject"
 
 
 def _phases(pack: Pack) -> Iterator[str]:
