@@ -1,4 +1,4 @@
-"""Modules that moved to other distributions: their old names can be imported for one version, with a warning."""
+"""Modules that moved, to other distributions or into others: old names can be imported for one version, with a warning."""
 
 from __future__ import annotations
 
@@ -11,6 +11,16 @@ from collections.abc import Sequence
 from types import ModuleType
 
 MOVED = {
+    "mindstream.conformance.promise": "mindstream_evals.conformance.samples",
+    "mindstream.town.metrics.diffusion": "mindstream_town.metrics.measures",
+    "mindstream.town.metrics.fact": "mindstream_town.metrics.measures",
+    "mindstream.town.world.address": "mindstream_town.world.tree",
+    "mindstream.planning.arguments": "mindstream.planning.plan",
+    "mindstream.planning.as_tool": "mindstream.planning.planner",
+    "mindstream.planning.formats.rewoo_text": "mindstream.planning.formats.rewoo",
+    "mindstream.planning.permission": "mindstream.planning.executor",
+    "mindstream.sharing.grading.draft_rubric": "mindstream.sharing.grading.prompts",
+    "mindstream.tools.traits": "mindstream.tools.tool",
     "mindstream.town.evaluation": "mindstream_evals.town",
     "mindstream.town": "mindstream_town",
     "mindstream.studio": "mindstream_studio",

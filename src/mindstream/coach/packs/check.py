@@ -22,7 +22,15 @@ EXAMPLE_TITLE = "Tea coach (example)"
 
 def thin_spots(pack: Pack) -> list[str]:
     """Yield the weaknesses of a valid pack, in plain words."""
-    return [*_example(pack), *_phases(pack), *_topics(pack), *_steps(pack), *_phrases(pack), *_alarms(pack), *_harmless(pack)]
+    return [
+        *_example(pack),
+        *_phases(pack),
+        *_topics(pack),
+        *_steps(pack),
+        *_phrases(pack),
+        *_alarms(pack),
+        *_harmless(pack),
+    ]
 
 
 def new(folder: Path) -> Path:
