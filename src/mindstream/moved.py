@@ -1,4 +1,4 @@
-"""Modules that moved, to other distributions or into others: old names can be imported for one version, with a warning."""
+"""Modules that moved: their old names can be imported for one version, with a warning."""
 
 from __future__ import annotations
 
