@@ -42,7 +42,12 @@ COMMANDS = {
     "prompts": ("List the prompt templates, shipped and your own.", "prompts"),
     "pack": ("Create and check a domain of your own.", "pack"),
     "plan": ("Check, draw, edit and run plans in files; compare strategies.", "plan.files"),
-    "pool": ("Share exemplars among agents: pools, their rubrics, members and readers.", "pool", "pool_learning"),
+    "pool": (
+        "Share exemplars and lessons among agents: pools, their rubrics, members, verdicts.",
+        "pool",
+        "pool_learning",
+        "pool_lessons",
+    ),
     "life": ("Look at a life, answer it, steer it; from any process.", "life"),
 }
 """The summary of each command, and its modules: `app` in them, or the name after a colon, holds the command. A group

@@ -102,6 +102,8 @@ class Solved(SpendingEvent):
     stopped: Quotes[str] = ""
     """Why it has no answer; "" if it has one."""
     unanswered: Quotes[str] = ""
+    lessons: NoWords[tuple[str, ...]] = ()
+    """Ids of the lessons of a pool that were in the prompts."""
 
 
 EVENTS: tuple[type[Event], ...] = (Solving, RunPlanned, AnswerMissing, PlanKept, StepBegan, StepFound, Solved)

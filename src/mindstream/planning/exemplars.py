@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mindstream.errors import InputError
-from mindstream.memory.recall.exemplars import SHOTS, Exemplars
+from mindstream.memory.recall.exemplars import SHOTS, Example, Exemplars
 from mindstream.models.model import ToolSpec
 from mindstream.planning.formats.read import read, read_named
 from mindstream.tools.call import ForeignText
@@ -20,17 +20,36 @@ SEARCH = "search"
 """In the shipped exemplars, the name of any tool that takes a query."""
 
 
+class LessonText(str):
+    """Lessons of a pool as one text, which the planner and the solver read.
+
+    Attributes:
+        ids: the ids of the lessons; foreign: third-party content was part of the work that one was learned from.
+    """
+
+    ids: tuple[str, ...]
+    foreign: bool
+
+    def __new__(cls, example: Example) -> LessonText:
+        """Make it of an example that holds lessons."""
+        made = super().__new__(cls, example.text)
+        made.ids, made.foreign = example.lessons, example.foreign
+        return made
+
+
 async def find_exemplars(given: Sequence[str] | Exemplars, task: str) -> tuple[str, ...]:
     """Return the exemplars for a task: the given ones, or the best that a source finds.
 
     Third-party ones are `ForeignText`: a plan based on them is untrusted (`Plan.foreign`).
     """
     found = given if isinstance(given, Sequence) else await given.examples(task, SHOTS)
-    return tuple(ForeignText(each) if getattr(each, "foreign", False) else _plain(each) for each in found)
+    return tuple(each if isinstance(each, str) else _as_text(each) for each in found)
 
 
-def _plain(exemplar: object) -> str:
-    return exemplar if isinstance(exemplar, str) else str(exemplar)
+def _as_text(example: Example) -> str:
+    if example.lessons:
+        return LessonText(example)
+    return ForeignText(example.text) if example.foreign else example.text
 
 
 def choose_exemplars(named: str, tools: Sequence[ToolSpec]) -> tuple[str, ...]:

@@ -56,7 +56,7 @@ class RunCheckpoint:
         missing: the steps of an unfinished revision; () if there is none.
         kept: the last revision changed nothing, and nothing was done since.
         spent: what the run had spent at its last row.
-        answer: None if the run has not ended.
+        answer: None if the run has not ended; lessons: ids of the pool's lessons that were in its prompts.
         at: time of the last row.
     """
 
@@ -75,6 +75,7 @@ class RunCheckpoint:
     answer: str | None = None
     stopped: str = ""
     unanswered: str = ""
+    lessons: tuple[str, ...] = ()
     at: Moment = 0.0
 
     def with_plan(self, plan: Plan) -> RunCheckpoint:
@@ -159,9 +160,12 @@ class Journal:
     async def found(self, evidence: Evidence) -> None:
         await self._write(StepFound(run=self.run, spent=self._spent(), **asdict(evidence)))
 
-    async def end(self, answer: str, stopped: str, unanswered: str) -> None:
+    async def end(self, answer: str, stopped: str, unanswered: str, lessons: tuple[str, ...] = ()) -> None:
         """Log how the run ended."""
-        solved = Solved(run=self.run, spent=self._spent(), answer=answer, stopped=stopped, unanswered=unanswered)
+        spent = self._spent()
+        solved = Solved(
+            run=self.run, spent=spent, answer=answer, stopped=stopped, unanswered=unanswered, lessons=lessons
+        )
         await self._write(solved, WorkDone(self._fence.work, self._fence.owner))
 
     async def _write(self, event: SpendingEvent, finish: WorkDone | None = None) -> None:
@@ -217,6 +221,7 @@ def _after(begun: RunCheckpoint, event: object) -> RunCheckpoint:
             held |= {which: {**getattr(begun, which), event.step: Evidence(**fields)}, "kept": False}
         case Solved():
             held |= {"answer": event.answer, "stopped": event.stopped, "unanswered": event.unanswered, "kept": False}
+            held["lessons"] = event.lessons
     return RunCheckpoint(**held)
 
 

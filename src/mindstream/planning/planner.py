@@ -169,7 +169,7 @@ class Planner:
                 await self._go_through(going, because)
             solution = going.solution(how)
             if journal:
-                await journal.end(solution.answer, solution.stopped, solution.unanswered)
+                await journal.end(solution.answer, solution.stopped, solution.unanswered, solution.lessons)
             if plans and not known:
                 await plans.keep(solution, specs)
         return solution
@@ -206,7 +206,15 @@ def _ended(begun: RunCheckpoint, task: str, how: Strategy) -> Solution | None:
         return None
     plan = begun.plan or Plan(task=task)
     return Solution(
-        task, begun.how, begun.answer, plan, begun.evidence, spent=begun.spent, run=run, unanswered=begun.unanswered
+        task,
+        begun.how,
+        begun.answer,
+        plan,
+        begun.evidence,
+        spent=begun.spent,
+        run=run,
+        unanswered=begun.unanswered,
+        lessons=begun.lessons,
     )
 
 

@@ -181,6 +181,8 @@ class AnswerFromEvidence(Prompt[str]):
 
     task: str
     steps: tuple[Shown, ...]
+    lessons: str = ""
+    """Lessons of a pool, as one text."""
 
 
 def read_answer(words: str, plan: Plan) -> SolverAnswer:

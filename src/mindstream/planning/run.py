@@ -18,6 +18,7 @@ from mindstream.models.wrappers.budget import Budget
 from mindstream.planning.check import LONGEST, MOST_STEPS, StepChecker, check
 from mindstream.planning.events import NOTHING_SPENT, Spent
 from mindstream.planning.executor import CLOCK, Approver, Executor, Limits, RunWatcher
+from mindstream.planning.exemplars import LessonText
 from mindstream.planning.formats.read import read, read_other
 from mindstream.planning.formats.rewoo import Rewoo, StepReader, write_plan
 from mindstream.planning.journal import RunCheckpoint
@@ -67,7 +68,7 @@ async def plan_task(
 
 def is_untrusted(exemplars: Sequence[str]) -> bool:
     """Return whether an exemplar in a planner's prompt is third-party content."""
-    return any(isinstance(each, ForeignText) for each in exemplars)
+    return any(isinstance(each, ForeignText) or (isinstance(each, LessonText) and each.foreign) for each in exemplars)
 
 
 async def write_steps(
@@ -139,6 +140,7 @@ class Solution:
         unanswered: the missing part of the answer, in the solver's words; "": nothing.
         missing: the steps that failed.
         changes: the changes of each revision of the plan.
+        lessons: the ids of the pool's lessons that were in the prompts.
     """
 
     task: str
@@ -151,6 +153,7 @@ class Solution:
     spent: Spent = NOTHING_SPENT
     run: str = ""
     unanswered: str = ""
+    lessons: tuple[str, ...] = ()
 
     @property
     def is_quotation(self) -> bool:
@@ -205,6 +208,7 @@ class PlanningRun:
         answered: the last answer, to the whole task or a part of it.
         missing: steps for which an interrupted run was about to revise the plan.
         is_untrusted: whether a third party's exemplar is in the planner's prompt.
+        lessons: lessons of a pool among the exemplars; the solver reads them too.
     """
 
     task: str
@@ -234,6 +238,7 @@ class PlanningRun:
         self.missing = self.begun.missing if self.replans >= 0 else ()
         self._is_kept = self.begun.kept
         self.is_untrusted = is_untrusted(self.exemplars)
+        self.lessons = next((each for each in self.exemplars if isinstance(each, LessonText)), None)
         self.plan = self.given or Plan(task=self.task, foreign=self.is_untrusted)
         self.evidence: dict[str, Evidence] = self.begun.settled()
 
@@ -357,7 +362,7 @@ class PlanningRun:
         return await self._answer(whole) if answer.missing and brief != whole else answer
 
     async def _answer(self, steps: tuple[Shown, ...]) -> SolverAnswer:
-        prompt = AnswerFromEvidence(task=self.task, steps=steps)
+        prompt = AnswerFromEvidence(task=self.task, steps=steps, lessons=str(self.lessons or ""))
         return self.read(await ask(self.models["solver"], prompt, "solver"))
 
     async def ensure_answer(self) -> None:
@@ -391,6 +396,7 @@ class PlanningRun:
             self.allowance.spent(),
             self.name,
             answer.missing,
+            self.lessons.ids if self.lessons else (),
         )
 
 

@@ -7,6 +7,7 @@ the pair later.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -82,6 +83,34 @@ async def lay_in(pool: Pool, pairs: Sequence[Pair], by: str) -> list[Exemplar]:
     for each in fresh.values():
         await _tell(pool, each)
     return list(fresh.values())
+
+
+async def admit_work(pool: Pool, pair: Pair, writer: str, accepted_by: str) -> str:
+    """Admit work whose result was accepted, without grading; return its id, or "" if the pool has it already.
+
+    It is private if somebody who is not a member by name accepted it. A person or a check has judged the result, so the
+    form is checked and nothing else.
+
+    Raises:
+        InputError: the writer is not a member, or the text cannot be stored.
+    """
+    writer = normal_name(writer)
+    state = await pool.member_state(writer)
+    stranger = accepted_by if accepted_by and accepted_by not in (*state.members, state.owner) else ""
+    pair = replace(pair, asked_by=stranger, private=bool(stranger))
+    exemplar = _exemplar(pool, pair, writer)
+    if exemplar.id in state.standings or find_faults(exemplar.query, exemplar.answer):
+        return ""
+    reason = f"the result was accepted by {accepted_by or 'a check'}"
+    judged = ExemplarJudged(
+        id=exemplar.id, verdict="admitted", score=100, reasons=(reason,), by_hand=writer == state.owner
+    )
+    with contextlib.suppress(Conflict):  # another process has added it
+        await pool.memory.commit(
+            Entry(exemplar, writer), Entry(judged, "verdict", (await _record(pool, exemplar, state),))
+        )
+        await _tell(pool, exemplar)
+    return exemplar.id
 
 
 async def offer(pool: Pool, pair: Pair, writer: str, scorer: Model) -> ExemplarJudged:

@@ -156,6 +156,63 @@ class ExemplarEvicted(Event):
     ids: NoWords[tuple[str, ...]]
 
 
+class LessonWritten(Event):
+    """A lesson was added or amended: the last row of an id counts, and the sources of all rows are kept."""
+
+    kind = "lesson_written"
+    id: RecordId[str]
+    text: Quotes[str]
+    applies: Quotes[str] = ""
+    """When it applies; "": always."""
+    state: Literal["confirmed", "assumed"] = "assumed"
+    """Confirmed by a person's or a check's verdict, or an assumption of the model that wrote it."""
+    sources: Quotes[tuple[str, ...]] = ()
+    """What it rests on: tasks, corrections, documents."""
+    writer: Person[Agent]
+    asked_by: Person[Agent] = ""
+    """The user whose words it rests on, if not a member."""
+    task: NoWords[str] = ""
+    """Digest of the task from which it was learned."""
+    replaces: NoWords[tuple[str, ...]] = ()
+    """Ids of lessons that were merged into it."""
+    disputes: NoWords[tuple[str, ...]] = ()
+    """Ids of lessons that say otherwise."""
+    private: bool = False
+    """Until a member shares it, only the user whose words it rests on is shown it; without such a user, its writer."""
+    untrusted: bool = False
+    """Third-party content was part of the work from which it was learned."""
+
+
+class LessonsShared(Event):
+    """A member shared private lessons with all members, or the owner vouched for lessons."""
+
+    kind = "lessons_shared"
+    ids: NoWords[tuple[str, ...]]
+    vouched: bool = False
+
+
+class LessonRetired(Event):
+    """Lessons are no longer shown."""
+
+    kind = "lesson_retired"
+    ids: NoWords[tuple[str, ...]]
+    because: Quotes[str] = ""
+
+
+class TaskJudged(Event):
+    """The verdict on a task whose prompt had these lessons, and what the verdict says about lessons."""
+
+    kind = "task_judged"
+    task: NoWords[str]
+    """Digest of the task."""
+    right: bool
+    shown: NoWords[tuple[str, ...]] = ()
+    confirms: NoWords[tuple[str, ...]] = ()
+    contradicts: NoWords[tuple[str, ...]] = ()
+    by: Person[Agent] = ""
+    """Who gave the verdict: a person, or "" for a check."""
+
+
 class CandidatesLabelled(Event):
     """A model estimated how unlikely a pair's answer is after each of some candidates; the retriever learns by this."""
 
@@ -213,6 +270,10 @@ EVENTS: tuple[type[Event], ...] = (
     SourceTrusted,
     ExemplarsHelped,
     ExemplarEvicted,
+    LessonWritten,
+    LessonsShared,
+    LessonRetired,
+    TaskJudged,
     CandidatesLabelled,
     RetrieverTrained,
 )

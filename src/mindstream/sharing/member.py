@@ -16,6 +16,7 @@ from mindstream.models.roles import AnyModels, open_models
 from mindstream.sharing.admission import Pair, offer
 from mindstream.sharing.events import ExemplarJudged
 from mindstream.sharing.exemplar import TOKENS, Exemplar, render_shot, shots
+from mindstream.sharing.lessons import Learned, Line, Verdict, choose_lessons, learn, show_lessons
 from mindstream.sharing.pool import Pool
 
 
@@ -27,6 +28,7 @@ class Member:
         agent: the name under which it reads and writes; model: the model that answers for it.
         scorer: the model that grades its offers: a model, its name, or `Models` (role `scorer`); None: it only reads.
         private: only it can read its offers until they are shared (`Pool.release`).
+        user: the user for whom the agent works, if not a member: what this user's verdicts teach stays private.
         render: formats an exemplar.
     """
 
@@ -37,11 +39,36 @@ class Member:
     private: bool = False
     tokens: int = TOKENS
     render: Callable[[Exemplar], str] = render_shot
+    user: str = ""
 
     async def examples(self, query: str, k: int = 3) -> list[Example]:
-        """Return shots for a query, best first, that fit completely into the tokens."""
+        """Return the lessons for a query as one example, then shots, best first, that fit into the tokens."""
+        lessons = show_lessons(await choose_lessons(self.pool, query, self.agent, self.user))
         kept = shots(await self.pool.recall(query, k, reader=self.agent), self.tokens)
-        return [Example(self.render(each), each.id, self.pool.is_untrusted(each.id)) for each in kept]
+        return [*lessons, *(Example(self.render(each), each.id, self.pool.is_untrusted(each.id)) for each in kept)]
+
+    async def learn(
+        self, task: str, work: Sequence[Line], verdict: Verdict, shown: Sequence[str] = (), *, untrusted: bool = False
+    ) -> Learned:
+        """Change the pool's lessons by the verdict on a task; see `mindstream.sharing.lessons.learn`.
+
+        Args:
+            shown: ids of the lessons that were in the prompt (`Solution.lessons`, `Example.lessons`).
+
+        Raises:
+            InputError: it has no scorer, the model that keeps the lessons.
+            ModelError: the model gave no usable answer; nothing was written.
+        """
+        async with open_models(self._scorer()) as models:
+            model, verdict = models.of("scorer"), replace(verdict, by=verdict.by or self.user)
+            return await learn(
+                self.pool, model, task, work, verdict, writer=self.agent, shown=shown, untrusted=untrusted
+            )
+
+    def _scorer(self) -> AnyModels:
+        if self.scorer is None:
+            raise InputError(f"{self.agent!r} only reads: no scorer grades its offers (`Member(…, scorer=…)`)")
+        return self.scorer
 
     async def offer(self, query: str, answer: str, shown: Sequence[Example], *, asked_by: str = "") -> ExemplarJudged:
         """Offer an answer, as derived from the examples that were shown.
@@ -50,10 +77,8 @@ class Member:
             InputError: it has no scorer.
             SettingsError: the scorer is neither a model nor the name of one.
         """
-        if self.scorer is None:
-            raise InputError(f"{self.agent!r} only reads: no scorer grades its offers (`Member(…, scorer=…)`)")
-        pair = Pair(query, answer, self.model, asked_by, tuple(each.id for each in shown), self.private)
-        async with open_models(self.scorer) as models:
+        pair = Pair(query, answer, self.model, asked_by, tuple(each.id for each in shown if each.id), self.private)
+        async with open_models(self._scorer()) as models:
             return await offer(self.pool, pair, self.agent, models.of("scorer"))
 
     async def helped(self, shown: Sequence[Example], value: float, query: str = "") -> None:
@@ -62,7 +87,7 @@ class Member:
         Args:
             query: the question; if it comes again, what helped with it counts more than what usually helps.
         """
-        await self.pool.helped([each.id for each in shown], value, self.agent, query)
+        await self.pool.helped([each.id for each in shown if each.id], value, self.agent, query)
 
 
 def plan_shot(exemplar: Exemplar) -> str:

@@ -16,6 +16,7 @@ from mindstream.sharing.feedback import Helped
 from mindstream.sharing.grading.rubric import Rubric, read_rubric
 from mindstream.sharing.guarding.answer_fit import MIN_SEEDS, particulars
 from mindstream.sharing.guarding.trust import TWICE, Mentions, SourceRecord
+from mindstream.sharing.lesson import LessonBook
 
 KINDS = tuple(event.kind for event in events.EVENTS)
 
@@ -75,6 +76,7 @@ class PoolState:
     versions: list[events.RetrieverTrained] = field(default_factory=list)
     trained: Moment = 0.0
     admitted: int = 0
+    lessons: LessonBook = field(default_factory=LessonBook)
 
     @classmethod
     async def read(cls, store: LogStore, pool: StreamKey) -> PoolState:
@@ -128,7 +130,7 @@ class PoolState:
                 self.versions.append(event)
                 self.trained = row.at
             case _:
-                pass
+                self.lessons.fold(row)
 
     def _standing(self, event: events.ExemplarOffered, row: Logged) -> Standing:
         drawn = [self.standings[id_] for id_ in event.examples if id_ in self.standings]

@@ -1,4 +1,4 @@
-"""Exemplars: good answers, shown before a new question. A source of them, such as a pool, is passed to a mind.
+"""Exemplars: good answers and lessons, shown before a new question. A source, such as a pool, is passed to a mind.
 
 Talkers, planners and lives take it as the argument `exemplars=`, and do not depend on its kind.
 """
@@ -13,7 +13,7 @@ from mindstream.errors import InputError
 from mindstream.foreign_code import ForeignFailure, ForeignTask
 
 SHOTS = 3
-"""Number of exemplars requested."""
+"""Number of exemplars requested; lessons, as one text, may come before them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +21,14 @@ class Example:
     """An exemplar as it is shown.
 
     Attributes:
-        id: its id in the source; foreign: it contains untrusted text.
+        id: its id in the source, "" for lessons; foreign: it contains untrusted text.
+        lessons: the ids of lessons, if it is a list of lessons.
     """
 
     text: str
     id: str = ""
     foreign: bool = False
+    lessons: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return self.text
@@ -39,7 +41,7 @@ class Exemplars(Protocol):
     """
 
     async def examples(self, query: str, k: int) -> Sequence[Example]:
-        """Return at most k exemplars, the best first."""
+        """Return at most k exemplars, the best first, after the lessons for the query, if there are any."""
 
     async def offer(self, query: str, answer: str, shown: Sequence[Example]) -> object:
         """Receive a good answer; `shown`: the exemplars that were shown before its question."""
@@ -64,4 +66,4 @@ async def _found(source: Exemplars, query: str) -> Sequence[Example]:
     found = await source.examples(query, SHOTS)
     if not all(isinstance(each, Example) for each in found):
         raise InputError("a source of exemplars gives `memory.exemplars.Example`, and this one gave something else")
-    return found[:SHOTS]
+    return found[: SHOTS + 1]

@@ -32,7 +32,17 @@ from mindstream.service.operations.shapes import CALLER
 
 MODULES = tuple(
     f"mindstream.service.operations.{name}"
-    for name in ("minds", "memories.memory", "memories.care", "plans", "life", "pools", "logs", "operation_status")
+    for name in (
+        "minds",
+        "memories.memory",
+        "memories.care",
+        "plans",
+        "life",
+        "pools",
+        "lessons",
+        "logs",
+        "operation_status",
+    )
 )
 """The core's modules that declare operations, in the order in which they are listed; plugins add theirs."""
 

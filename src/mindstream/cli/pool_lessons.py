@@ -1,0 +1,125 @@
+"""`mindstream pool`: its lessons, and verdicts on the work of agents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+from mindstream.cli.pool import ME, Name
+from mindstream.cli.shell.calling import calling
+from mindstream.cli.shell.flags import AsJson, command, flag, group, switch, word
+from mindstream.cli.shell.output import say, tell
+from mindstream.errors import InputError
+from mindstream.settings import Settings
+from mindstream.text.words import count_of
+
+if TYPE_CHECKING:
+    from mindstream.service.operations.lessons import LessonShape
+
+app = group()
+Ids = list[str] | None
+
+
+@command(
+    app,
+    "data user",
+    "mindstream pool lessons shop",
+    "mindstream pool lessons shop --retire 7fk2 --because 'it changed'",
+)
+async def lessons(
+    settings: Settings,
+    name: Name,
+    retire: Annotated[Ids, flag("ID", "Stop showing this lesson; repeatable.", "--retire")] = None,
+    share: Annotated[Ids, flag("ID", "Show this private lesson to all members; repeatable.", "--share")] = None,
+    because: Annotated[str, flag("WORDS", "Why it is retired.")] = "",
+    all_: Annotated[bool, switch("--all", "Also list retired lessons.")] = False,
+    json: AsJson = False,
+) -> None:
+    """List lessons with their sources, or share or retire some.
+
+    A lesson is one or two sentences that agents read before a task: what only experience here teaches. `confirmed`
+    means that a verdict says so; an assumed lesson is a model's inference. An id may be shortened.
+    """
+    async with calling(settings, own=bool(retire or share)) as call:
+        known = (await call("pools.lessons", pool=name, retired=True)).lessons
+        if retire:
+            await call("pools.retire_lessons", pool=name, ids=[_full(each, known) for each in retire], because=because)
+        if share:
+            await call("pools.share_lessons", pool=name, ids=[_full(each, known) for each in share])
+        found = (await call("pools.lessons", pool=name, retired=all_)).lessons
+    for each in found:
+        tell(json, each.model_dump(mode="json"), *_lines(each))
+    if not found and not json:
+        say(f"no lessons yet: `mindstream pool verdict {name} --wrong WORDS` after a run teaches the first")
+
+
+@command(app, "data user", "mindstream pool lesson shop 'Amounts are in cents.' --when 'money is asked for'", user=ME)
+async def lesson(
+    settings: Settings,
+    name: Name,
+    words: Annotated[list[str], word("WORDS", "The lesson, in one or two sentences.")],
+    when: Annotated[str, flag("WORDS", "When it applies [always].")] = "",
+    amend: Annotated[str, flag("ID", "Replace the text of this lesson.")] = "",
+    json: AsJson = False,
+) -> None:
+    """Write a lesson by hand, or replace the text of one; it counts as confirmed."""
+    async with calling(settings, own=True) as call:
+        known = (await call("pools.lessons", pool=name)).lessons
+        id_ = _full(amend, known) if amend else ""
+        found = (await call("pools.write_lesson", pool=name, text=" ".join(words), applies=when, id=id_)).lessons
+    tell(json, {"pool": name, "lessons": len(found)}, f"{name} has {count_of(len(found), 'lesson')}")
+
+
+@command(
+    app,
+    "model budget_calls budget_tokens budget_usd data user",
+    "mindstream pool verdict shop --right",
+    "mindstream pool verdict shop pj9ke2 --wrong 'Revenue is without VAT here.'",
+    user=ME,
+    model="The model that keeps the lessons (role scorer).",
+)
+async def verdict(
+    settings: Settings,
+    name: Name,
+    run: Annotated[str, word("RUN", "The run of `mindstream solve` [the newest].")] = "",
+    right: Annotated[bool, switch("--right", "The result was right.")] = False,
+    wrong: Annotated[str, flag("WORDS", "The result was wrong, and why: the correction in your words.")] = "",
+    json: AsJson = False,
+) -> None:
+    """Tell a pool whether the result of a run was right, and why not.
+
+    A model turns the correction into lessons for later tasks, in one call; work that was right becomes an exemplar.
+    """
+    if right == bool(wrong):
+        raise InputError("say --right, or --wrong WORDS")
+    async with calling(settings, own=True) as call:
+        found = await call("pools.verdict", pool=name, run=run, right=right, words=wrong)
+        shown = {each.id: each for each in (await call("pools.lessons", pool=name)).lessons}
+    tell(
+        json,
+        found.model_dump(mode="json"),
+        f"{found.run}: {found.local}{'; kept as an exemplar' * bool(found.exemplar)}",
+    )
+    for id_ in () if json else found.written:
+        if id_ in shown:
+            say("\n".join(_lines(shown[id_])))
+
+
+def _full(id_: str, known: Sequence[LessonShape]) -> str:
+    found = [each.id for each in known if each.id.startswith(id_)]
+    if len(found) != 1:
+        raise InputError(f"{len(found)} lessons have an id that begins with {id_!r}: see `mindstream pool lessons`")
+    return found[0]
+
+
+def _lines(one: LessonShape) -> list[str]:
+    marks = [one.state, *["private"] * one.private, *["learned from untrusted text"] * one.untrusted]
+    counts = f"confirmed by {one.confirmed_by}, contradicted by {one.contradicted_by}"
+    outcomes = f"right {one.right}, wrong {one.wrong}{'; flagged' * one.flagged}"
+    return [
+        f"{one.id[:8]}  {one.text}{f' When: {one.applies}.' if one.applies else ''}",
+        f"          {', '.join(marks)}; {counts}; {outcomes}",
+        *(f"          from: {' '.join(each.split())[:160]}" for each in one.sources),
+        *([f"          says otherwise: {', '.join(each[:8] for each in one.disputes)}"] if one.disputes else []),
+        *([f"          retired: {one.retired}"] if one.retired else []),
+    ]

@@ -1,0 +1,72 @@
+"""Verdicts on runs of the planner: what they teach a pool, and the work that others can follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mindstream.errors import InputError
+from mindstream.memory.memory import Memory
+from mindstream.models.model import Model
+from mindstream.planning.journal import RunCheckpoint, read_run, read_runs
+from mindstream.planning.plan import describe_arguments
+from mindstream.sharing.admission import Pair, admit_work
+from mindstream.sharing.lessons import Learned, Line, Verdict, learn
+from mindstream.sharing.pool import Pool
+
+MAX_CALL = 2_000
+"""Characters of a call in an exemplar of work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a verdict on a run taught; `exemplar`: the id of the work that is kept as an exemplar, "": none is."""
+
+    run: str
+    task: str
+    learned: Learned
+    exemplar: str = ""
+
+
+async def judge_run(pool: Pool, model: Model, memory: Memory, run: str, verdict: Verdict, writer: str) -> Judged:
+    """Let a pool learn from the verdict on a run; accepted work becomes an exemplar.
+
+    Args:
+        run: its name in the memory's log; "": the newest that has ended.
+
+    Raises:
+        InputError: there is no such run, it has not ended, or the writer is not a member of the pool.
+        ModelError: the model that keeps the lessons gave no usable answer; nothing was written.
+    """
+    if run:
+        found = await read_run(memory, run)
+    else:
+        ended = [each for each in (await read_runs(memory)).values() if each.answer is not None]
+        found = ended[-1] if ended else None
+    if found is None or found.answer is None:
+        raise InputError(f"there is no run {run!r} that has ended" if run else "no run of the planner has ended yet")
+    untrusted = any(each.foreign for each in found.evidence.values())
+    learned = await learn(
+        pool, model, found.task, work_of(found), verdict, writer=writer, shown=found.lessons, untrusted=untrusted
+    )
+    exemplar = ""
+    if verdict.right and not untrusted:
+        pair = Pair(found.task, procedure_of(found, learned.steps))
+        exemplar = await admit_work(pool, pair, writer, verdict.by)
+    return Judged(found.run, found.task, learned, exemplar)
+
+
+def work_of(run: RunCheckpoint) -> list[Line]:
+    """Return the work of a run, as the model that keeps the lessons reads it."""
+    lines = [Line("user", run.task)]
+    for each in run.evidence.values():
+        lines.append(Line("call", f"{each.step} = {each.tool}[{describe_arguments(each.arguments)}]"))
+        lines.append(Line("result", f"{'failed: ' * each.failed}{each.text}"))
+    return [*lines, Line("agent", run.answer or "")]
+
+
+def procedure_of(run: RunCheckpoint, steps: tuple[str, ...] = ()) -> str:
+    """Return the calls that led to the answer, and the answer; `steps`: which, else all that did not fail."""
+    kept = [each for each in run.evidence.values() if not each.failed]
+    named = [each for each in kept if each.step in steps] or kept
+    calls = [f"#{each.step} = {each.tool}[{describe_arguments(each.arguments)[:MAX_CALL]}]" for each in named]
+    return "\n".join([*calls, f"Answer: {run.answer}"])

@@ -1,0 +1,154 @@
+"""Operations on the lessons of a pool: list them, give verdicts on work, write, share and retire lessons."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from mindstream.clock import Moment
+from mindstream.minds.calls import CallLog
+from mindstream.service.operations.pools import Done, PoolName, open_pool
+from mindstream.service.operations.principal import Principal
+from mindstream.service.operations.runtime import Runtime
+from mindstream.service.operations.shapes import Reply
+from mindstream.service.operations.table import operation
+
+
+class LessonsRequest(PoolName):
+    """The lessons of a pool; `retired`: also those that are no longer shown."""
+
+    retired: bool = False
+
+
+class VerdictRequest(PoolName):
+    """The user's verdict on a run of the planner; `run`: "": the newest. `words`: what is wrong, or a remark."""
+
+    run: str = Field("", max_length=100)
+    right: bool
+    words: str = Field("", max_length=2_000)
+
+
+class WriteLessonRequest(PoolName):
+    """A lesson in one or two sentences; `applies`: when it applies, "": always; `id`: amend this one."""
+
+    text: str = Field(min_length=1, max_length=600)
+    applies: str = Field("", max_length=200)
+    id: str = Field("", max_length=100)
+
+
+class LessonIdsRequest(PoolName):
+    """Lessons by their ids."""
+
+    ids: list[str] = Field(min_length=1, max_length=100)
+    because: str = Field("", max_length=1_000)
+
+
+class LessonShape(Reply):
+    """A lesson, and what it rests on.
+
+    `state`: confirmed by a verdict, or assumed. `confirmed_by`, `contradicted_by`: numbers of tasks; `right`, `wrong`:
+    of answers given with it. `disputes`: ids of lessons that say otherwise. `retired`: why it is no longer shown.
+    """
+
+    id: str
+    text: str
+    applies: str
+    state: str
+    sources: list[str]
+    writer: str
+    asked_by: str
+    private: bool
+    untrusted: bool
+    at: Moment
+    confirmed_by: int
+    contradicted_by: int
+    right: int
+    wrong: int
+    useful: Moment | None
+    flagged: bool
+    disputes: list[str]
+    retired: str
+
+
+class LessonList(Reply):
+    """Lessons, confirmed ones first."""
+
+    lessons: list[LessonShape]
+
+
+class VerdictResult(Reply):
+    """What a verdict taught: ids of lessons; `exemplar`: the id of the work that is kept as an exemplar."""
+
+    run: str
+    task: str
+    written: list[str]
+    confirmed: list[str]
+    contradicted: list[str]
+    retired: list[str]
+    exemplar: str
+
+
+@operation("pools.lessons", "read", "GET /users/{user}/pools/{pool}/lessons", mcp="pool_lessons", cli="pool lessons")
+async def lessons(runtime: Runtime, principal: Principal, request: LessonsRequest) -> LessonList:
+    """List the lessons of a pool that the user may read, with their sources and what verdicts said about them."""
+    from mindstream.sharing.lessons import lessons_of
+
+    async with open_pool(runtime, principal, request.pool) as pool:
+        found = await lessons_of(pool, principal.user, retired=request.retired)
+    return LessonList(
+        lessons=[
+            LessonShape.from_object(
+                each,
+                confirmed_by=len(each.confirmed_by),
+                contradicted_by=len(each.contradicted_by),
+                flagged=each.is_flagged,
+                disputes=sorted(each.disputes),
+            )
+            for each in found
+        ]
+    )
+
+
+@operation("pools.verdict", "write", "POST /users/{user}/pools/{pool}/verdict", mcp="pool_verdict", cli="pool verdict")
+async def verdict(runtime: Runtime, principal: Principal, request: VerdictRequest) -> VerdictResult:
+    """Tell a pool whether the result of a run was right: its lessons change, and accepted work becomes an exemplar."""
+    from mindstream.service.lessons import judge_run
+    from mindstream.sharing.lessons import Verdict
+
+    calls, memory = CallLog(), await runtime.memory(principal)
+    model, given = (
+        runtime.models_of(principal, calls.take).of("scorer"),
+        Verdict(request.right, request.words, principal.user),
+    )
+    async with open_pool(runtime, principal, request.pool) as pool, calls.writing(memory):
+        judged = await judge_run(pool, model, memory, request.run, given, principal.user)
+    return VerdictResult.from_object(judged.learned, run=judged.run, task=judged.task, exemplar=judged.exemplar)
+
+
+@operation("pools.write_lesson", "write", "POST /users/{user}/pools/{pool}/lessons", cli="pool lesson")
+async def write(runtime: Runtime, principal: Principal, request: WriteLessonRequest) -> LessonList:
+    """Write a lesson by hand, or amend one; it counts as confirmed."""
+    from mindstream.sharing.lessons import write_lesson
+
+    async with open_pool(runtime, principal, request.pool) as pool:
+        await write_lesson(pool, request.text, principal.user, applies=request.applies, id_=request.id)
+    return await lessons(runtime, principal, LessonsRequest(pool=request.pool))
+
+
+@operation("pools.share_lessons", "write", "POST /users/{user}/pools/{pool}/lessons/share", cli="pool lessons")
+async def share(runtime: Runtime, principal: Principal, request: LessonIdsRequest) -> Done:
+    """Show private lessons to all members; if the pool's owner does, they count as confirmed."""
+    from mindstream.sharing.lessons import share_lessons
+
+    async with open_pool(runtime, principal, request.pool) as pool:
+        await share_lessons(pool, request.ids, principal.user)
+    return Done()
+
+
+@operation("pools.retire_lessons", "write", "POST /users/{user}/pools/{pool}/lessons/retire", cli="pool lessons")
+async def retire(runtime: Runtime, principal: Principal, request: LessonIdsRequest) -> Done:
+    """Stop showing lessons."""
+    from mindstream.sharing.lessons import retire_lessons
+
+    async with open_pool(runtime, principal, request.pool) as pool:
+        await retire_lessons(pool, request.ids, principal.user, request.because)
+    return Done()

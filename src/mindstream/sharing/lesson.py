@@ -1,0 +1,130 @@
+"""Lessons: what only experience in a place teaches (conventions, quirks, procedures), in one or two sentences each.
+
+Their state follows from the pool's log: who wrote them, which tasks confirm or contradict them, whether the answers
+given with them were right. A lesson that verdicts contradict is retired here, without another event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from mindstream.clock import Moment
+from mindstream.log.events import Logged
+from mindstream.sharing import events
+
+MAX_WRONG = 3
+"""Number of wrong answers given with a lesson, and no more right ones, from which on it is flagged."""
+
+
+@dataclass
+class Lesson:
+    """A lesson as it stands.
+
+    Attributes:
+        applies: when it applies; "": always.
+        sources: what it rests on: tasks, corrections, documents.
+        asked_by: the user whose words it rests on, if not a member; private: not shown to others until it is shared.
+        untrusted: third-party content was part of the work that it was learned from, and the owner has not vouched.
+        confirmed_by, contradicted_by: digests of the tasks whose verdicts did so.
+        right, wrong: number of answers given with it. useful: when an answer given with it was last right.
+        disputes: ids of lessons that say otherwise. retired: why it is no longer shown; "": it is.
+    """
+
+    id: str
+    text: str
+    applies: str
+    state: Literal["confirmed", "assumed"]
+    writer: str
+    asked_by: str
+    private: bool
+    untrusted: bool
+    at: Moment
+    sources: tuple[str, ...] = ()
+    confirmed_by: set[str] = field(default_factory=set)
+    contradicted_by: set[str] = field(default_factory=set)
+    right: int = 0
+    wrong: int = 0
+    useful: Moment | None = None
+    disputes: set[str] = field(default_factory=set)
+    retired: str = ""
+
+    @property
+    def is_flagged(self) -> bool:
+        """Whether it was shown before several wrong answers, and before no more right ones."""
+        return self.wrong >= MAX_WRONG and self.wrong >= self.right
+
+    def is_open(self, reader: str) -> bool:
+        """Return whether it is not another's private lesson; the pool's own permissions are checked besides."""
+        return not self.private or reader == (self.asked_by or self.writer)
+
+    def line(self, names: dict[str, str]) -> str:
+        """Return it as a line of a prompt; `names`: the names of the lessons in that prompt by id."""
+        marks = [f"confirmed by {len(self.confirmed_by) or 1}" if self.state == "confirmed" else "assumed, not checked"]
+        if self.contradicted_by:
+            marks.append(f"contradicted by {len(self.contradicted_by)}")
+        if self.is_flagged:
+            marks.append(f"{self.wrong} wrong answers were given with it")
+        if others := [names[each] for each in sorted(self.disputes) if each in names]:
+            marks.append(f"{' and '.join(others)} says otherwise")
+        when = f" When: {self.applies}." if self.applies else ""
+        return f"{names.get(self.id, '-')} ({'; '.join(marks)}): {self.text}{when}"
+
+
+@dataclass
+class LessonBook:
+    """All lessons of a pool, by id."""
+
+    lessons: dict[str, Lesson] = field(default_factory=dict)
+
+    def fold(self, row: Logged) -> None:
+        """Apply a row of the log; rows that are not about lessons change nothing."""
+        match row.event:
+            case events.LessonWritten() as event:
+                self._write(event, row.at)
+            case events.LessonsShared(ids=ids, vouched=vouched):
+                for each in self._of(ids):
+                    each.private = False
+                    each.untrusted = each.untrusted and not vouched
+                    each.state = "confirmed" if vouched else each.state
+            case events.LessonRetired(ids=ids, because=because):
+                for each in self._of(ids):
+                    each.retired = because or "retired"
+            case events.TaskJudged() as event:
+                self._judge(event, row.at)
+
+    def _of(self, ids: tuple[str, ...]) -> Iterator[Lesson]:
+        return (self.lessons[id_] for id_ in ids if id_ in self.lessons)
+
+    def _write(self, event: events.LessonWritten, at: Moment) -> None:
+        known = self.lessons.get(event.id)
+        one = known or Lesson(
+            event.id, "", "", event.state, event.writer, event.asked_by, event.private, event.untrusted, at
+        )
+        one.text, one.applies, one.state = event.text, event.applies, event.state
+        one.untrusted = one.untrusted or event.untrusted
+        for other in self._of(event.replaces):
+            one.sources += other.sources
+            one.confirmed_by |= other.confirmed_by
+            other.retired = f"merged into {event.id}"
+        one.sources = tuple(dict.fromkeys([*one.sources, *event.sources]))
+        if event.state == "confirmed" and event.task:
+            one.confirmed_by.add(event.task)
+        for other in self._of(event.disputes):
+            other.disputes.add(event.id)
+            one.disputes.add(other.id)
+        self.lessons[event.id] = one
+
+    def _judge(self, event: events.TaskJudged, at: Moment) -> None:
+        for each in self._of(event.shown):
+            each.right, each.wrong = each.right + event.right, each.wrong + (not event.right)
+            each.useful = at if event.right else each.useful
+        for each in self._of(event.confirms):
+            each.confirmed_by.add(event.task)
+            each.state = "confirmed"
+        for each in self._of(event.contradicts):
+            each.contradicted_by.add(event.task)
+            against, confirmed = len(each.contradicted_by), len(each.confirmed_by)
+            if (against == 2 and confirmed < 2) or (against > 2 and 2 * against > confirmed):  # one may be a mistake
+                each.retired = f"contradicted by the verdicts on {against} tasks"
