@@ -9,6 +9,7 @@ from mindstream.memory.memory import Memory
 from mindstream.models.model import Model
 from mindstream.planning.journal import RunCheckpoint, read_run, read_runs
 from mindstream.planning.plan import describe_arguments
+from mindstream.planning.run import Solution
 from mindstream.sharing.admission import Pair, admit_work
 from mindstream.sharing.lessons import Learned, Line, Verdict, learn
 from mindstream.sharing.pool import Pool
@@ -55,7 +56,7 @@ async def judge_run(pool: Pool, model: Model, memory: Memory, run: str, verdict:
     return Judged(found.run, found.task, learned, exemplar)
 
 
-def work_of(run: RunCheckpoint) -> list[Line]:
+def work_of(run: RunCheckpoint | Solution) -> list[Line]:
     """Return the work of a run, as the model that keeps the lessons reads it."""
     lines = [Line("user", run.task)]
     for each in run.evidence.values():
@@ -64,7 +65,7 @@ def work_of(run: RunCheckpoint) -> list[Line]:
     return [*lines, Line("agent", run.answer or "")]
 
 
-def procedure_of(run: RunCheckpoint, steps: tuple[str, ...] = ()) -> str:
+def procedure_of(run: RunCheckpoint | Solution, steps: tuple[str, ...] = ()) -> str:
     """Return the calls that led to the answer, and the answer; `steps`: which, else all that did not fail."""
     kept = [each for each in run.evidence.values() if not each.failed]
     named = [each for each in kept if each.step in steps] or kept

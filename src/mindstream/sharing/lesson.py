@@ -15,7 +15,7 @@ from mindstream.log.events import Logged
 from mindstream.sharing import events
 
 MAX_WRONG = 3
-"""Number of wrong answers given with a lesson, and no more right ones, from which on it is flagged."""
+"""Number of wrong answers given with a lesson from which on it may be flagged."""
 
 
 @dataclass
@@ -52,8 +52,8 @@ class Lesson:
 
     @property
     def is_flagged(self) -> bool:
-        """Whether it was shown before several wrong answers, and before no more right ones."""
-        return self.wrong >= MAX_WRONG and self.wrong >= self.right
+        """Whether it was shown before several wrong answers, more than right ones and confirmations speak for it."""
+        return self.wrong >= MAX_WRONG and self.wrong > self.right + len(self.confirmed_by)
 
     def is_open(self, reader: str) -> bool:
         """Return whether it is not another's private lesson; the pool's own permissions are checked besides."""
@@ -118,7 +118,8 @@ class LessonBook:
 
     def _judge(self, event: events.TaskJudged, at: Moment) -> None:
         for each in self._of(event.shown):
-            each.right, each.wrong = each.right + event.right, each.wrong + (not event.right)
+            each.right += event.right
+            each.wrong += not event.right and each.id not in event.confirms
             each.useful = at if event.right else each.useful
         for each in self._of(event.confirms):
             each.confirmed_by.add(event.task)

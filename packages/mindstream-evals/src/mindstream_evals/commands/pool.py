@@ -1,10 +1,12 @@
-"""`mindstream pool experiment`: the benefit of shared exemplars (Gao 2024)."""
+"""`mindstream pool evaluate`: lessons and accepted work; `pool experiment`: shared exemplars (Gao 2024)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import typer
 
@@ -18,6 +20,7 @@ from mindstream.cli.shell.output import (
 )
 from mindstream.cli.shell.stopping import run_kept
 from mindstream.models.asked_once import Told
+from mindstream.service.opening import answering
 from mindstream.settings import Settings
 from mindstream.sharing.events import Form
 from mindstream_evals.runs.sharing import (
@@ -112,6 +115,73 @@ def experiment(
         print_json({"experiment": found.how}, *found.rows) if json else _print(found)
 
     return run_kept("answering", work, f"what was answered is kept in {out}" if out else "", show)
+
+
+EVALUATE_NOTES = """Three workplaces are made from a seed: a database, a tool with quirks, an
+archive with house rules. Their conventions are drawn from the seed, so that no
+model knows them. In the training half a person corrects wrong answers, a
+sentence each; in the test half others answer new questions, once, without
+corrections.
+
+Exit code: 0; 1 after a model error; 2 after a mistake; 130 after Ctrl-C."""
+
+
+@command(
+    app,
+    "model roles budget_calls budget_tokens budget_usd",
+    "mindstream pool evaluate --place database --model openai:gpt-5-mini --work runs",
+    "mindstream pool evaluate --place all --arms none,lessons --mistaken 0.1 --work runs --json",
+    notes=EVALUATE_NOTES,
+    model="The model of the agents, and of the notes (role scorer).",
+)
+def evaluate(
+    settings: Settings,
+    work: Annotated[Path, flag("DIR", "Where pools and answers are kept; the same command continues.")],
+    place: Annotated[str, flag("NAME", "database, tool, archive, or all.")] = "database",
+    arms: Annotated[str, flag("A,B,…", "Of none, exemplars, lessons, both.")] = "none,exemplars,lessons,both",
+    seed: Annotated[int, flag("N", "The seed of the conventions and questions.")] = 1,
+    training: Annotated[int, flag("N", "Number of questions to learn from.", min=1)] = 8,
+    tests: Annotated[int, flag("N", "Number of test questions.", min=1)] = 12,
+    mistaken: Annotated[float, flag("SHARE", "Share of the corrections that are wrong.", min=0, max=1)] = 0.0,
+    how: Annotated[
+        Literal["react", "rewoo", "plan-execute"], typer.Option(help="The strategy of the agents.")
+    ] = "react",
+    json: AsJson = False,
+) -> int:
+    """Measure what lessons and accepted work are worth to agents that have not done such tasks before."""
+    from mindstream_evals.sharing.evaluate import Arm, Evaluation, Trial, summary
+    from mindstream_evals.sharing.workplaces import WORKPLACES
+
+    chosen = cast("tuple[Arm, ...]", _names(arms))
+
+    async def run(told: Told) -> dict[str, dict[str, list[Trial]]]:
+        found = {}
+        async with answering(settings) as models:
+            for each in WORKPLACES if place == "all" else [place]:
+                one = Evaluation(each, seed, models, work, how, mistaken, training, tests)
+                found[each] = await one.run(chosen, partial(_tell, told, each))
+        return found
+
+    def show(found: dict[str, dict[str, list[Trial]]]) -> None:
+        rows = [
+            {"place": name, "arm": arm, **summary(trials)} for name, of in found.items() for arm, trials in of.items()
+        ]
+        if json:
+            trials = [
+                {"place": name, "arm": arm, **asdict(each)}
+                for name, of in found.items()
+                for arm in of
+                for each in of[arm]
+            ]
+            print_json(*rows, *trials)
+        else:
+            print_table(list(rows[0]), [list(map(str, row.values())) for row in rows], words=2)
+
+    return run_kept("answering", run, f"what was answered is kept in {work}", show)
+
+
+def _tell(told: Told, place: str, done: int, total: int) -> None:
+    told(done, total, place)
 
 
 def _names(text: str) -> tuple[str, ...]:
