@@ -178,7 +178,7 @@ class Evaluation:
             work += work_of(solved)[1:]
             right = is_right(number_in(solved.answer), task.value)
             first = first or (right and tries == 1)
-            if right or tries > len(task.needs) + TRIES_BEYOND:
+            if right or tries > (1 + (self.mistaken > 0)) * len(task.needs) + TRIES_BEYOND:
                 break
             left = [name for name in task.needs if place.says[name] not in told]
             if not left:

@@ -101,23 +101,18 @@ class Bikes:
         self.db = sqlite3.connect(":memory:", check_same_thread=False)
         self.db.executescript("CREATE TABLE mb(id, zn, kd); CREATE TABLE rd(id, mb, d, mn, ct, st, ch);")
         kinds, zones = ["A", "B", *"GQV"], ["a1", "a2", "k4", "m7", "z9"]
-        for n in range(160):
-            self.db.execute(
-                "INSERT INTO mb VALUES (?,?,?)", (n, rng.choice(zones), rng.choices(kinds, [6, 4, 1, 1, 1])[0])
-            )
+        members = [rng.choices(kinds, [6, 4, 1, 1, 1])[0] for _ in range(160)]
+        for n, kind in enumerate(members):
+            self.db.execute("INSERT INTO mb VALUES (?,?,?)", (n, rng.choice(zones), kind))
         first = datetime.date(2021, 1, 1).toordinal()
         for n in range(5_000):
             day, minutes = first + rng.randrange(4 * 365), rng.randint(4, 180)
             state = rng.choices([rules.closed, 1, 2, 9], [7, 1, 1, 1])[0]
-            row = (
-                n,
-                rng.randrange(160),
-                str(datetime.date.fromordinal(day)),
-                minutes,
-                minutes * rng.randint(30, 90),
-                state,
-            )
-            self.db.execute("INSERT INTO rd VALUES (?,?,?,?,?,?,?)", (*row, rng.choice("wps")))
+            member, date = rng.randrange(160), str(datetime.date.fromordinal(day))
+            share = (1 if state == rules.closed else 0.3) * (0.4 if members[member] == rules.staff else 1)
+            cost = int(minutes * (30 + (day - first) // 30) * share)  # so that each convention changes an average, too
+            row = (n, member, date, minutes, cost, state, rng.choice("wps"))
+            self.db.execute("INSERT INTO rd VALUES (?,?,?,?,?,?,?)", row)
 
     def tool(self) -> Tool:
         """Return the tool that runs a query."""
@@ -181,13 +176,13 @@ class Bikes:
                     self.income(year, town),
                     (*common, *money, "town"),
                 ),
-                Assignment(f"Income per ride in {year}?", income / rides, (*common, *money)),
+                Assignment(f"Income per ride in {year}?", income / max(rides, 1), (*common, *money)),
                 Assignment(
                     f"Income from rides booked by phone (ch p) in {year}?", self.income(year, phone), (*common, *money)
                 ),
                 Assignment(
                     f"Income per regular member in {year} (all income)?",
-                    income / regulars,
+                    income / max(regulars, 1),
                     (*common, *money, "regular"),
                 ),
             ]
