@@ -19,7 +19,7 @@ from mindstream.models.model import Model
 from mindstream.models.roles import AnyModels, open_models
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.planning.executor import LIMITS, Approver, Limits, RunWatcher, one_at_a_time, refuse
-from mindstream.planning.exemplars import find_exemplars
+from mindstream.planning.exemplars import LessonText, find_exemplars
 from mindstream.planning.journal import GIVEN, REMEMBERED, RunCheckpoint, open_journal, outlast, read_run
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.prompts import QUOTED
@@ -143,13 +143,16 @@ class Planner:
             if plan:
                 begun = begun.with_plan(plan)
             specs = [tool.spec for tool in self.tools]
-            plans = self.remembered if how not in UNPLANNED and not plan and not begun.plan else None
+            shown = await find_exemplars(self.exemplars, task) if self.exemplars else ()
+            has_lessons = any(isinstance(each, LessonText) for each in shown)  # a remembered plan does not know them
+            is_planned = how in UNPLANNED or plan or begun.plan
+            plans = None if is_planned or has_lessons else self.remembered
             known = await plans.find(task, specs) if plans else None
             going = PlanningRun(
                 task,
                 checked_tools(self.tools),
                 named,
-                await find_exemplars(self.exemplars, task) if self.exemplars else (),
+                shown,
                 allowance,
                 self.replans,
                 self.limits,
