@@ -175,3 +175,26 @@ def test_hostile_words_stay_words(studio: OpenStudio, served: Served, size: tupl
     seen.page.get_by_role("region", name="Now", exact=True).wait_for()
     assert seen.fits() and seen.page.title().startswith("Pools")
     assert seen.page.locator("main img, main script, aside img").count() == 0
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_lessons_show_what_they_rest_on_and_are_retired(
+    studio: OpenStudio, node_tools: None, served: Served, size: tuple[int, int]
+) -> None:
+    text = f"A cup is {size[0]} drops. {HOSTILE[0]} {HOSTILE[2]}"
+    with served.client() as client:
+        body = {"text": text, "applies": "water is measured"}
+        client.post("/api/v1/users/ann/pools/tea/lessons", json=body).raise_for_status()
+    seen = studio(dark=size == NARROW, size=size)
+    seen.open("pools", user="ann", show="lessons")
+    row = (
+        seen.page.get_by_role("list", name="Lessons").get_by_role("listitem").filter(has_text=f"{size[0]} drops").first
+    )
+    row.get_by_text("What it rests on").click()
+    row.get_by_text("written by hand").wait_for()
+    assert seen.axe() == [] and seen.fits()
+    row.get_by_role("button", name="Retire").click()
+    seen.page.get_by_role("button", name="Retire it").click()
+    row.wait_for(state="detached")
+    seen.page.get_by_label("Show retired lessons too").check()
+    row.get_by_text("retired").first.wait_for()

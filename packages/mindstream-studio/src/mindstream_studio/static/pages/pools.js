@@ -7,6 +7,7 @@ import { Empty } from "../parts/empty.js";
 import { ReadFailure } from "../parts/failure.js";
 import { Head } from "../parts/shell.js";
 import { Create } from "./pools/create.js";
+import { Lessons } from "./pools/lessons.js";
 import { Learning } from "./pools/learning.js";
 import { Pairs } from "./pools/pairs.js";
 import { Recall } from "./pools/recall.js";
@@ -18,7 +19,7 @@ import { Trust } from "./pools/trust.js";
 
 /** @type {[string, string, (props: {pool: string, details: Details}) => any][]} */
 const TABS = [
-  ["pairs", "Let in and refused", Pairs], ["rubric", "Rubric", RubricView], ["learning", "Learning", Learning],
+  ["pairs", "Let in and refused", Pairs], ["rubric", "Rubric", RubricView], ["lessons", "Lessons", Lessons], ["learning", "Learning", Learning],
   ["recall", "Recall", Recall], ["trust", "Trust", Trust],
 ];
 
@@ -28,7 +29,7 @@ export function Page() {
   const shown = pools?.find(({ pool }) => pool === params.value.pool) ?? pools?.[0];
   return html`
     <div class="page pools-page">
-      <${Head} title="Pools">What agents share: good answers to questions, kept as examples for whoever is asked next.<//>
+      <${Head} title="Pools">What agents share: lessons learned from verdicts, and good answers, kept as examples for later questions.<//>
       ${problem && html`<${ReadFailure} problem=${problem} again=${again} />`}
       ${pools && !pools.length && html`<${Nothing} />`}
       ${pools && pools.length > 1 && html`<${Choice} pools=${pools} shown=${shown?.pool ?? ""} />`}
