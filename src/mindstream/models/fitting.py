@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 from mindstream.errors import ReplyInvalid
-from mindstream.models.legible import without_controls
+from mindstream.models.clean_text import without_controls
 from mindstream.models.model import ToolSpec
 from mindstream.models.reply import DECODER, DEEPEST, broken_json, check_depth, whole_json
 from mindstream.models.schema import JsonSchema, find_faults

@@ -1,4 +1,4 @@
-"""Does an answer say what a right one says? Nobody stands in: words alone do not tell."""
+"""The prompt `JudgeAnswer`: is an answer right? There is no rule for it, since comparing words is not enough."""
 
 from __future__ import annotations
 

@@ -29,9 +29,9 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from mindstream.errors import ReplyInvalid, SettingsError
-from mindstream.models.fence import fenced as fenced  # known by prompts' users from here
+from mindstream.models.clean_text import legible
+from mindstream.models.delimiters import delimited as delimited  # known by prompts' users from here
 from mindstream.models.fitting import fit
-from mindstream.models.legible import legible
 from mindstream.models.model import JsonSchema, Message
 from mindstream.models.providers.thoughts import without_thoughts
 from mindstream.models.reply import first_json as first_json  # known by prompts' users from here

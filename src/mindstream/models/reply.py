@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 from mindstream.errors import ReplyInvalid
-from mindstream.models.legible import HALF, legible, without_controls
+from mindstream.models.clean_text import HALF, legible, without_controls
 from mindstream.models.model import Call, Part, Piece
 from mindstream.models.providers.thoughts import SEEN, end_of_thoughts, without_thoughts
 

@@ -11,7 +11,7 @@ from typing import TypeAlias, Union
 from mindstream.clock import Clock, SystemClock
 from mindstream.engines.engine import Engine
 from mindstream.errors import SettingsError
-from mindstream.models.carried import Carried
+from mindstream.models.engine_model import EngineModel
 from mindstream.models.model import Model
 from mindstream.models.providers.address import FORMS, KINDS
 from mindstream.models.providers.limits import Waits
@@ -148,7 +148,7 @@ class Models:
             """
             model = inner
             if engine and isinstance(inner, Rules | Provider):
-                model = Carried(name, engine, patience.get(name), windows.get(name))
+                model = EngineModel(name, engine, patience.get(name), windows.get(name))
             keeps = keeps_words and not isinstance(inner, Rules)
             model = Meter(model, on_call or (lambda _: None), clock, keeps_words=keeps)
             if isinstance(inner, Provider):

@@ -15,7 +15,7 @@ from jinja2.filters import FILTERS
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from mindstream.models.fence import fenced, fenced_short, listed, numbered
+from mindstream.models.delimiters import delimited, delimited_short, listed, numbered
 
 MOST_TEXT, MOST_WORK = 2_000_000, 20_000_000
 """Characters that may come of a template, and that its filters and calls may handle on the way."""
@@ -145,8 +145,8 @@ def _json(value: object) -> str:
 
 
 _PLAIN = {name: FILTERS[name] for name in JINJAS} | {
-    "data": fenced,
-    "short": fenced_short,
+    "data": delimited,
+    "short": delimited_short,
     "listed": listed,
     "numbered": numbered,
     "tojson": _json,

@@ -9,10 +9,9 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from mindstream.errors import BudgetSpent
-from mindstream.models.model import Call, Model, Part, Piece, Request, Usage
+from mindstream.models.model import Call, Model, Part, Piece, Request, Usage, estimate_tokens
 from mindstream.models.providers.limits import all_tokens
 from mindstream.models.recording import costs_nothing
-from mindstream.models.shorten import estimate_tokens, request_tokens
 
 LEAST_REPLY = 200
 """A call that could write less is not made."""
@@ -100,7 +99,7 @@ class Budget:
             BudgetSpent: too little is left for it.
         """
         bounded = self.tokens is not None or self.cost_usd is not None
-        asked, wanted = request_tokens(request) if bounded else 0, all_tokens(request)
+        asked, wanted = request.tokens if bounded else 0, all_tokens(request)
         self.check()
         while self._going_on and (self._is_tight(asked * self._short + wanted) or self._may_take_all_money()):
             self._ended = self._ended or asyncio.Event()
@@ -191,5 +190,5 @@ class Budgeted:
                     yield part
         finally:
             if told is None and any(said):
-                told = Usage(request_tokens(request), estimate_tokens("".join(said)))
+                told = Usage(request.tokens, estimate_tokens("".join(said)))
             self._budget.end(reserved, told, free=costs_nothing(self.name))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from mindstream.clock import Clock, Moment, SystemClock
 from mindstream.errors import ModelError
-from mindstream.models.cause import NOBODY_SAID, Cause, current_cause
+from mindstream.models.attribution import NO_CAUSE, Cause, current_cause
 from mindstream.models.model import Call, Cut, Message, Model, Part, Piece, Request, Usage
 from mindstream.tracing import Span, fail, genai, is_on, start_span, tell, with_content
 
@@ -49,7 +49,7 @@ class Metered:
     broken_off: bool = False
     cut: tuple[Cut, ...] = ()
     mended: bool = False
-    cause: Cause = NOBODY_SAID
+    cause: Cause = NO_CAUSE
     words: Words | None = field(default=None, repr=False)
 
 

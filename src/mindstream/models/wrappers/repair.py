@@ -10,7 +10,7 @@ from typing import Any
 
 from mindstream.errors import ReplyInvalid
 from mindstream.models.ask import gather_reply
-from mindstream.models.fence import escaped
+from mindstream.models.delimiters import escaped
 from mindstream.models.fitting import fit, mend_json, named_tool, read_object
 from mindstream.models.model import Call, Message, Model, Part, Piece, Request, ToolSpec, Usage
 from mindstream.models.reply import clean

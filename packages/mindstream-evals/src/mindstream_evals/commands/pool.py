@@ -17,7 +17,7 @@ from mindstream.cli.shell.output import (
     tell,
 )
 from mindstream.cli.shell.stopping import run_kept
-from mindstream.models.asked_once import Told
+from mindstream.models.cached_prompts import Progress
 from mindstream.settings import Settings
 from mindstream.sharing.events import Form
 from mindstream_evals.runs.sharing import (
@@ -105,7 +105,7 @@ def experiment(
     if expected.calls:
         complain(f"at most {str(expected).removeprefix('about ')}")
 
-    async def work(told: Told) -> Report:
+    async def work(told: Progress) -> Report:
         return await run_experiment(settings, wish, lambda done, total: told(done, total, "answering"))
 
     def show(found: Report) -> None:
