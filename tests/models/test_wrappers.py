@@ -230,7 +230,7 @@ async def test_a_call_may_write_what_is_left_and_is_not_made_where_that_is_next_
 
     budget = Budget(tokens=1_000)
     model = Budgeted(Keeps(), budget)
-    with pytest.raises(BudgetSpent, match=r"of the 1000 tokens that were allowed are spent|next call asks"):
+    with pytest.raises(BudgetSpent, match=r"of the 1000 tokens that were allowed are spent|next request has"):
         for _ in range(9):
             await parts_of(model)
     assert asked and 200 <= asked[0] < 1_000 and budget.spent_tokens <= 1_050

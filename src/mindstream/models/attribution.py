@@ -1,4 +1,4 @@
-"""Attribute model calls to what they are for; the log stores this with each call.
+"""Attribute model calls to their purpose; the log stores this with each call.
 
 with calls_for(Cause(rows=(heard.seq,))):
     await ask(model, prompt)
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What model calls are for.
+    """The purpose of model calls.
 
     Attributes:
         rows: the seqs of the log rows that the calls are about, or answer.

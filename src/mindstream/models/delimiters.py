@@ -39,7 +39,7 @@ def delimited_short(text: object, tag: str) -> str:
 
 
 def cut(text: str, longest: int) -> str:
-    """Return a text of at most about `longest` characters: its beginning and its end, with a note of what was cut."""
+    """Return a text of at most about `longest` characters: its beginning and its end, with a note of the cut."""
     if len(text) <= longest:
         return text
     half = longest // 2

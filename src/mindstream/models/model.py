@@ -101,7 +101,7 @@ class Cut:
     characters: int = 0
 
     def __str__(self) -> str:
-        """Return a short description of what was removed: `conversation -3`, `utterances -200 characters`."""
+        """Return a short description of the cut: `conversation -3`, `utterances -200 characters`."""
         counts = [f"-{self.items}"] * bool(self.items) + [f"-{self.characters} characters"] * bool(self.characters)
         return " ".join((self.what, *counts))
 
@@ -141,7 +141,7 @@ class Request:
         words: a template to use instead of the prompt's own.
         longest_reply: maximum number of tokens of the reply, if known; 0: the prompt's own limit.
         sampling: sampling parameters.
-        cut: what was removed so that the rest fits the model's window (see wrappers/fit).
+        cut: the parts that were removed so that the rest fits the model's window (see wrappers/fit).
         options: the answers of a typed question whose probabilities are requested: one token, and no text (see decide).
         continuation: a text after the prompt of which only the probability is requested (see `ask.text_logprobs`).
         on_call: called by the meter for this request, in addition to the meter's own listener (see wrappers/meter).

@@ -18,7 +18,7 @@ from mindstream.errors import InputError
 from mindstream.models.model import Request
 from mindstream.models.prompt import Prompt, snake_case
 from mindstream.models.wrappers.fit import room, shorten
-from mindstream.models.wrappers.override import LARGEST, read_words
+from mindstream.models.wrappers.override import read_words
 from mindstream.paths import read_text
 
 ROOT = Path(mindstream.__file__).parent

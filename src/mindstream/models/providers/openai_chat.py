@@ -349,7 +349,7 @@ class _Reply:
             yield from self._calls.whole()
 
     def _added(self, text: str) -> str:
-        """Return the text that a delta adds; some servers send all text so far in each delta.
+        """Return the text that a delta adds; some servers repeat all previous text in each delta.
 
         That is known once two deltas in a row begin with all the text before them; the first of the two is held back.
         """
@@ -370,7 +370,7 @@ class _Reply:
         return text
 
     def end(self, *, done: bool) -> Iterator[Arrival]:
-        """Yield what is known at a reply's end.
+        """Yield the content that a reply's end completes.
 
         Args:
             done: the stream announced its end.

@@ -47,7 +47,7 @@ _PREFIX = re.compile(
 
 
 def clean_key(key: str, source: str) -> str:
-    """Return a key without what was copied along with it: blanks, quotation marks, `Bearer `, `NAME=`.
+    """Return a key without signs that were copied along with it: blanks, quotation marks, `Bearer `, `NAME=`.
 
     Args:
         source: the variable or argument that holds it, for the error.

@@ -232,7 +232,7 @@ class Response:
             self._paused = None
         try:
             data = await self._content.readany()
-        except BODY_ERRORS:  # aiohttp raises at once, and keeps what came before in its buffer
+        except BODY_ERRORS:  # aiohttp raises at once, and keeps earlier bytes in its buffer
             buffer = self._content._buffer
             data = b"".join(buffer)
             buffer.clear()
@@ -257,7 +257,7 @@ class Response:
             await asyncio.sleep(seconds)
 
     async def drain(self) -> None:
-        """Read what follows the end of the stream, for a moment."""
+        """Read the bytes after the end of the stream, for a moment."""
         if not self._content.at_eof():
             with suppress(TimeoutError, Refusal, *BODY_ERRORS):
                 async with asyncio.timeout(DRAIN_S):

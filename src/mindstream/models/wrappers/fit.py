@@ -48,7 +48,7 @@ class Fit:
                 return
             except PromptTooLong as error:
                 aim = self._learn(asked, error)
-                if aim is not None:  # the length of the reply may be what is too long
+                if aim is not None:  # the reply's limit may be too high
                     request = request.but(longest_reply=all_tokens(asked) // 2)
                 shorter = self._fitted(request, aim)
                 if begun or attempt == MAX_ATTEMPTS or shorter == asked:
@@ -78,7 +78,7 @@ class Fit:
 
 
 def shorten(request: Request, room: int) -> Request:
-    """Return a request of at most `room` tokens if possible: the same, or one that lists in `cut` what was removed.
+    """Return a request of at most `room` tokens if possible: the same, or one whose `cut` lists the removed parts.
 
     Items of the prompt's lists are removed first, in the order of `Prompt.trim_order`; then older tool results are
     shortened; then the middle of long texts is removed, the newest utterance included. Static text stays.
@@ -136,7 +136,7 @@ def _cut_texts(request: Request) -> Iterator[Request]:
 
 
 def _without_middle(value: Any, longest: int) -> Any:
-    """Return a text, or a tuple of texts, without the middle of what is too long; any other value as it is."""
+    """Return a text, or a tuple of texts, of limited length, without the middle; any other value as it is."""
     if isinstance(value, tuple) and all(isinstance(item, str) for item in value):
         return tuple(_without_middle(item, longest) for item in value)
     half = longest // 2
