@@ -22,7 +22,7 @@ class JudgeAnswer(Prompt[Judgement]):
     """Is an answer right, compared with answers that are known to be?
 
     Attributes:
-        expected: any of them is enough; none: the sources do not contain the answer, and a right answer says so.
+        expected: any of them is enough; none: the sources do not contain the answer, and a right answer states this.
         points: the content of a right answer, if the data lists it.
     """
 

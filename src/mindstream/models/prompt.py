@@ -60,8 +60,8 @@ class Prompt(BaseModel, Generic[R_co]):
         ("notes", "last"),
         ("known", "first"),
     )
-    """Lists that lose items if a model's window is small, the least needed first, and which end is kept: of lists that are
-    numbered for the model, the first.
+    """Lists that lose items if a model's window is small, the least needed first, and the end that is kept: of lists
+    that are numbered for the model, the first.
     """
 
     @classmethod
@@ -133,10 +133,9 @@ class Prompt(BaseModel, Generic[R_co]):
         reply: R_co,  # type: ignore[misc]  # it is what `parse` gave, and nothing else
         turns: Sequence[Message],  # noqa: ARG002
     ) -> tuple[R_co, str]:
-        """Return an answer without the parts that nothing in the prompt or the turns supports, and a description of them.
+        """Return an answer without the parts that nothing in the prompt or the turns supports; and their description.
 
-        The model is told of them once (see the wrapper `Repair`), so the description addresses the model; "" if there
-        are none.
+        The wrapper `Repair` shows the description to the model once; "" if there are no such parts.
         """
         return reply, ""
 
@@ -197,9 +196,8 @@ RULES: dict[type[Prompt[Any]], Callable[..., Any]] = {}
 def rule(prompt: type[P]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the function that answers a prompt when no model is configured.
 
-    The function gets the prompt; if the prompt is put with tools (`act`), it also gets the turns so far, and may
-    return a
-    list of `Call` instead of a reply.
+    The function gets the prompt; if the prompt is used with tools (`act`), it also gets the previous turns, and may
+    return a list of `Call` instead of a reply.
 
     Raises:
         ValueError: the prompt has a rule already.

@@ -26,7 +26,7 @@ OPEN_TURN = re.compile(r"(?:^|\n)[ \t*]*([A-Za-z]{0,9})[ *]*$")
 ROLES = ("user", "human")
 MARK_SIGNS = frozenset("<[#:\n|>")
 STEP, STEPS = 48, 8
-"""Interval, in characters, at which the end of the reply is checked for repetition; every STEPS-th time all of it is."""
+"""Interval, in characters, at which the reply's end is checked for repetition; every STEPS-th time, the window."""
 NEAR = 40
 """Maximum distance of a mark from the beginning of its line, in characters."""
 LINES = 2
@@ -37,7 +37,7 @@ class Guard:
     """Passes a reply on until it degenerates, and ends it there.
 
     The text before that point is kept: free text is an answer; structured data is read, and is invalid if incomplete. A
-    mark in a code block or after a backtick is quoted, and a role with a colon is one only in a dialogue that continues.
+    mark in a code block or after a backtick is quoted; a role with a colon counts only in a dialogue that continues.
     `only_words`: structured data is passed on unchecked, as from a model whose grammar ends it in time.
     """
 
@@ -64,7 +64,7 @@ class Guard:
 
 
 class GuardedText:
-    """The text so far, and how much of it is passed on; `ended`: the rest is dropped."""
+    """The text of a reply and the length that is passed on; `ended`: the rest is dropped."""
 
     def __init__(self, marks: re.Pattern[str]) -> None:
         self.ended, self._marks, self._text = False, marks, ""

@@ -18,7 +18,7 @@ class PromptOverride:
     """Uses the text in `<folder>/<prompt label>.md` if there is such a file; it is read again for each request.
 
     Raises:
-        SettingsError: the folder is missing, or a text in it is not a template. Each request checks its own again.
+        SettingsError: the folder is missing, or a text in it is not a template. Each request checks its own text again.
     """
 
     def __init__(self, model: Model, folder: Path | str) -> None:

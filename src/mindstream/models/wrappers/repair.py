@@ -24,8 +24,8 @@ MAX_SHOWN = 4_000
 class Repair:
     """Checks typed answers and calls, and shows the model its mistakes, up to `times` times. Free text is passed on.
 
-    The model is told of an ungrounded answer (see `Prompt.ground`) once; after that the caller removes the ungrounded
-    part.
+    The model is asked once to correct an ungrounded answer (see `Prompt.ground`); after that the caller removes the
+    ungrounded part.
     """
 
     def __init__(self, model: Model, times: int = 2) -> None:
@@ -170,7 +170,7 @@ class Mend:
 
 
 class _DelayedCalls:
-    """Passes each call on when the next one ends, since whether the last one was mended is known only later."""
+    """Passes each call on when the next one ends, since the last one may be marked as mended."""
 
     def __init__(self, on_call: Callable[[Any], None] | None) -> None:
         self._on_call = on_call
