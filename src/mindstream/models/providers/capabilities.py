@@ -60,7 +60,7 @@ def forget_all() -> None:
     _known.clear()
 
 
-# Fields that an endpoint refuses: read from the parameter that its error names, or from the error's text.
+# Fields that an endpoint refuses, read from its error.
 
 STATUSES = frozenset({0, 400, 404, 405, 415, 422, 424, 500, 501})
 """Statuses of such refusals; 0: an error within a stream. vLLM sends 400, SGLang 500, FastAPI 422, LoRAX 424."""
@@ -100,7 +100,7 @@ _ROLES = re.compile(
     r"\bsystem\b.{0,60}\b(role|message|prompt|instruction)|\b(role|message).{0,60}\bsystem\b|developer instruction"
     r"|\broles?\b.{0,40}alternat|alternat.{0,40}\brole|only .{0,40}\broles?\b|input should be '?user"
     r"|(first|last) message .{0,40}user|(start|begin)s? with .{0,20}user|consecutive .{0,40}(messages|roles?)"
-    r"|(unknown|unexpected|invalid|unsupported) (message )?role",
+    r"|(unknown|unexpected|invalid|unsupported) (message )?role|messages\W+\d+\W+role",
     re.IGNORECASE,
 )
 """Refusals of the system role, or of roles that do not alternate: Gemma, Mistral, Llama 2, o1-mini, Gemma at Google."""
@@ -120,20 +120,12 @@ def refused_fields(status: int, body: object, message: str, sent: dict[str, Any]
     if status not in STATUSES:
         return set()
     text = " · ".join(_texts(body)) or message
-    is_too_long, found = bool(TOO_LONG.search(text)), set[str]()
-    for first, *inner in _places(body):
-        name = _ALIASES.get(first, first)
-        if first == "messages":
-            found |= {ROLES} if "role" in inner or _ROLES.search(text) else set()
-        elif name in _NAMED and not (name == "tools" and inner) and not (name in LIMITS and is_too_long):
-            found.add(name)
-    if not found:
-        found = {name for name, pattern in _NAMED.items() if pattern.search(text)}
-        found -= set(LIMITS) if is_too_long or not _REFUSES.search(text) else set()
-        if "logprobs" in sent and _SHORT.search(text) and not found & set(LIMITS):
-            found.add("logprobs")
-        if _ROLES.search(text):
-            found = {ROLES}
+    if _ROLES.search(text):
+        return _sent({ROLES}, sent, text)
+    found = {name for name, pattern in _NAMED.items() if pattern.search(text)}
+    found -= set(LIMITS) if TOO_LONG.search(text) or not _REFUSES.search(text) else set()
+    if "logprobs" in sent and _SHORT.search(text) and not found & set(LIMITS):
+        found.add("logprobs")
     return _sent(found, sent, text)
 
 
@@ -153,24 +145,14 @@ def _sent(found: set[str], sent: dict[str, Any], text: str) -> set[str]:
     return kept
 
 
-def _places(body: object) -> Iterator[list[str]]:
-    """Yield the paths of the parameters that an error names."""
-    if isinstance(body, list):
-        for each in body:
-            yield from _places(each)
-    for name, value in body.items() if isinstance(body, dict) else ():
-        if name in _PLACES and isinstance(value, str | list):
-            words = re.findall(r"\w+", " ".join(map(str, value)) if isinstance(value, list) else value)
-            if path := [word for word in words if word not in ("body", "request")]:
-                yield path
-        elif name not in ("input", "ctx"):
-            yield from _places(value)
-
-
 def _texts(body: object) -> Iterator[str]:
-    """Yield the texts of an error, without values that it quotes from the request."""
+    """Yield the texts of an error and the paths of the parameters that it names, not values from the request."""
     if isinstance(body, str):
         yield body
-    inner = map(body.get, _TEXTS) if isinstance(body, dict) else body if isinstance(body, list) else ()
-    for each in inner:
+    for each in body if isinstance(body, list) else ():
         yield from _texts(each)
+    for name, value in body.items() if isinstance(body, dict) else ():
+        if name in _PLACES and isinstance(value, str | list):
+            yield repr(".".join(map(str, value)) if isinstance(value, list) else value)
+        elif name in _TEXTS:
+            yield from _texts(value)

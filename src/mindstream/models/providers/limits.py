@@ -51,6 +51,15 @@ def all_tokens(request: Request) -> int:
     return min(most, request.longest_reply or most)
 
 
+COMPLAINTS = {
+    "reply": "went on and on",
+    "thought": "thought on and on",
+    "arguments": "wrote arguments without an end",
+    "calls": f"called {MAX_CALLS} tools at once, and more",
+}
+"""What a reply did that exceeded a limit."""
+
+
 class Tally:
     """Counts the content of one reply.
 
@@ -62,37 +71,22 @@ class Tally:
     """
 
     def __init__(self, request: Request) -> None:
-        self._text = reply_tokens(request) * BYTES_PER_TOKEN
-        self._thought = THOUGHT_TOKENS[request.schema is None] * BYTES_PER_TOKEN
-        self._arguments, self._calls = MAX_CALL_BYTES, MAX_CALLS
-        self.full = ""
-        self.said = self.called = self.late = False
+        reply, thought = reply_tokens(request), THOUGHT_TOKENS[request.schema is None]
+        self._left = {"reply": reply * BYTES_PER_TOKEN, "thought": thought * BYTES_PER_TOKEN}
+        self._left |= {"arguments": MAX_CALL_BYTES, "calls": MAX_CALLS - 1}
+        self.full, self.said, self.called, self.late = "", False, False, False
+
+    def count(self, of: str, amount: int) -> None:
+        """Count bytes of the reply, thoughts or arguments, or calls."""
+        self._left[of] -= amount
+        self.called = self.called or of == "calls"
+        if self._left[of] < 0:
+            self.full = COMPLAINTS[of]
 
     def clip(self, text: str) -> str:
         """Count a piece of the reply's text; return as much of it as the limit allows."""
         self.said = self.said or not text.isspace()
         data = text.encode("utf-8", "replace")  # half a character pair cannot be stored
-        if len(data) > self._text:
-            self.full = "went on and on"
-            data = data[: self._text]
-        self._text -= len(data)
-        return data.decode("utf-8", "ignore")
-
-    def think(self, text: str) -> None:
-        """Count a piece of the model's thoughts."""
-        self._thought -= len(text)
-        if self._thought < 0:
-            self.full = "thought on and on"
-
-    def argue(self, text: str) -> None:
-        """Count a piece of a call's arguments."""
-        self._arguments -= len(text)
-        if self._arguments < 0:
-            self.full = "wrote arguments without an end"
-
-    def call(self) -> None:
-        """Count a complete call."""
-        self.called = True
-        self._calls -= 1
-        if self._calls <= 0:
-            self.full = f"called {MAX_CALLS} tools at once, and more"
+        left = max(0, self._left["reply"])
+        self.count("reply", len(data))
+        return data[:left].decode("utf-8", "ignore")

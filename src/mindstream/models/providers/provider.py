@@ -214,16 +214,16 @@ class _Reading:
     def take(self, arrival: Delta | Call) -> Part | None:
         """Count an arrival; return the part of the reply in it."""
         if isinstance(arrival, Call):
-            self._tally.call()
+            self._tally.count("calls", 1)
             return Call(legible(arrival.tool), legible(arrival.arguments), legible(arrival.id))
         self.came += len(arrival.text)
         if arrival.of == "arguments":
-            self._tally.argue(arrival.text)
+            self._tally.count("arguments", len(arrival.text))
             return None
         thought, answer = (arrival.text, "") if arrival.of == "thought" else self._thinking.part(arrival.text)
         if thought:
             self.thought = True
-            self._tally.think(thought)
+            self._tally.count("thought", len(thought))
             if self._on_thought:
                 self._on_thought(thought)
         if arrival.of == "thought" or (self._thinking.opened and not self._thinking.unopened):
