@@ -65,7 +65,7 @@ def whole_json(text: str, kind: type | None = None) -> list[Any]:
         ReplyInvalid: there is none, or one is not complete; the message is for the model.
     """
     text = without_controls(text)
-    found, other, wanted = list[Any](), "", {dict: "{", list: "["}.get(kind or object, "{[")
+    found, other, wanted = list[Any](), "", {"dict": "{", "list": "["}.get(kind.__name__ if kind else "", "{[")
     for start, value in _values(text):
         if start is None:  # all that came before was thought
             found, other = [], ""

@@ -41,23 +41,6 @@ TOP = 20
 """Number of probabilities that are requested; endpoints give no more."""
 THOUGHTS = ["reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks", "thought"]
 """Fields for thoughts: DeepSeek, Qwen, vLLM; Ollama, OpenRouter, Groq; Ollama's own; OpenRouter; LiteLLM; others."""
-PLAIN_DELTA = frozenset({"content", "role"})
-PLAIN_CHOICE = frozenset(["index", "delta", "finish_reason", "logprobs", "stop_reason", "token_ids"])
-PLAIN_CHUNK = frozenset(
-    [
-        "id",
-        "object",
-        "created",
-        "model",
-        "choices",
-        "usage",
-        "system_fingerprint",
-        "service_tier",
-        "obfuscation",
-        "prompt_token_ids",
-    ]
-)
-"""Fields of an event that brings text and nothing else."""
 FILTERED = re.compile(
     r"content[_ -]?filter|safety|prohibited|blocklist|spii|recitation|sensitive|guardrail|moderation|violation",
     re.IGNORECASE,
@@ -211,18 +194,12 @@ class _Exchange:
             data = await self._response.read()
             events = self._reader.feed(data) if data else self._reader.end()
             self._ended = not data
-        texts: list[str] = []
         for event in events:
-            if (text := self._reply.plain(event)) is not None:
-                texts.append(text)
-                continue
-            _add(texts, came)
             if event == DONE:
                 self._ended = self._done = True
                 break
             _raise_error(event)
             came.extend(self._reply.read(event))
-        _add(texts, came)
         if self._ended:
             came.extend(self._reply.end(done=self._done))
 
@@ -236,13 +213,6 @@ class _Exchange:
                     await self._response.drain()
             finally:
                 self._response.close()
-
-
-def _add(texts: list[str], came: list[Arrival]) -> None:
-    """Move the texts of adjacent events to the arrivals, as one."""
-    if text := "".join(texts):
-        came.append(Delta("reply", text))
-    texts.clear()
 
 
 def _raise_error(event: Any) -> None:
@@ -277,21 +247,6 @@ class _Reply:
         self._used: Any = None
         self._cached = 0
         self._model = at.model
-
-    def plain(self, chunk: Any) -> str | None:
-        """Return the text that a chunk adds; None if it may bring something else, or is the first one."""
-        if type(chunk) is not dict or not chunk.keys() <= PLAIN_CHUNK or chunk.get("usage"):
-            return None
-        choices = chunk.get("choices")
-        if type(choices) is not list or len(choices) != 1 or type(choice := choices[0]) is not dict:
-            return None
-        if not choice.keys() <= PLAIN_CHOICE or choice.get("index") != self._index or choice.get("finish_reason"):
-            return None
-        delta = choice.get("delta")
-        if type(delta) is not dict or not delta.keys() <= PLAIN_DELTA or choice.get("logprobs"):
-            return None
-        text = delta.get("content")
-        return self._added(text) if type(text) is str else None
 
     def read(self, chunk: Any) -> Iterator[Arrival]:
         """Yield the content of a chunk."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 from mindstream.errors import SettingsError
 from mindstream.models.providers.address import Address, address
@@ -20,7 +21,7 @@ def price(model: str, at: Address, asked: int, answered: int, cached: int = 0) -
     from genai_prices import Usage, calc_price
 
     used = Usage(input_tokens=asked, output_tokens=answered, cache_read_tokens=min(cached, asked))
-    place = {"provider_api_url": at.url} if at.url else {"provider_id": at.vendor}
+    place: Any = {"provider_api_url": at.url} if at.url else {"provider_id": at.vendor}
     try:
         return float(calc_price(used, model, **place).total_price)
     except (LookupError, ValueError):
