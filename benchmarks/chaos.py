@@ -35,7 +35,7 @@ from mindstream.coach.talker import Talk
 from mindstream.errors import ModelUnavailable, SettingsError, StorageError
 from mindstream.log.events import Logged
 from mindstream.log.names import StreamName
-from mindstream.models.embedders.named import embedder
+from mindstream.models.embedders.embedder import embedder
 from mindstream.models.model import Part, Piece, Request
 from mindstream.models.rules import Rules
 from mindstream.reasoners.reasoner import EVERY_TURN, RunContext, RunResult, Trigger

@@ -30,12 +30,11 @@ from mindstream import Coach, Mind, Timeouts
 from mindstream.log.events import Failed, Said, Thought
 from mindstream.memory.store.store import read_log
 from mindstream.models.calibration import Judged, accuracy, brier_score, calibration_error, coin
-from mindstream.models.decide import Probabilities, Question, decide
+from mindstream.models.decide import Choice, Predicate, Probabilities, Question, decide
 from mindstream.models.model import Message, Model, Piece, Request, Usage
 from mindstream.models.prompt import Prompt
 from mindstream.models.providers.address import WINDOW
 from mindstream.models.providers.gguf import LOCAL_TOKENS
-from mindstream.models.questions import Choice, Predicate
 from mindstream.models.recording import RecordedCall
 from mindstream.models.roles import Models
 from mindstream.models.wrappers.meter import Metered

@@ -33,7 +33,7 @@ from mindstream.log.events import Logged
 from mindstream.log.names import StreamName
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.sqlite import SqliteStore
-from mindstream.models.embedders.named import embedder
+from mindstream.models.embedders.embedder import embedder
 from mindstream.models.model import Request
 from mindstream.models.roles import Models
 

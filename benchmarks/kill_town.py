@@ -34,7 +34,7 @@ from mindstream_town.packs.find import open_setting
 from mindstream_town.setting import Setting
 from mindstream_town.town import Town
 
-from mindstream.models.embedders.named import embedder
+from mindstream.models.embedders.embedder import embedder
 from mindstream.models.model import Part, Piece, Request
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules

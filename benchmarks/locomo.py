@@ -33,7 +33,7 @@ from mindstream.memory.recall.relevance import Weights, weights_for
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Commit, Entry
 from mindstream.models.embedders.embedder import Embedder
-from mindstream.models.embedders.named import embedder as embedder_named
+from mindstream.models.embedders.embedder import embedder as embedder_named
 
 KS = (1, 5, 10, 20, 50)
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from mindstream.memory.memory import Memory
-from mindstream.models.embedders.named import embedder
+from mindstream.models.embedders.embedder import embedder
 from mindstream.models.model import Part, Piece, Request, Usage
 from mindstream.planning.formats.rewoo import write_plan
 from mindstream.planning.plan import Plan, PlannedStep

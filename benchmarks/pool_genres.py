@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from sharing_data import Item, read_genres
 
 from mindstream.models.embedders.embedder import Embedder
-from mindstream.models.embedders.named import embedder as named
+from mindstream.models.embedders.embedder import embedder as named
 from mindstream.models.model import Model
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules

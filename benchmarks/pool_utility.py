@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sharing_data import Experiment, load, load_own
 
-from mindstream.models.embedders.named import embedder as named
+from mindstream.models.embedders.embedder import embedder as named
 from mindstream.sharing.admission import Pair, lay_in
 from mindstream.sharing.pool import Pool
 from mindstream.sharing.ranking import Retriever

@@ -22,7 +22,7 @@ from babble import Babble
 from mindstream import Memory, SqliteStore, SystemClock
 from mindstream.memory.store.index_cache import IndexCache
 from mindstream.memory.store.record import RecordDraft
-from mindstream.models.embedders.named import embedder
+from mindstream.models.embedders.embedder import embedder
 
 
 def resident_mb() -> float:

@@ -31,9 +31,8 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.recall.recall import recaller_of
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.sqlite import SqliteStore
-from mindstream.models.embedders.embedder import Embedder
-from mindstream.models.embedders.named import embedder as named
-from mindstream.models.embedders.named import width_of
+from mindstream.models.embedders.embedder import Embedder, width_of
+from mindstream.models.embedders.embedder import embedder as named
 from mindstream.sharing.retriever import Floats, Head, LearnedRetriever, Recipe, rouge_l
 from mindstream.text.lexical import Lexical
 from mindstream.text.words import terms

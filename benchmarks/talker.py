@@ -45,7 +45,7 @@ from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Store
 from mindstream.minds.mind import Mind
 from mindstream.minds.responder import Timeouts
-from mindstream.models.embedders.named import embedder
+from mindstream.models.embedders.embedder import embedder
 from mindstream.models.roles import Models
 
 CONVERSATIONS, PER_SECOND = 100, 10.0

@@ -34,7 +34,7 @@ from mindstream.memory.recall.question import Persons
 from mindstream.memory.recall.recall import Recaller
 from mindstream.memory.recall.relevance import Weights, weights_for
 from mindstream.models.embedders.embedder import Embedder
-from mindstream.models.embedders.named import embedder as embedder_named
+from mindstream.models.embedders.embedder import embedder as embedder_named
 from mindstream.text.lexical import Lexical, resisting, saturated
 from mindstream.text.words import terms
 

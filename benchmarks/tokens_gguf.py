@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from tokens_play import Line, Player
 
 from mindstream.models.providers.address import Address
-from mindstream.models.providers.llama import Engine
+from mindstream.models.providers.gguf import Engine
 from mindstream.models.providers.wire import Client
 
 WHOLE_BYTES = 8_000_000
@@ -36,8 +36,8 @@ class HeldPlayer(Player):
 
 
 async def load(name: str) -> Engine:
-    """Load a model's file in a thread; raises as `mindstream.models.providers.llama.engine` does."""
+    """Load a model's file in a thread; raises as `mindstream.models.providers.gguf.engine` does."""
     from mindstream.models.providers.address import address
-    from mindstream.models.providers.llama import engine
+    from mindstream.models.providers.gguf import engine
 
     return await asyncio.to_thread(engine, address(name))

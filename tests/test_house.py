@@ -155,10 +155,9 @@ FORMS = {
     *(
         "models/providers/capabilities.py",
         "models/providers/failures.py",
-        "models/fence.py",
-        "models/legible.py",
+        "models/delimiters.py",
+        "models/clean_text.py",
         "models/providers/openai_chat.py",
-        "models/providers/refused_fields.py",
         "models/providers/secrets.py",
         "models/providers/thoughts.py",
         "models/reply.py",

@@ -15,9 +15,9 @@ from mindstream.coach.belief.think import Think, Thinking
 from mindstream.coach.packs.load import load
 from mindstream.errors import ReplyInvalid
 from mindstream.log.events import FollowUp, Said, Thought
+from mindstream.models.delimiters import delimited
 from mindstream.models.fake import FakeModel
 from mindstream.models.fake import Line as Scene
-from mindstream.models.fence import fenced
 from mindstream.models.model import Call, Message
 from mindstream.models.rules import Rules
 from mindstream.models.wrappers.repair import Repair
@@ -44,7 +44,7 @@ def asked(**more: Any) -> Think:
 
 TURNS = (
     Message("assistant", "", (Call("find_resources", '{"query": "rest"}', "1"),)),
-    Message("tool", fenced(json.dumps([{"title": "On <Rest>", "link": TOOL}]), "result"), call_id="1"),
+    Message("tool", delimited(json.dumps([{"title": "On <Rest>", "link": TOOL}]), "result"), call_id="1"),
 )
 
 
@@ -104,7 +104,7 @@ def test_links_from_the_user_and_notes_may_be_repeated() -> None:
 def test_an_echo_of_the_models_own_words_gives_nothing() -> None:
     echoed = (
         Message("assistant", "", (Call("fetch", json.dumps({"url": EVIL}), "1"), Call(EVIL, "{}", "2"))),
-        Message("tool", fenced(f"there is no tool {EVIL!r}", "result"), call_id="1"),
+        Message("tool", delimited(f"there is no tool {EVIL!r}", "result"), call_id="1"),
     )
     found, doubt = asked().ground(thought(offer=f"Look: {EVIL}"), echoed)
     assert found.offer == "Look: …" and doubt

@@ -68,7 +68,7 @@ async def test_a_task_whose_worker_is_killed_is_done_by_another(ray: bool, tmp_p
 @ENGINES
 async def test_a_task_at_which_every_worker_dies_is_given_up(ray: bool) -> None:
     async with opened(ray) as engine:
-        with pytest.raises(WorkerLost, match="died, one after the other"):
+        with pytest.raises(WorkerLost, match="died in succession"):
             await engine.run(die)
         assert await engine.run(where) != os.getpid(), "the engine lives on"
 
@@ -174,7 +174,7 @@ async def test_a_cluster_that_is_not_there_is_said_at_once(address: str, monkeyp
     errors = SimpleNamespace(RayError=RuntimeError)
     monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False, exceptions=errors))
     monkeypatch.setenv("RAY_ADDRESS", address)
-    with pytest.raises(SettingsError, match=re.escape(f"Ray cannot be had ({address})")):
+    with pytest.raises(SettingsError, match=re.escape(f"Ray is not available ({address})")):
         async with open_engine(True):
             pass
 

@@ -18,7 +18,7 @@ from mindstream.log.events import Failed, Logged
 from mindstream.memory import missing_vectors
 from mindstream.memory.recall import embedding
 from mindstream.memory.recall.embedding import Embedding
-from mindstream.models.embedders.named import embedder
+from mindstream.models.embedders.embedder import embedder
 
 Floats = NDArray[np.float32]
 

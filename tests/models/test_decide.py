@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from mindstream.errors import ModelRefused, ReplyInvalid
 from mindstream.models.ask import ask
 from mindstream.models.calibration import accuracy, brier_score, calibration_error, coin
-from mindstream.models.decide import Question, decide, weigh
+from mindstream.models.decide import Choice, Predicate, Question, Score, YesNo, decide, weigh
 from mindstream.models.model import Logprobs
 from mindstream.models.prompt import rule
-from mindstream.models.questions import Choice, Predicate, Score, YesNo
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.models.wrappers.meter import Metered
@@ -205,7 +204,7 @@ def test_an_answer_in_words_is_one_of_the_answers(said: str) -> None:
 # How good they are.
 
 
-def test_brier_score_and_calibration_error_of_what_is_known() -> None:
+def test_brier_score_and_calibration_error_of_known_outcomes() -> None:
     sure = [({"yes": 1.0, "no": 0.0}, "yes")] * 4
     assert brier_score(sure) == calibration_error(sure) == 0 and accuracy(sure) == 1
     wrong = [({"yes": 1.0, "no": 0.0}, "no")]
@@ -214,5 +213,5 @@ def test_brier_score_and_calibration_error_of_what_is_known() -> None:
     assert brier_score(coins) == 0.5 and calibration_error(coins) == 0 and accuracy(coins) == 0.5
     modest = [({"yes": 0.75, "no": 0.25}, right) for right in ("yes", "yes", "yes", "no")]
     assert calibration_error(modest) == pytest.approx(0)
-    with pytest.raises(ValueError, match="nothing to judge"):
+    with pytest.raises(ValueError, match="at least one decision"):
         brier_score([])

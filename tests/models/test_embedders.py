@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mindstream.errors import ModelError, ModelRefused, ModelUnavailable, RateLimited, SettingsError
+from mindstream.models.embedders.embedder import embedder
 from mindstream.models.embedders.endpoint import Endpoint
-from mindstream.models.embedders.named import embedder
 from mindstream.models.embedders.wordllama import _cut, table, token_ids, vectors
 from mindstream.models.providers.address import address
 

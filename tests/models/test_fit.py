@@ -12,7 +12,7 @@ from mindstream.errors import PromptTooLong
 from mindstream.models.model import Cut, Message, Request
 from mindstream.models.prompt import Prompt
 from mindstream.models.roles import Models
-from mindstream.models.shorten import request_tokens, shorten
+from mindstream.models.wrappers.fit import shorten
 from mindstream.models.wrappers.meter import Metered
 
 
@@ -48,7 +48,7 @@ FULL = Chat(
 
 
 def test_recalled_things_go_first_then_the_oldest_lines_and_the_newest_words_stay() -> None:
-    whole = request_tokens(Request(FULL))
+    whole = Request(FULL).tokens
     little = shorten(Request(FULL), whole - 60)
     assert [cut.what for cut in little.cut] == ["recalled"]
     assert chat(little).recalled == FULL.recalled[: len(chat(little).recalled)]
@@ -56,7 +56,7 @@ def test_recalled_things_go_first_then_the_oldest_lines_and_the_newest_words_sta
     assert [cut.what for cut in half.cut] == ["recalled", "history"]
     assert chat(half).history == FULL.history[-len(chat(half).history) :]
     assert half.cut[1] == Cut("history", items=60 - len(chat(half).history))
-    assert request_tokens(half) <= whole // 2
+    assert half.tokens <= whole // 2
     least = shorten(Request(FULL), 120)
     assert chat(least).known == FULL.known[: len(chat(least).known)], "numbers still name the same facts"
     assert "Static words" in least.messages[0].text and "What now?" in least.messages[-1].text

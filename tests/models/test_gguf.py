@@ -17,15 +17,13 @@ from pydantic import BaseModel, Field
 
 from mindstream.errors import ModelRefused, PromptTooLong, SettingsError
 from mindstream.models.ask import ask
-from mindstream.models.decide import decide
+from mindstream.models.decide import Choice, Predicate, decide
 from mindstream.models.model import Piece, Request, Usage
 from mindstream.models.prompt import Prompt
-from mindstream.models.providers import gguf, llama
-from mindstream.models.providers.adapter import Arrival, Arrivals, Delta
+from mindstream.models.providers import gguf
+from mindstream.models.providers.adapter import Arrival, Arrivals, Delta, gathered, one_by_one
 from mindstream.models.providers.address import WINDOW, address, local_file
-from mindstream.models.providers.gathered import gathered, one_by_one
 from mindstream.models.providers.provider import Provider, provider
-from mindstream.models.questions import Choice, Predicate
 from mindstream.models.roles import Models
 from mindstream.models.wrappers.meter import Metered
 
@@ -47,7 +45,7 @@ LONG = "You are a coach for people who sleep badly. " * 20
 @pytest.fixture(scope="module")
 def loaded() -> Iterator[None]:
     """Hold the engine, so that it is loaded once for all tests."""
-    engine = llama.engine(address("local"))
+    engine = gguf.engine(address("local"))
     yield
     del engine
 
@@ -114,7 +112,7 @@ async def test_every_structured_reply_is_valid() -> None:
             notes: Notes = await ask(models.of(""), TakeNotes(text=text))
             assert isinstance(notes, Notes)
     assert [call.error for call in calls] == [None] * 4
-    assert all(call.usage and call.usage.output_tokens <= gguf.LOCAL_TOKENS for call in calls)
+    assert all(call.usage and call.usage.output_tokens <= gguf.MAX_LOCAL_TOKENS for call in calls)
 
 
 @needs_model
@@ -145,7 +143,7 @@ async def test_a_prompt_that_is_too_long_is_said_to_be(model: Provider) -> None:
 async def test_a_caller_that_stops_reading_stops_the_model(model: Provider) -> None:
     async with aclosing(model.reply(talk("Count from one to five hundred, in words."))) as parts:
         assert await anext(parts)
-    engine = llama.engine(address("local"))
+    engine = gguf.engine(address("local"))
 
     def busy() -> bool:
         return "requests_processing 0" not in engine.server.handle_metrics()
@@ -159,7 +157,7 @@ async def test_a_request_without_the_key_is_refused(model: Provider) -> None:
     from mindstream.models.providers.wire import Client, EndpointError
 
     await parts_of(model, Request(Told(), options=("a", "b")))
-    at = llama.engine(address("local"))
+    at = gguf.engine(address("local"))
     async with Client(address(f"{at.url}#local")) as stranger:
         with pytest.raises(EndpointError) as refused:
             await stranger.ask("POST", "/chat/completions", {"messages": []})
@@ -231,7 +229,9 @@ class Hesitant:
         yield Usage(10, 2)
 
 
-@pytest.mark.parametrize(("silences", "said", "asked"), [(0, "Hello Ann", 1), (2, "Hello Ann", 3), (5, "", gguf.TRIES)])
+@pytest.mark.parametrize(
+    ("silences", "said", "asked"), [(0, "Hello Ann", 1), (2, "Hello Ann", 3), (5, "", gguf.MAX_ATTEMPTS)]
+)
 async def test_a_model_that_says_nothing_is_asked_again(silences: int, said: str, asked: int) -> None:
     model, chat = object.__new__(gguf.Gguf), Hesitant(silences)
     model._engine, model._longest, model._chat = None, 0, chat  # type: ignore[assignment]

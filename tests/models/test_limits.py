@@ -11,7 +11,7 @@ from fake_endpoint import Behaviour, Fails, FakeEndpoint, Floods, Says, delta, f
 
 from mindstream.errors import ModelSilent, ModelUnavailable, ReplyInvalid
 from mindstream.models.ask import ask
-from mindstream.models.providers.limits import BYTES_A_TOKEN, LOCAL, WORDS_TOKENS, Waits
+from mindstream.models.providers.limits import BYTES_PER_TOKEN, LOCAL, TEXT_TOKENS, Waits
 from mindstream.models.providers.provider import Provider, provider
 
 
@@ -28,7 +28,7 @@ async def test_the_endpoint_is_told_how_long_a_reply_may_get(door: FakeEndpoint,
     door.will(Says('{"score": 1}'))
     await ask(model, Judge())
     free, data = (asked.body["max_tokens"] for asked in door.chats)
-    assert WORDS_TOKENS < free < data
+    assert TEXT_TOKENS < free < data
 
 
 async def test_an_endpoint_that_knows_only_the_new_name_of_the_limit_gets_that(
@@ -51,11 +51,15 @@ async def test_no_compressed_answer_is_asked_for(door: FakeEndpoint, model: Prov
 
 ENDLESS: dict[str, tuple[Behaviour, type[Exception], str]] = {
     "thoughts": (Floods(forever(delta(reasoning_content="hm " * 200))), ReplyInvalid, "thought on and on"),
-    "a line": (Floods(forever(b"x" * 65_536)), ModelUnavailable, "without an end"),
-    "comments": (Floods(forever(b": ping\n\n" * 8_192)), ModelUnavailable, "without an end"),
+    "a line": (Floods(forever(b"x" * 65_536)), ModelUnavailable, "does not end"),
+    "comments": (Floods(forever(b": ping\n\n" * 8_192)), ModelUnavailable, "does not end"),
     "a header": (Floods(forever(b""), {"X": "a" * 5_000_000}), ModelUnavailable, "protocol"),
-    "a bomb": (Floods(bomb, {"Content-Encoding": "gzip"}), ModelUnavailable, "'gzip' where plain text"),
-    "an error's body": (Floods(forever(b"no " * 20_000), {}, status="400 Bad"), ModelUnavailable, "without an end"),
+    "a bomb": (
+        Floods(bomb, {"Content-Encoding": "gzip"}),
+        ModelUnavailable,
+        "expected plain text, found the content encoding 'gzip'",
+    ),
+    "an error's body": (Floods(forever(b"no " * 20_000), {}, status="400 Bad"), ModelUnavailable, "does not end"),
 }
 
 
@@ -72,7 +76,7 @@ async def test_what_has_no_end_is_not_taken(door: FakeEndpoint, model: Provider,
 async def test_words_without_an_end_are_an_answer_up_to_the_limit(door: FakeEndpoint, model: Provider) -> None:
     door.will(Floods(forever(delta(content="and on, é ") * 50)))
     text = text_of(await parts_of(model))
-    assert 0.9 * WORDS_TOKENS * BYTES_A_TOKEN < len(text.encode()) <= WORDS_TOKENS * BYTES_A_TOKEN
+    assert 0.9 * TEXT_TOKENS * BYTES_PER_TOKEN < len(text.encode()) <= TEXT_TOKENS * BYTES_PER_TOKEN
 
 
 async def test_arguments_without_an_end_are_invalid(door: FakeEndpoint, model: Provider) -> None:

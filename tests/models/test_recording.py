@@ -82,7 +82,7 @@ async def test_a_played_out_recording_says_so(tmp_path: Path) -> None:
     await parts_of(await recorded(path, "Hello."))
     again = Playback(path)
     await parts_of(again)
-    with pytest.raises(ModelRefused, match=r"after 1 calls.*no line of it is left"):
+    with pytest.raises(ModelRefused, match=r"after 1 calls.*all its lines for this prompt are used"):
         await parts_of(again)
 
 

@@ -19,8 +19,8 @@ from mindstream.errors import ReplyInvalid
 from mindstream.memory.lifecycle.importance import RateImportance
 from mindstream.memory.lifecycle.sleep import Dream
 from mindstream.models.ask import ask
+from mindstream.models.clean_text import legible, without_controls
 from mindstream.models.fake import FakeModel
-from mindstream.models.legible import legible, without_controls
 from mindstream.models.model import Part, Piece, Request
 from mindstream.models.prompt import Prompt
 from mindstream.models.reply import legible_parts, whole_json

@@ -96,7 +96,7 @@ async def test_an_embedder_shows_no_key(door: FakeEndpoint) -> None:
 async def test_the_doctors_question_is_not_carried_elsewhere(door: FakeEndpoint) -> None:
     with FakeEndpoint() as other:
         door.listing = redirects(f"{other.url}/models")
-        with pytest.raises(ModelUnavailable, match="HTTP 307: it sends us on to") as caught:
+        with pytest.raises(ModelUnavailable, match="HTTP 307: redirects to") as caught:
             await probe.probe(f"openai:any@{door.url}")
         assert other.asked == [] and OTHER not in str(caught.value)
 

@@ -11,7 +11,7 @@ from fake_endpoint import Asked, Behaviour, FakeEndpoint, Says
 from pydantic import BaseModel, Field, JsonValue, TypeAdapter
 
 from mindstream.models.ask import ask
-from mindstream.models.bounded import bound_schema
+from mindstream.models.bounded_schema import bound_schema
 from mindstream.models.model import Request, Usage
 from mindstream.models.providers.provider import Provider
 from mindstream.models.roles import Models

@@ -12,7 +12,7 @@ from mindstream.coach.belief.plan import CoachingPlan, PlanStep
 from mindstream.coach.packs.load import load
 from mindstream.errors import SettingsError
 from mindstream.models.fake import FakeModel
-from mindstream.models.template import MOST_WORDS, templates
+from mindstream.models.template import MAX_TEMPLATE, templates
 from mindstream.models.wrappers.override import PromptOverride
 from mindstream.reasoners.conversation import Line
 from mindstream.service.prompts import prompts
@@ -60,14 +60,14 @@ REFUSED = {
     "an unknown name": "{{ tetx }}",
     "an unknown filter": "{{ text | upper | shout }}",
     "an open tag": "{{ text ",
-    "too many words": "x" * (MOST_WORDS + 1),
+    "too many words": "x" * (MAX_TEMPLATE + 1),
 }
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_a_text_does_not_need_is_refused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(SettingsError, match="the words of the prompt 'talk'") as refused:
+    with pytest.raises(SettingsError, match="the text of the prompt 'talk'") as refused:
         templates(f"# user\n{REFUSED[name]}", "talk")[1](FIELDS)
     assert len(str(refused.value)) < 500 and not list(tmp_path.iterdir())
 
@@ -110,7 +110,7 @@ def test_the_line_is_told() -> None:
         templates(words, "talk")
     with pytest.raises(SettingsError, match=r"line 3: '\*' cannot be used"):
         templates("# user\n\n{{ 'x' * 9 }}", "talk")
-    with pytest.raises(SettingsError, match="need a line '# system' or '# user'"):
+    with pytest.raises(SettingsError, match="needs a line '# system' or '# user'"):
         templates("Hello", "talk")
 
 

@@ -26,7 +26,6 @@ from mindstream.errors import (
 from mindstream.models.ask import act, ask
 from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Call, Message, Model, Part, Piece, Request, ToolSpec, Usage
-from mindstream.models.shorten import request_tokens
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.models.wrappers.cache import Cache
 from mindstream.models.wrappers.fallback import Fallback
@@ -231,7 +230,7 @@ async def test_a_call_may_write_what_is_left_and_is_not_made_where_that_is_next_
 
     budget = Budget(tokens=1_000)
     model = Budgeted(Keeps(), budget)
-    with pytest.raises(BudgetSpent, match=r"of the 1000 tokens that were allowed are spent|next call asks"):
+    with pytest.raises(BudgetSpent, match=r"of the 1000 tokens that were allowed are spent|next request has"):
         for _ in range(9):
             await parts_of(model)
     assert asked and 200 <= asked[0] < 1_000 and budget.spent_tokens <= 1_050
@@ -365,8 +364,6 @@ async def test_a_request_is_rendered_counted_and_read_once(door: FakeEndpoint) -
     assert len(read) == 2, "once where it is checked, and once by whoever asked"
     parameters = Counted()
     request = talk(tools=(ToolSpec("add", "Add.", parameters),))
-    tokens = request_tokens(request)
-    assert (
-        request_tokens(request.but(longest_reply=9)) == tokens < request_tokens(request.then(Message("user", "More")))
-    )
+    tokens = request.tokens
+    assert request.but(longest_reply=9).tokens == tokens < request.then(Message("user", "More")).tokens
     assert parameters.written == 1

@@ -19,7 +19,7 @@ from mindstream.errors import HeldElsewhere, InputError, LeaseLost
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.exemplars import Example
 from mindstream.memory.store.sqlite import SqliteStore
-from mindstream.models.embedders.named import embedder
+from mindstream.models.embedders.embedder import embedder
 from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Call, Part, Piece, Request
 from mindstream.planning.executor import Executor, Limits, Wish, allow

@@ -13,7 +13,6 @@ import pytest
 
 from mindstream.errors import ModelError
 from mindstream.models.model import Call, Part, Piece, Request, Usage
-from mindstream.models.shorten import request_tokens
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.planning.planner import Planner, Strategy
 from mindstream.tools.ask_model import model_tool
@@ -30,7 +29,7 @@ class Spender:
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
         written = self.draw.randint(1, 1_000) ** 2 // 1_000  # most replies are short, some as long as they may be
-        used = Usage(request_tokens(request), written, (request_tokens(request) + written) * 1e-5)
+        used = Usage(request.tokens, written, (request.tokens + written) * 1e-5)
         for _ in range(self.draw.randint(0, 3)):
             await asyncio.sleep(0)
         match request.prompt.label():

@@ -14,7 +14,7 @@ from mindstream.clock import ManualClock
 from mindstream.errors import InputError, ModelRefused, ToolError
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.sqlite import SqliteStore
-from mindstream.models.embedders.named import embedder
+from mindstream.models.embedders.embedder import embedder
 from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Call
 from mindstream.models.wrappers.budget import Budget

@@ -15,7 +15,7 @@ from mindstream.clock import ManualClock
 from mindstream.errors import ModelError, ModelRefused
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.sqlite import SqliteStore
-from mindstream.models.embedders.named import embedder
+from mindstream.models.embedders.embedder import embedder
 from mindstream.models.fake import FakeModel
 from mindstream.models.model import Request
 from mindstream.models.wrappers.budget import Budget

@@ -12,7 +12,7 @@ from mindstream.clock import ManualClock
 from mindstream.errors import InputError, ModelRefused
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.sqlite import SqliteStore
-from mindstream.models.embedders.named import embedder
+from mindstream.models.embedders.embedder import embedder
 from mindstream.models.fake import FakeModel
 from mindstream.models.model import Call, ToolSpec
 from mindstream.planning.check import check

@@ -67,7 +67,7 @@ class Later(SystemClock):
 
 
 async def retain_for_a_day(store: SqlStore, _: str) -> None:
-    from mindstream.models.embedders.named import embedder
+    from mindstream.models.embedders.embedder import embedder
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("mindstream.caches.empty", lambda *_, **__: None)

@@ -9,7 +9,7 @@ from mindstream.clock import DAY_S, HOUR_S, SystemClock
 from mindstream.memory.fading import DECAY
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import RecordDraft
-from mindstream.models.embedders.named import embedder
+from mindstream.models.embedders.embedder import embedder
 from mindstream.models.rules import Rules
 
 SAID = "I told Ida on the bridge that the boat is sold."

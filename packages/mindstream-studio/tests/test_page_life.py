@@ -13,7 +13,7 @@ from mindstream.clock import HOUR_S, SystemClock
 from mindstream.life.events import PermissionAsked, Questioned
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Entry
-from mindstream.models.embedders.named import embedder
+from mindstream.models.embedders.embedder import embedder
 
 OpenStudio = Callable[..., Studio]
 GOAL = "Keep a diary of the tides."

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from test_saves import ROOM, SHARED, contents, write
 
 from mindstream.errors import InputError
-from mindstream.models.embedders.named import embedder
+from mindstream.models.embedders.embedder import embedder
 
 NOON, MORNING = 12 * 360, 6 * 360 + 99
 

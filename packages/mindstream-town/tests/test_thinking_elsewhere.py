@@ -14,7 +14,7 @@ from scene_minds import HOUR, SceneMind, liucun
 
 from mindstream.errors import ModelDenied
 from mindstream.models.ask import ask
-from mindstream.models.carried import Carried
+from mindstream.models.engine_model import EngineModel
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 
@@ -24,7 +24,7 @@ MORNING = 10 * HOUR
 @ENGINES
 async def test_rules_elsewhere_give_the_same_journal(ray: bool, tmp_path: Path) -> None:
     async with opened(ray) as engine:
-        elsewhere = await live(tmp_path / "a", hamlet(), MORNING, Models(Carried(Rules.name, engine)))
+        elsewhere = await live(tmp_path / "a", hamlet(), MORNING, Models(EngineModel(Rules.name, engine)))
     assert elsewhere == await live(tmp_path / "b", hamlet(), MORNING)
 
 
@@ -36,7 +36,7 @@ async def test_a_mind_behind_a_door_is_asked_by_workers(ray: bool, tmp_path: Pat
     await here.client.aclose()
     async with opened(ray) as engine:
         carried = OverHttp(SceneMind(), door)
-        carried.client = Carried(f"{door.url}#any", engine)  # type: ignore[assignment]
+        carried.client = EngineModel(f"{door.url}#any", engine)  # type: ignore[assignment]
         assert await live(tmp_path / "b", liucun(), MORNING, Models(carried)) == alone
     assert 0 < asked == len(door.chats) - asked, "each worker asked over HTTP, as often as without"
 

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from mindstream import caches
 from mindstream.errors import ModelUnavailable
-from mindstream.models.embedders.embedder import Embedder, unit
-from mindstream.models.embedders.named import embedder
+from mindstream.models.embedders.embedder import Embedder, embedder, unit
 
 BATCH, KEPT = 128, 4_096
 """So many texts are given to it at once; so many vectors are kept, by a digest of their texts."""

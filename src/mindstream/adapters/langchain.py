@@ -23,8 +23,7 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.recall.recall import Recalled
 from mindstream.memory.store.record import Kind, RecordDraft
 from mindstream.memory.store.store import Store
-from mindstream.models.embedders.embedder import Embedder
-from mindstream.models.embedders.named import embedder
+from mindstream.models.embedders.embedder import Embedder, embedder
 
 BY = "langchain"
 

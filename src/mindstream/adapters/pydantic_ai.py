@@ -2,7 +2,7 @@
 
 agent = Agent(model, deps_type=Deps, capabilities=[MemoryCapability("data", user=lambda ctx: ctx.deps.user)])
 
-What is recalled comes as data: fenced, in the user's message. What tools return is data, too.
+What is recalled comes as data: delimited, in the user's message. What tools return is data, too.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.recall.relevance import LOW_CERTAINTY
 from mindstream.memory.store.record import Kind, Record
 from mindstream.memory.store.store import Store
+from mindstream.models.delimiters import delimited, listed
 from mindstream.models.embedders.embedder import Embedder
-from mindstream.models.fence import fenced, listed
 
 GUIDE = (
     "You have a memory that lasts between conversations. `remember` keeps a lasting fact about the user, `recall` looks"
@@ -48,7 +48,7 @@ class MemoryCapability(AbstractCapability[Any]):
         data: a folder, a database's URL, or a store.
         user: whose memory a run has: a name, or what tells it from the run's context.
         recalled: so many facts are recalled for the prompt before each run, and half as many lines of talk; 0: none.
-        shown: where they stand, fenced: before the user's words (`message`), or in the agent's `instructions`.
+        shown: where they stand, delimited: before the user's words (`message`), or in the agent's `instructions`.
         talk: what the user said and what was answered is kept after a run; not after one that forgot something.
         most_forgotten: `forget` refuses words by which more records than that would go.
         embed: an embedder, or the name of one; None: the one that made the vectors of the memory.
@@ -159,14 +159,14 @@ class MemoryCapability(AbstractCapability[Any]):
             await self.handle(ctx).do(lambda memory: memory.retain_messages(talk, session))
 
     async def _recalled(self, ctx: RunContext[Any]) -> str:
-        """Return what is recalled for the prompt, fenced; once a run. This very conversation is not repeated."""
+        """Return what is recalled for the prompt, delimited; once a run. This very conversation is not repeated."""
         if self._before is None:
             said, found = _text(ctx.prompt), list[Record]()
             if said and self.recalled:
                 recalled = await self.handle(ctx).do(lambda memory: _for_prompt(memory, said, self.recalled))
                 here = getattr(ctx, "conversation_id", None)
                 found = [each for each in recalled if not here or each.episode != here]
-            self._before = fenced(_shown(found), "memory") if found else ""
+            self._before = delimited(_shown(found), "memory") if found else ""
         return self._before
 
 

@@ -17,7 +17,7 @@ from mindstream.log.audit import Deed, machine_user
 from mindstream.log.names import checked_tenant
 from mindstream.log.retention import Rule
 from mindstream.memory.opening import copy_data, open_store
-from mindstream.models.embedders.named import embedder
+from mindstream.models.embedders.embedder import embedder
 from mindstream.server.tokens import Tokens
 from mindstream.service.operations.forks import ForkedTowns
 from mindstream.service.operations.principal import LOCAL, tenant_key_of

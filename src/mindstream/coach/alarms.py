@@ -21,10 +21,9 @@ from mindstream.foreign_code import ForeignFailure, ForeignTask
 from mindstream.log.events import FollowUp
 from mindstream.memory.store.store import Entry
 from mindstream.minds.context import build_chat_record
-from mindstream.models.decide import LETTERS, Question, decide
+from mindstream.models.decide import LETTERS, YES_NO, Question, decide
 from mindstream.models.model import Model
 from mindstream.models.prompt import rule
-from mindstream.models.questions import YES_NO
 from mindstream.text.words import Language, language_of
 
 ANSWERS = (

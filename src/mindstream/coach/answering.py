@@ -19,7 +19,7 @@ from mindstream.memory.store.redaction import MARK
 from mindstream.memory.store.store import Entry, WorkDone
 from mindstream.minds.context import build_chat_record
 from mindstream.minds.responder import Timeouts
-from mindstream.models.cause import Cause, calls_for
+from mindstream.models.attribution import Cause, calls_for
 from mindstream.models.model import Model
 from mindstream.models.providers.thoughts import answer_in
 from mindstream.models.rules import Rules

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from mindstream.models.legible import HALF, legible
+from mindstream.models.clean_text import HALF, legible
 
 Way = Literal["alone", "think", "wait"]
 """Nothing to reason about; the Reasoner runs after the answer; the answer waits for the Reasoner."""

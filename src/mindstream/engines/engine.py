@@ -1,4 +1,4 @@
-"""The seam: an engine does tasks in other processes. A task is a function of a module, and plain data: it travels."""
+"""The protocol `Engine`, which runs tasks in other processes: functions of modules, with picklable arguments."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ R = TypeVar("R")
 
 
 class Engine(Protocol):
-    """Whoever does tasks elsewhere: `Processes`, `OnRay`."""
+    """Runs tasks elsewhere: `Processes`, `OnRay`."""
 
     @property
     def workers(self) -> int:
-        """Say how many tasks go on at a time."""
+        """The number of tasks that run in parallel."""
 
     async def run(self, do: Callable[..., Awaitable[R]], *given: object) -> R:
-        """Do a task; wait for a free worker where there is none. One whose worker dies is done again by another.
+        """Run a task when a worker is free. If its worker dies, another one runs it again.
 
-        Raises (what the task raises, too):
-            WorkerLost: its workers died again and again.
+        Raises (in addition to the task's errors):
+            WorkerLost: several workers died in succession.
         """
 
 
 @contextlib.asynccontextmanager
 async def open_engine(ray: bool, workers: int = 0, cpus: float = 1.0) -> AsyncIterator[Engine]:
-    """Give Ray, or processes of this machine; what is under way when the block ends is stopped, and saves itself.
+    """Open Ray, or processes of this machine; at the end of the block running tasks are stopped, and save their work.
 
     Args:
-        workers: so many tasks at a time; 0: as many as there are processors.
-        cpus: how much of a processor a task takes, on Ray; little where it waits for somebody else.
+        workers: number of parallel tasks; 0: the number of processors.
+        cpus: processors per task, on Ray; a fraction for tasks that mostly wait.
 
     Raises:
-        SettingsError: Ray is not installed, or the cluster that RAY_ADDRESS names cannot be had.
+        SettingsError: Ray is not installed, or the cluster in RAY_ADDRESS is unavailable.
     """
     if ray:
         from mindstream.engines.on_ray import OnRay

@@ -1,4 +1,4 @@
-"""Processes of this machine, each with a line of its own: one that dies takes nothing with it that others wait for."""
+"""Worker processes of this machine, each with its own connection: a process that dies affects no other task."""
 
 from __future__ import annotations
 
@@ -20,37 +20,40 @@ from typing import Any, TypeVar
 from mindstream.errors import WorkerLost
 
 SAVING_S = 30.0
-"""So long a task that is stopped may take to save what it has done."""
+"""Time for a stopped task to save its work, in seconds."""
+MAX_ATTEMPTS = 4
+"""Maximum number of attempts for a task whose worker dies."""
 STOP, END = "stop", "end"
-"""What a worker is told beside tasks: stop what is under way; and let that be the last."""
+"""Orders to a worker, in addition to tasks: stop the running task; and exit after that."""
 
+R = TypeVar("R")
 Task = tuple[Callable[..., Awaitable[Any]], tuple[Any, ...]]
 Answer = tuple[Any, BaseException | None]
 Orders = asyncio.Queue[Task | str]
 
 
 @cache
-def _loop() -> asyncio.Runner:
-    return asyncio.Runner()  # connections live from one task to the next
+def _runner() -> asyncio.Runner:
+    return asyncio.Runner()  # connections stay open from one task to the next
 
 
 def carry_out(do: Callable[..., Awaitable[Any]], given: tuple[Any, ...], folder: str) -> Any:
-    """Do a task in this process, in the folder of whoever gives it: paths may be told from there."""
-    with suppress(OSError):  # on another machine it need not be there
+    """Run a task in this process, in the caller's folder, since its paths may be relative."""
+    with suppress(OSError):  # it may not exist on another machine
         os.chdir(folder)
-    return _loop().run(_doing(do, given))
 
+    async def run() -> Any:
+        return await do(*given)
 
-async def _doing(do: Callable[..., Awaitable[Any]], given: tuple[Any, ...]) -> Any:
-    return await do(*given)
+    return _runner().run(run())
 
 
 def serve(line: Connection) -> None:
-    """Do the tasks that come over a line, until it is let go of: then stop, save, end. Ctrl-C is for the other end."""
+    """Run the tasks of a connection until it is closed: then stop, save, exit. Ctrl-C is handled by the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # blocked since it was begun
-    _loop().run(_serve(line))
-    os._exit(0)  # a thread that a task left does not hold it
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # blocked since the start
+    _runner().run(_serve(line))
+    os._exit(0)  # does not wait for threads that a task left
 
 
 async def _serve(line: Connection) -> None:
@@ -59,20 +62,20 @@ async def _serve(line: Connection) -> None:
     while (order := await orders.get()) != END:
         if isinstance(order, str):
             continue  # it came as the task ended
-        doing, heard = asyncio.ensure_future(_answer(*order)), asyncio.ensure_future(orders.get())
-        await asyncio.wait({doing, heard}, return_when=asyncio.FIRST_COMPLETED)
-        if not heard.done():
-            heard.cancel()
-        elif not doing.done():
-            doing.cancel()
+        task, next_order = asyncio.ensure_future(_answer(*order)), asyncio.ensure_future(orders.get())
+        await asyncio.wait({task, next_order}, return_when=asyncio.FIRST_COMPLETED)
+        if not next_order.done():
+            next_order.cancel()
+        elif not task.done():
+            task.cancel()
         with suppress(OSError):
-            line.send_bytes(await doing)
-        if heard.done() and not heard.cancelled() and heard.result() == END:
+            line.send_bytes(await task)
+        if next_order.done() and not next_order.cancelled() and next_order.result() == END:
             return
 
 
 def _listen(line: Connection, orders: Orders, loop: asyncio.AbstractEventLoop) -> None:
-    """Pass on what comes; at the end, and where nobody is there any more, end, whatever the task does."""
+    """Forward orders; after the last one, or when the parent is gone, exit within SAVING_S whatever the task does."""
     with suppress(EOFError, OSError):
         while (order := line.recv()) != END:
             loop.call_soon_threadsafe(orders.put_nowait, order)
@@ -82,36 +85,26 @@ def _listen(line: Connection, orders: Orders, loop: asyncio.AbstractEventLoop) -
 
 
 async def _answer(do: Callable[..., Awaitable[Any]], given: tuple[Any, ...]) -> bytes:
-    """Do a task; return what comes of it, as it travels."""
+    """Run a task; return its pickled result and error."""
     try:
         return pickle.dumps((await do(*given), None))
-    except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 (it is raised where the task was given)
+    except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 (it is raised in the caller)
         error.add_note(f"in a worker: {traceback.format_exc()}")
-        return _travelling(error)
-
-
-def _travelling(error: BaseException) -> bytes:
-    with suppress(Exception):
-        pickle.loads(found := pickle.dumps((None, error)))
-        return found
-    return pickle.dumps((None, RuntimeError(f"{type(error).__name__}: {error}")))
-
-
-R = TypeVar("R")
-TRIES = 4
-"""So often a task is begun whose worker dies."""
+        with suppress(Exception):
+            pickle.loads(found := pickle.dumps((None, error)))
+            return found
+        return pickle.dumps((None, RuntimeError(f"{type(error).__name__}: {error}")))
 
 
 class Processes:
-    """So many processes, each begun when it is needed; they save and end when this is left, and when this process dies.
+    """A number of processes, each started when it is needed; they save and exit at the end, or when this process dies.
 
-    Not `concurrent.futures`: when one of its processes dies it ends all others, and one that is begun while its watcher
-    looks elsewhere dies unnoticed (Python 3.11: the wake-up is taken before the process is in the list).
+    Not `concurrent.futures`: when one of its processes dies it ends all others, and one that is started while its
+    watcher is busy dies unnoticed (Python 3.11: the wake-up is consumed before the process is in the list).
     """
 
     def __init__(self, workers: int) -> None:
-        self.workers = workers
-        self._turn = asyncio.Semaphore(workers)
+        self.workers, self._turn = workers, asyncio.Semaphore(workers)
         self._all, self._idle = set[_Worker](), list[_Worker]()
 
     async def __aenter__(self) -> Processes:
@@ -122,8 +115,9 @@ class Processes:
 
     async def run(self, do: Callable[..., Awaitable[R]], *given: object) -> R:
         async with self._turn:
-            for _ in range(TRIES):
-                worker = self._idle.pop() if self._idle else self._begin()
+            for _ in range(MAX_ATTEMPTS):
+                worker = self._idle.pop() if self._idle else _Worker()
+                self._all.add(worker)
                 try:
                     found, error = await worker.ask((do, given))
                 except _GoneError:
@@ -136,39 +130,34 @@ class Processes:
                     raise error
                 answer: R = found
                 return answer
-        raise WorkerLost(f"{TRIES} processes died, one after the other, at the same task")
-
-    def _begin(self) -> _Worker:
-        worker = _Worker()
-        self._all.add(worker)
-        return worker
+        raise WorkerLost(f"{MAX_ATTEMPTS} processes died in succession while running a task")
 
 
 class _GoneError(Exception):
-    """A worker is no more."""
+    """A worker has died."""
 
 
 class _Worker:
-    """A process, and the line to it: a task goes there, its answer comes back; it breaks when the process dies."""
+    """A process and its connection, which carries tasks and answers; it breaks when the process dies."""
 
     def __init__(self) -> None:
         spawning = multiprocessing.get_context("spawn")
         self._line, there = spawning.Pipe()
         self._process = spawning.Process(target=serve, args=(there,), daemon=True)
-        resource_tracker.ensure_running()  # else the first process would begin it, which lets all signals through
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # Ctrl-C is not for one that only begins
+        resource_tracker.ensure_running()  # otherwise the first process would start it, with all signals unblocked
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a starting process ignores Ctrl-C
         try:
             self._process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        there.close()  # else the line would not break
+        there.close()  # otherwise the connection would not break
         self._thread = ThreadPoolExecutor(1)
         self._sent = asyncio.Event()
         self._sent.set()
         self.is_free = True
 
     async def ask(self, task: Task) -> Answer:
-        """Have a task done; where this is cancelled the task is stopped, and has saved when this ends.
+        """Run a task; if the caller is cancelled, the task is stopped, and has saved when this returns.
 
         Raises:
             _GoneError: the process has died.
@@ -193,27 +182,27 @@ class _Worker:
         except (EOFError, OSError):
             await self.end()
             raise _GoneError from None
-        except Exception:  # what cannot travel; the line is whole
+        except Exception:  # the task cannot be pickled; the connection is intact
             self.is_free = True
             raise
         self.is_free = True
         return found
 
     async def _stop(self, asked: asyncio.Future[Answer]) -> None:
-        await self._tell(STOP)
+        await self._order(STOP)
         await asyncio.wait({asked}, timeout=SAVING_S)
         if not asked.done():
             self._process.kill()
         await asyncio.gather(asked, return_exceptions=True)
 
-    async def _tell(self, word: str) -> None:
+    async def _order(self, order: str) -> None:
         await self._sent.wait()
         with suppress(OSError):
-            self._line.send(word)
+            self._line.send(order)
 
     async def end(self) -> None:
-        """Have the process save and end."""
-        await self._tell(END)
+        """Let the process save and exit."""
+        await self._order(END)
         await asyncio.to_thread(self._process.join, SAVING_S)
         self._process.kill()
         await asyncio.to_thread(self._thread.shutdown)

@@ -39,7 +39,6 @@ from mindstream.memory.store.store import Fence
 from mindstream.minds.refused_messages import RefusedMessages
 from mindstream.models.decide import decide
 from mindstream.models.roles import AnyModels, Models, open_models
-from mindstream.models.shorten import request_tokens
 from mindstream.tools.by_need import ToolShelf
 from mindstream.tools.tool import Tool
 from mindstream.tracing import genai, span
@@ -270,7 +269,7 @@ class Life:
 
     async def _fold(self) -> None:
         turns = [message for turn in self.state.turns for message in turn.messages]
-        tokens = request_tokens(self._m2.request(turns))
+        tokens = self._m2.request(turns).tokens
         if oldest := turns_to_fold(self.state, tokens, self.config.prompt_tokens):
             with contextlib.suppress(BudgetSpent, Halted):  # the turn reports it
                 await fold(self.steps, self._m2.model, oldest)

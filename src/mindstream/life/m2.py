@@ -17,9 +17,9 @@ from mindstream.life.steps import Steps
 from mindstream.life.tools.memory_tools import MARK, memory
 from mindstream.life.tools.own_tools import LifeTool, Where
 from mindstream.memory.store.record import is_tainted
-from mindstream.models.fence import cut, fenced, listed
-from mindstream.models.model import Message, Model, Request
-from mindstream.models.shorten import estimate_tokens, shorten
+from mindstream.models.delimiters import cut, delimited, listed
+from mindstream.models.model import Message, Model, Request, estimate_tokens
+from mindstream.models.wrappers.fit import shorten
 from mindstream.text.times import read_moment
 from mindstream.tools.loop import run_loop
 
@@ -88,7 +88,7 @@ class M2:
         state, now = self.steps.state, self.steps.memory.clock.now()
         parts = [f"Turn {state.turn + 1}. {format_spoken(now, self.zone)}. Woken by: {because}."]
         parts += [self._news()] if state.unread else []
-        parts.append(fenced(listed(state.ledger.lines(now, self.zone)) or "nothing is left to do", "ledger"))
+        parts.append(delimited(listed(state.ledger.lines(now, self.zone)) or "nothing is left to do", "ledger"))
         if state.quiet_turns >= QUIET:
             quiet = f"Nothing was called in {state.quiet_turns} turns"
             parts.append(f"({quiet}: call a tool, or finish or put off a task.)")
@@ -106,7 +106,7 @@ class M2:
         return await self.steps.reply(id_, "M2", self.model, request, news, state.seen)
 
     def _news(self) -> str:
-        return fenced(listed(news.line for news in self.steps.state.unread), "news")
+        return delimited(listed(news.line for news in self.steps.state.unread), "news")
 
 
 FULL, KEPT = 0.75, 0.4

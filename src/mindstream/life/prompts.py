@@ -10,10 +10,9 @@ from pydantic import BaseModel, ConfigDict
 
 from mindstream.clock import Moment
 from mindstream.life.ledger import Task
-from mindstream.models.decide import Question
+from mindstream.models.decide import Question, YesNo
 from mindstream.models.model import JsonSchema, ToolSpec
 from mindstream.models.prompt import Prompt, rule
-from mindstream.models.questions import YesNo
 
 
 class CarryOut(Prompt[str]):

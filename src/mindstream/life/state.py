@@ -39,7 +39,7 @@ from mindstream.log.events import Event, Heard, Logged, Observed, ToolCalled
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.redaction import MARK
 from mindstream.memory.store.store import read_log
-from mindstream.models.fence import cut, fenced
+from mindstream.models.delimiters import cut, delimited
 from mindstream.models.model import Call, Message
 from mindstream.text.words import count_words
 
@@ -260,7 +260,7 @@ class LifeState(BaseModel):
         if event.id.count(".") == 2:
             turn = self.turns[-1]
             turn.tainted = turn.tainted or event.foreign
-            result = fenced(cut(event.text, RESULT), "result")
+            result = delimited(cut(event.text, RESULT), "result")
             turn.messages.append(Message("tool", result, call_id=event.id, tool=event.tool))
 
     def _end_turn(self, event: TurnEnded) -> None:

@@ -24,9 +24,8 @@ from mindstream.memory.recall.touch import Touch
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Entry, Fence, Revision
 from mindstream.models.ask import gather_reply
-from mindstream.models.cause import Cause, calls_for
-from mindstream.models.model import Call, Model, Part, Request, Usage
-from mindstream.models.shorten import estimate_tokens, request_tokens
+from mindstream.models.attribution import Cause, calls_for
+from mindstream.models.model import Call, Model, Part, Request, Usage, estimate_tokens
 from mindstream.models.wrappers.meter import Metered
 from mindstream.tools.call import Observation
 
@@ -117,7 +116,7 @@ class Steps:
             raise Halted(self.state.halted or "words were erased: the turn is read again without them")
         if id_ not in self.state.asked:
             self.budget.check(self.state.spent, self.memory.clock.now())
-            self.note(Asked(id=id_, role=role, news=news, seen=seen, tokens=request_tokens(request)))
+            self.note(Asked(id=id_, role=role, news=news, seen=seen, tokens=request.tokens))
         about = tuple(row.seq for row in await self.flush() if isinstance(row.event, Asked))
         asked: list[Metered] = []
         try:
@@ -184,7 +183,7 @@ def _replied(
     if usage is not None:
         tokens, cost = usage.input_tokens + usage.output_tokens, usage.cost_usd
     else:
-        tokens, cost = request_tokens(request) + estimate_tokens(text + "".join(c.arguments for c in calls)), None
+        tokens, cost = request.tokens + estimate_tokens(text + "".join(c.arguments for c in calls)), None
     return Replied(id=id_, role=role, model=model, text=text, calls=wished, tokens=tokens, cost_usd=cost)
 
 
@@ -206,7 +205,7 @@ class BilledModel:
         if steps is None:
             raise RuntimeError("a billed model was asked before its life was open")
         id_, role = f"tool-{chance.token()}", request.role
-        estimated = request_tokens(request)
+        estimated = request.tokens
         steps.budget.check(steps.state.spent, steps.memory.clock.now())
         steps.note(Asked(id=id_, role=role, tokens=estimated))
         await steps.flush()

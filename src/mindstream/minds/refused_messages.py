@@ -17,7 +17,7 @@ from mindstream.log.events import MessageRefused
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Entry
-from mindstream.models.fence import escaped
+from mindstream.models.delimiters import escaped
 from mindstream.models.model import Message, Model, Part, Request
 from mindstream.models.roles import Models
 

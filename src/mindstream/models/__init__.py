@@ -1,1 +1,1 @@
-"""Who answers: one seam for every model, and the prompts that are put to it."""
+"""Language models: requests, prompts, providers, wrappers, embedders."""

@@ -1,13 +1,13 @@
-"""Three ways to put a prompt to a model: `ask` (a typed answer), `speak` (a stream), `act` (calls, or the answer)."""
+"""Put a prompt to a model: `ask` (a typed answer), `speak` (a stream), `act` (tool calls, or the answer)."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from mindstream.errors import ReplyInvalid
-from mindstream.models.model import Call, Message, Model, Piece, Request, ToolSpec, Usage
+from mindstream.errors import ModelRefused, ReplyInvalid
+from mindstream.models.model import Call, Message, Model, Piece, Request, TextLogprobs, ToolSpec, Usage
 from mindstream.models.prompt import Prompt
 from mindstream.models.reply import legible_parts
 
@@ -18,46 +18,41 @@ async def ask(model: Model, prompt: Prompt[R], role: str = "") -> R:
     """Return the model's typed answer.
 
     Raises:
-        ModelError: there is none, or it does not fit (see the wrapper `Repair`, which lets the model mend it).
+        ModelError: there is none, or it does not fit (the wrapper `Repair` lets the model correct it).
     """
     text, _, _ = await gather_reply(model, Request(prompt, role or prompt.role))
     return prompt.ground(prompt.parse(text), ())[0]
 
 
 async def speak(model: Model, prompt: Prompt[str], role: str = "") -> AsyncGenerator[str]:
-    """Yield the model's words as they come.
+    """Yield the model's text piece by piece.
 
     Raises:
-        ModelError: the endpoint failed; pieces that came before stand.
-        ReplyInvalid: it said nothing at all.
+        ModelError: the endpoint failed; pieces that were yielded before remain valid.
+        ReplyInvalid: the reply has no text.
     """
-    said = False
+    has_text = False
     async with aclosing(legible_parts(model.reply(Request(prompt, role or prompt.role)))) as parts:
         async for part in parts:
             if isinstance(part, Piece) and part.text:
-                said = said or any(sign.isprintable() and sign != " " for sign in part.text)
+                has_text = has_text or any(sign.isprintable() and sign != " " for sign in part.text)
                 yield part.text
-    if not said:
+    if not has_text:
         raise ReplyInvalid(f"{model.name} answered {prompt.label()!r} with no words")
 
 
 async def act(
     model: Model, prompt: Prompt[R], tools: Sequence[ToolSpec], turns: Sequence[Message] = (), role: str = ""
 ) -> tuple[str, tuple[Call, ...]] | R:
-    """Return what to do next: (words, calls) while the model wants tools called, else its typed answer."""
+    """Return (text, calls) while the model wants to call tools, else its typed answer."""
     request = Request(prompt, role or prompt.role, tuple(turns), tuple(tools))
     text, calls, _ = await gather_reply(model, request)
     return (text, calls) if calls else prompt.ground(prompt.parse(text), turns)[0]
 
 
-# A whole answer, gathered from its parts.
-
-
 async def gather_reply(model: Model, request: Request) -> tuple[str, tuple[Call, ...], Usage | None]:
-    """Hear a model out; return its text, its calls and its usage, all of it legible."""
-    text: list[str] = []
-    calls: list[Call] = []
-    used: Usage | None = None
+    """Return the text, the calls and the usage of a complete reply; unprintable characters are removed."""
+    text, calls, used = list[str](), list[Call](), None
     async with aclosing(legible_parts(model.reply(request))) as parts:
         async for part in parts:
             match part:
@@ -68,3 +63,18 @@ async def gather_reply(model: Model, request: Request) -> tuple[str, tuple[Call,
                 case Usage():
                     used = part
     return "".join(text), tuple(calls), used
+
+
+async def text_logprobs(model: Model, prompt: Prompt[Any], text: str, role: str = "") -> tuple[float, ...]:
+    """Return the log-probability of each of the first tokens of a text that follows a prompt.
+
+    Raises:
+        ModelRefused: the model reports no log-probabilities.
+        ModelError: the model is unavailable.
+    """
+    request = Request(prompt, role or prompt.role, continuation=text)
+    async with aclosing(model.reply(request)) as parts:
+        async for part in parts:
+            if isinstance(part, TextLogprobs):
+                return part.tokens
+    raise ModelRefused(f"{model.name} reports no log-probabilities of a given text")

@@ -1,4 +1,4 @@
-"""A model that says what it was told to say; for tests and demonstrations."""
+"""A model with scripted answers, for tests and demonstrations."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from typing import TypeAlias
 from pydantic import BaseModel
 
 from mindstream.errors import ModelError, ModelRefused
-from mindstream.models.model import Call, Part, Piece, Request, Usage
-from mindstream.models.shorten import estimate_tokens
+from mindstream.models.model import Call, Part, Piece, Request, Usage, estimate_tokens
 
 Line: TypeAlias = str | BaseModel | ModelError | Sequence[Call] | Callable[[Request], "str | Sequence[Call]"]
-"""One answer: words, a typed reply, an error to raise, calls, or a function of the request."""
+"""One scripted answer: text, a typed reply, an error to raise, calls, or a function of the request."""
 
 
 class FakeModel:
-    """Answers from lists, one list per prompt (`{"talk": [...]}`); `asked` keeps what was put to it."""
+    """Answers from lists, one list per prompt (`{"talk": [...]}`); `asked` records the requests."""
 
     def __init__(self, lines: Mapping[str, Sequence[Line]], name: str = "scripted") -> None:
         self.name = name

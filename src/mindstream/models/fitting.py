@@ -1,8 +1,8 @@
-"""Read JSON objects as models write them, and fit them to the schema that they were asked for.
+"""Read JSON objects as models write them, and fit them to the requested schema.
 
 Servers and models send the arguments of a tool call as `null`, as JSON in a JSON string, in a code fence, as JSON5 or
-as a Python literal; they put a typed reply into an outer key or list, write `"3"` for 3 and `Score` for `score`. What
-is read is what was written: nothing that is missing is filled in, and an object that was cut off stays unreadable.
+as a Python literal; they wrap a typed reply in an outer key or list, write `"3"` for 3 and `Score` for `score`. Nothing
+that is missing is filled in, and an object that was cut off stays unreadable.
 """
 
 from __future__ import annotations
@@ -14,36 +14,39 @@ from contextlib import suppress
 from typing import Any
 
 from mindstream.errors import ReplyInvalid
-from mindstream.models.legible import without_controls
+from mindstream.models.clean_text import without_controls
 from mindstream.models.model import ToolSpec
-from mindstream.models.reply import DECODER, DEEPEST, broken_json, check_depth, whole_json
+from mindstream.models.reply import DECODER, MAX_DEPTH, broken_json, check_depth, whole_json
 from mindstream.models.schema import JsonSchema, find_faults
 
 NOTHING = frozenset(("", "null", "none", "undefined", "nil", "[]", '""', "''"))
-"""What stands for arguments that are none, in lower case."""
-ENCODED = 4
-"""Maximum number of JSON strings around an object."""
+"""Texts that stand for no arguments, in lower case."""
+MAX_NESTING = 4
+"""Maximum number of JSON strings around an object, and of levels that are fitted."""
 NAMESPACES = frozenset(("functions", "function", "tools", "tool", "default_api"))
 """Prefixes that models write before a tool's name (gpt-oss, Kimi, Gemini)."""
 UNREADABLE = (ValueError, RecursionError)
+MAX_MENDED = 100_000
+"""Maximum length of a text that is read as JSON5 or as a Python literal, in characters."""
 
 
 def read_object(text: str) -> dict[str, Any]:
-    """Return the one JSON object in a text; {} where the text says that there is none.
+    """Return the one JSON object in a text; {} if the text stands for no arguments.
 
     Raises:
         ReplyInvalid: the text holds no object, a broken one, or several that differ.
     """
-    for _ in range(ENCODED):
-        if text.strip().casefold() in NOTHING:
-            return {}
-        try:
-            value = DECODER.decode(text.strip())
-        except UNREADABLE as error:
-            return _read_inexact(text, error)
+    value: Any = text
+    for _ in range(MAX_NESTING):
         if not isinstance(value, str):
             break
-        text = value
+        text = value.strip()
+        if text.casefold() in NOTHING:
+            return {}
+        try:
+            value = DECODER.decode(text)
+        except UNREADABLE as error:
+            return _read_inexact(value, error)
     if not isinstance(value, dict):
         raise ReplyInvalid(f"expected one JSON object, found {json.dumps(value, ensure_ascii=False)[:80]}")
     check_depth(value)
@@ -51,7 +54,7 @@ def read_object(text: str) -> dict[str, Any]:
 
 
 def _read_inexact(text: str, error: Exception) -> dict[str, Any]:
-    """Read an object with words, a fence or itself beside it, as JSON5 or as a Python literal."""
+    """Read an object with other text, a fence or a copy of itself next to it, as JSON5 or as a Python literal."""
     for attempt in (text, mend_json(text)):
         found: list[Any] = []
         with suppress(ReplyInvalid):
@@ -60,21 +63,19 @@ def _read_inexact(text: str, error: Exception) -> dict[str, Any]:
         if found and all(each == found[0] for each in found):
             return dict(found[0])
     with suppress(*UNREADABLE, SyntaxError, TypeError, MemoryError):
-        value = ast.literal_eval(text.strip()) if len(text) <= LONGEST else None
+        value = ast.literal_eval(text.strip()) if len(text) <= MAX_MENDED else None
         if isinstance(value, dict):
             value = DECODER.decode(json.dumps(value, allow_nan=False))
             check_depth(value)
             return dict(value)
-    if isinstance(error, RecursionError):
-        raise ReplyInvalid("it is nested too deep")
-    raise ReplyInvalid(str(error))
+    raise ReplyInvalid("it is nested too deep" if isinstance(error, RecursionError) else str(error))
 
 
 def fit(value: Any, schema: JsonSchema) -> Any:
-    """Return a value in the form that its schema asks for; the value itself where that cannot be.
+    """Return a value in the form that its schema requires; the value itself if that is not possible.
 
-    Tried only where the value does not fit: an outer key or list is taken away, keys and enumerated values get the
-    schema's letter case, texts become the numbers, booleans, lists or objects that they hold, and null is left out of
+    Only a value that does not fit is changed: an outer key or list is removed, keys and enumerated values get the
+    schema's letter case, texts become the numbers, booleans, lists or objects that they hold, and null is removed from
     optional fields.
     """
     if not find_faults(value, schema):
@@ -82,14 +83,14 @@ def fit(value: Any, schema: JsonSchema) -> Any:
     for candidate in (value, *_inner(value, schema)):
         fitted = _fit(candidate, schema, schema)
         if isinstance(fitted, dict) and fitted and not fitted.keys() & schema.get("properties", fitted).keys():
-            continue  # of a schema that needs nothing, anything would fit
+            continue  # anything would fit a schema without required fields
         if isinstance(fitted, dict | list) and not find_faults(fitted, schema):
             return fitted
     return value
 
 
 def _inner(value: Any, schema: JsonSchema) -> list[Any]:
-    """Return what stands in an outer key or list that the schema does not know."""
+    """Return the candidates inside an outer key or list that the schema does not know."""
     if isinstance(value, list):
         return value if len(value) == 1 else []
     if not isinstance(value, dict) or len(value) != 1 or value.keys() & schema.get("properties", {}).keys():
@@ -102,7 +103,7 @@ def _inner(value: Any, schema: JsonSchema) -> list[Any]:
 
 def _fit(value: Any, schema: Any, root: JsonSchema, depth: int = 0) -> Any:
     schema = _resolved(schema, root)
-    if not isinstance(schema, dict) or depth > ENCODED:
+    if not isinstance(schema, dict) or depth > MAX_NESTING:
         return value
     types = _types(schema, root)
     if isinstance(value, str):
@@ -121,18 +122,18 @@ def _fit(value: Any, schema: Any, root: JsonSchema, depth: int = 0) -> Any:
         return value
     required, fitted = schema.get("required", ()), dict[str, Any]()
     for key, each in value.items():
-        name = key if key in known else _same_name(key, known.keys() - value.keys())
+        name = key if key in known else _only_alike(key, [*(known.keys() - value.keys())]) or key
         allowed = _types(known.get(name), root)
-        if each is None and name not in required and allowed and "null" not in allowed:
-            continue
-        fitted[name] = _fit(each, known.get(name), root, depth + 1)
+        if each is not None or name in required or not allowed or "null" in allowed:
+            fitted[name] = _fit(each, known.get(name), root, depth + 1)
     return fitted
 
 
-def _same_name(key: str, names: Any) -> str:
-    """Return the one of these names that differs in letter case, hyphens and underscores only; else the key."""
-    alike = [name for name in names if bare_name(name) == bare_name(key)]
-    return alike[0] if len(alike) == 1 and bare_name(key) else key
+def _only_alike(key: str, names: Sequence[str]) -> str | None:
+    """Return the only one of these names that differs in letter case, hyphens and underscores at most."""
+    bare = bare_name(key)
+    alike = [name for name in names if bare and bare_name(name) == bare]
+    return alike[0] if len(alike) == 1 else None
 
 
 def bare_name(name: str) -> str:
@@ -141,21 +142,17 @@ def bare_name(name: str) -> str:
 
 
 def _parsed(text: str) -> Any:
-    """Return the value that a text holds as JSON or as a Python literal; None where it holds none."""
-    words = {"true": True, "false": False}
-    if (word := text.strip().casefold()) in words:
-        return words[word]
-    try:
-        return DECODER.decode(text.strip())
-    except UNREADABLE:
-        pass
+    """Return the value that a text holds as JSON or as a Python literal; None if it holds none."""
+    text = text.strip()
+    with suppress(*UNREADABLE):
+        return DECODER.decode(text.casefold() if text.casefold() in ("true", "false") else text)
     with suppress(ReplyInvalid):
-        return read_object(text) if text.lstrip()[:1] == "{" else None
+        return read_object(text) if text[:1] == "{" else None
     return None
 
 
 def _types(schema: Any, root: JsonSchema) -> set[str]:
-    """Return the types that a schema allows; a set without members where it leaves them open."""
+    """Return the types that a schema allows; an empty set if it does not restrict them."""
     schema = _resolved(schema, root)
     if not isinstance(schema, dict):
         return set()
@@ -188,49 +185,38 @@ def match_name(name: str, names: Sequence[str]) -> str | None:
     head, colon, number = plain.rpartition(":")
     plain = head if colon and number.isdecimal() else plain
     namespace, dot, rest = plain.partition(".")
-    plain = rest if dot and namespace.casefold() in NAMESPACES else plain
-    alike = [offered for offered in names if bare_name(offered) == bare_name(plain)]
-    return alike[0] if len(alike) == 1 else None
-
-
-# JSON as people write it, read as a last resort: by `pyjson5`, which knows a grammar and guesses nothing.
-#
-# JSON5 has comments, a comma too many, single quotes, names without quotes. What it does not have either, a value that
-# is missing, a quote within a text, an end that was cut off, stays broken: to mend that would be to make something up.
-
-
-LONGEST = 100_000
-"""A text of more characters is not mended."""
+    return _only_alike(rest if dot and namespace.casefold() in NAMESPACES else plain, names)
 
 
 def mend_json(text: str) -> str | None:
-    """Return a text with JSON in the place of each JSON5 object or list that is no JSON; None where that cannot be.
+    """Return a text in which JSON5 objects and lists are replaced by JSON; None if that is not possible.
 
-    Linear in the text. What is read is what was written; whether it is what was asked for is for others to find out.
+    JSON5 has comments, trailing commas, single quotes, and names without quotes. Other errors, such as a missing value,
+    a quote within a text, or an end that was cut off, are not corrected: that would be guessing.
     """
-    if len(text) > LONGEST:
+    if len(text) > MAX_MENDED:
         return None
     text = without_controls(text)
     parts, at = [], 0
     try:
         for start, end in broken_json(text):
-            parts += [text[at:start], _read(text[start:end])]
+            parts += [text[at:start], _read_json5(text[start:end])]
             at = end
     except (ReplyInvalid, ValueError):
         return None
     return "".join([*parts, text[at:]]) if parts else None
 
 
-def _read(text: str) -> str:
+def _read_json5(text: str) -> str:
     """Return JSON for JSON5.
 
     Raises:
-        ValueError: it is none, or JSON has no such number.
+        ValueError: it is not JSON5, or JSON has no such number.
     """
-    import pyjson5  # only where a model could not mend its own reply
+    import pyjson5  # only if a model could not correct its own reply
 
     try:
-        value = pyjson5.decode(text, maxdepth=DEEPEST)
+        value = pyjson5.decode(text, maxdepth=MAX_DEPTH)
     except pyjson5.Json5Exception as error:
         raise ValueError(str(error)[:200]) from None
     return json.dumps(value, ensure_ascii=False, allow_nan=False)

@@ -1,4 +1,4 @@
-"""Does an answer say what a right one says? Nobody stands in: words alone do not tell."""
+"""The prompt `JudgeAnswer`: is an answer right? There is no rule for it, since comparing words is not enough."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Judgement(BaseModel):
 
 
 class JudgeAnswer(Prompt[Judgement]):
-    """Is an answer right, by those that are known to be?
+    """Is an answer right, compared with answers that are known to be?
 
     Attributes:
-        expected: any of them is enough; none: the sources do not tell, and a right answer says so.
-        points: what a right answer holds, where the data says so.
+        expected: any of them is enough; none: the sources do not contain the answer, and a right answer states this.
+        points: the content of a right answer, if the data lists it.
     """
 
     role: ClassVar[str] = "judge"

@@ -1,4 +1,4 @@
-"""The seam: a model is whatever can answer a request, part by part."""
+"""The protocol `Model`, which answers a request part by part, and the types of requests and replies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A model's wish that a tool be called; `arguments` is the JSON text as the model wrote it."""
+    """A model's request to call a tool; `arguments` is the JSON text as the model wrote it."""
 
     tool: str
     arguments: str
@@ -35,7 +35,7 @@ class Message:
 
 @dataclass(frozen=True)
 class ToolSpec:
-    """What a model is told of a tool: its name, what it does, the JSON Schema of its arguments."""
+    """A tool as models see it: name, description, and the JSON Schema of its arguments."""
 
     name: str
     description: str
@@ -43,22 +43,22 @@ class ToolSpec:
 
     @cached_property
     def tokens(self) -> int:
-        """What a model reads of it, in tokens by an estimate."""
+        """The estimated number of tokens of this description."""
         return estimate_tokens(f"{self.name}{self.description}{self.parameters}")
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A piece of text, as it comes."""
+    """A piece of the reply's text, in the order of arrival."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What the answer cost, in tokens and US dollars; the last part of an answer. `cost_usd` None: price not known.
+    """The cost of a reply in tokens and US dollars; its last part. `cost_usd` None: the price is not known.
 
-    `cached_tokens`: how many of the input tokens the endpoint had kept from an earlier prompt with the same beginning.
+    `cached_tokens`: number of input tokens that the endpoint had cached from an earlier prompt with the same beginning.
     """
 
     input_tokens: int
@@ -69,49 +69,49 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Logprobs:
-    """What could stand first in the answer: tokens with the logarithms of their probabilities, the likeliest first."""
+    """Candidates for the first token of a reply, with their log-probabilities, the likeliest first."""
 
     first: tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class TextLogprobs:
-    """How likely a model finds a text that was given to it: the logarithm of each token's probability."""
+    """The log-probability of each token of a given text."""
 
     tokens: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """How probable each answer of a typed question is, as a rule or a decision endpoint says."""
+    """The probability of each answer of a typed question, as given by a rule or a decision endpoint."""
 
     weights: tuple[tuple[str, float], ...]
 
 
 Part: TypeAlias = Piece | Call | Logprobs | TextLogprobs | Distribution | Usage
-"""What an answer consists of, in the order in which it comes."""
+"""The parts of a reply, in the order of arrival."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Something that a request goes without: so many items of a field, or so many characters of its texts."""
+    """A part of a request that was removed: a number of items of a field, or of characters of its texts."""
 
     what: str
     items: int = 0
     characters: int = 0
 
     def __str__(self) -> str:
-        """Say in short what is left out: `conversation -3`, `utterances -200 characters`."""
+        """Return a short description of the cut: `conversation -3`, `utterances -200 characters`."""
         counts = [f"-{self.items}"] * bool(self.items) + [f"-{self.characters} characters"] * bool(self.characters)
         return " ".join((self.what, *counts))
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How a model chooses its words, where somebody says so; None: as it does by itself.
+    """Sampling parameters; None: the model's own default.
 
     Attributes:
-        stop: texts at which the answer ends.
+        stop: texts at which the reply ends.
     """
 
     temperature: float | None = None
@@ -120,32 +120,32 @@ class Sampling:
     stop: tuple[str, ...] = ()
 
     def fields(self) -> dict[str, Any]:
-        """Return what is said, by the names of OpenAI's API."""
+        """Return the parameters that are set, by their names in OpenAI's API."""
         told = {"temperature": self.temperature, "top_p": self.top_p, "seed": self.seed, "stop": [*self.stop] or None}
         return {name: value for name, value in told.items() if value is not None}
 
 
 FREELY = Sampling()
-"""As a model does by itself."""
+"""The model's own defaults."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is put to a model.
+    """A request to a model.
 
     Attributes:
-        prompt: the typed question; its words are rendered only when a model reads `messages`.
-        role: who asks (talker, reasoner, …); decides which model answers.
-        turns: what came after the question: the model's own calls and replies, observations, complaints.
-        tools: what may be called.
+        prompt: the typed question; its text is rendered only when a model reads `messages`.
+        role: the role that asks (talker, reasoner, …); it decides which model answers.
+        turns: messages after the question: the model's own calls and replies, tool results, corrections.
+        tools: the tools that may be called.
         words: a template to use instead of the prompt's own.
-        longest_reply: the tokens that the model can write at most, where that is known; 0: what the prompt says.
-        sampling: how the words are chosen.
-        cut: what was left out so that the rest fits the model's window (see wrappers/fit).
-        options: the answers of a typed question whose probabilities are wanted: one token, and no text (see decide).
-        continuation: a text after the prompt's words, of which nothing but its probability is wanted (see likelihood).
-        on_call: whom a meter tells of the call, besides its own listener (see wrappers/meter).
-        on_thought: is called with the model's thoughts, piece by piece; they are no part of the reply.
+        longest_reply: maximum number of tokens of the reply, if known; 0: the prompt's own limit.
+        sampling: sampling parameters.
+        cut: the parts that were removed so that the rest fits the model's window (see wrappers/fit).
+        options: the answers of a typed question whose probabilities are requested: one token, and no text (see decide).
+        continuation: a text after the prompt of which only the probability is requested (see `ask.text_logprobs`).
+        on_call: called by the meter for this request, in addition to the meter's own listener (see wrappers/meter).
+        on_thought: called with each piece of the model's thoughts, which are no part of the reply.
     """
 
     prompt: Prompt[Any]
@@ -163,7 +163,7 @@ class Request:
 
     @cached_property
     def messages(self) -> tuple[Message, ...]:
-        """The prompt's words, then the turns."""
+        """The prompt's messages, then the turns."""
         return (*self.prompt.messages(self.words), *self.turns)
 
     @property
@@ -173,13 +173,13 @@ class Request:
 
     @cached_property
     def tokens(self) -> int:
-        """What a model reads, in tokens by an estimate: messages, calls and the descriptions of tools."""
+        """The estimated number of tokens that a model reads: messages, calls and the descriptions of tools."""
         found = sum(estimate_tokens(each.text) + 4 for each in self.messages)
         found += sum(estimate_tokens(call.arguments) for each in self.messages for call in each.calls)
         return found + sum(tool.tokens for tool in self.tools)
 
     def but(self, **changes: Any) -> Self:
-        """Return the same request with other fields; messages that stay the same are not rendered again."""
+        """Return a copy with other fields; messages that stay the same are not rendered again."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__, **changes)
         if not RENDERED.isdisjoint(changes):
@@ -188,7 +188,7 @@ class Request:
         return other
 
     def then(self, *turns: Message) -> Request:
-        """Return the same request with more turns after it."""
+        """Return a copy with more turns at its end."""
         return self.but(turns=(*self.turns, *turns))
 
 
@@ -197,20 +197,20 @@ RENDERED = frozenset({"prompt", "turns", "words", "tools", "offered"})
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimate a text's tokens, rather too many: 3.5 characters of English are one, or 3 bytes of any other script."""
+    """Estimate a text's tokens, rather too high: one per 3.5 ASCII characters, or per 3 bytes of other scripts."""
     return len(text) * 2 // 7 + 1 if text.isascii() else len(text.encode("utf-8", "replace")) // 3 + 1
 
 
 class Model(Protocol):
-    """Whoever answers: a model behind an endpoint or in the process, rules, a `FakeModel`."""
+    """Anything that answers requests: a model behind an endpoint or in this process, rules, a `FakeModel`."""
 
     @property
     def name(self) -> str:
-        """Say who answers, for people and for the log: `openai:gpt-5`, `rules`, …"""
+        """The model's name in messages and in the log: `openai:gpt-5`, `rules`, …"""
 
     def reply(self, request: Request) -> AsyncGenerator[Part]:
-        """Answer part by part: pieces of text, calls, and at the end the usage where it is known.
+        """Yield the parts of a reply: pieces of text, calls, and at the end the usage if it is known.
 
         Raises:
-            ModelError: it cannot be had, or refuses.
+            ModelError: the model is unavailable, or refuses.
         """

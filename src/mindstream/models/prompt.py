@@ -1,18 +1,18 @@
 """A prompt is a typed question.
 
-Its fields are its variables, its type argument is the reply, its words stand in a Markdown file of the same name beside
-the module, and its rule, the answer when there is no model, is a plain function beside it:
+Its fields are its variables, its type argument is the reply, its text is a Markdown file of the same name next to the
+module, and its rule, which answers when there is no model, is a plain function:
 
-    class RateImportance(Prompt[Importance]):       # rate_importance.md lies beside this module
+    class RateImportance(Prompt[Importance]):       # rate_importance.md is next to this module
         memory: str
 
     @rule(RateImportance)
     def by_words(ask: RateImportance) -> Importance: ...
 
-The words have two parts, `# system` (static words first, so that prefix caches work) and `# user`; they are Jinja
-templates over the fields (see template.py), and a variable that is not there is an error. What people, models, tools or
-files wrote is data, never instruction, and stands in a fence (see fence.py): `{{ text | data("memory") }}`, or on one
-line `{{ who | short("who") }}`. What comes back is read strictly (see reply.py).
+The text has two parts, `# system` (static text first, so that prefix caches work) and `# user`; they are Jinja
+templates over the fields (see template.py), and an unknown variable is an error. Text of users, models, tools or files
+is data, never instruction, and is delimited (see delimiters.py): `{{ text | data("memory") }}`, or on one line
+`{{ who | short("who") }}`. The reply is read strictly (see reply.py).
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from mindstream.errors import ReplyInvalid, SettingsError
-from mindstream.models.fence import fenced as fenced  # known by prompts' users from here
+from mindstream.models.clean_text import legible
+from mindstream.models.delimiters import delimited as delimited  # also imported from here
 from mindstream.models.fitting import fit
-from mindstream.models.legible import legible
 from mindstream.models.model import JsonSchema, Message
 from mindstream.models.providers.thoughts import without_thoughts
-from mindstream.models.reply import first_json as first_json  # known by prompts' users from here
+from mindstream.models.reply import first_json as first_json  # also imported from here
 from mindstream.models.reply import whole_json
 from mindstream.models.template import templates
 
@@ -48,9 +48,9 @@ class Prompt(BaseModel, Generic[R_co]):
     model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
 
     role: ClassVar[str] = "reasoner"
-    """Which model answers, unless the caller says otherwise."""
+    """The role whose model answers, unless the caller names another."""
     reply_tokens: ClassVar[int] = 0
-    """How long the reply may get; 0: 1,000 tokens of free text, 4,000 of structured data."""
+    """Maximum length of the reply; 0: 1,000 tokens of free text, 4,000 of structured data."""
     trim_order: ClassVar[tuple[tuple[str, Literal["first", "last"]], ...]] = (
         ("exemplars", "first"),
         ("talks", "last"),
@@ -60,18 +60,19 @@ class Prompt(BaseModel, Generic[R_co]):
         ("notes", "last"),
         ("known", "first"),
     )
-    """Which lists lose items where a model's window is small, the least needed first, and which end is kept: of what is
-    numbered for the model, the first."""
+    """Lists that lose items if a model's window is small, the least needed first, and the end that is kept: of lists
+    that are numbered for the model, the first.
+    """
 
     @classmethod
     def label(cls) -> str:
-        """Return the prompt's name in snake case: the name of its words' file and its name in the log."""
+        """Return the prompt's name in snake case: the name of its text file and its name in the log."""
         return snake_case(cls.__name__)
 
     @classmethod
     def words(cls) -> str:
-        """Return the template that lies beside the module."""
-        return _words_beside(cls)
+        """Return the template that is next to the module."""
+        return _text_of(cls)
 
     @classmethod
     @cache
@@ -81,37 +82,36 @@ class Prompt(BaseModel, Generic[R_co]):
             arguments = getattr(base, "__pydantic_generic_metadata__", {}).get("args", ())
             if arguments:
                 return arguments[0]
-        raise TypeError(f"{cls.__name__} must say what its reply is: class {cls.__name__}(Prompt[Reply])")
+        raise TypeError(f"{cls.__name__} needs a reply type: class {cls.__name__}(Prompt[Reply])")
 
     def reply_schema(self) -> JsonSchema | None:
-        """Return the answer's JSON Schema, or None where the answer is free text."""
+        """Return the answer's JSON Schema, or None for free text."""
         return _reply_schema(type(self))
 
     def shown_schema(self) -> JsonSchema | None:
-        """Return the schema as the prompt's words show it, where these say a part of it already."""
+        """Return the schema for the prompt's text, which may already describe a part of it."""
         return self.reply_schema()
 
     def dialogue(self) -> Sequence[Message]:
-        """Return messages that stand between system and user words: a conversation so far."""
+        """Return messages between the system and the user message: the conversation before this question."""
         return ()
 
     def messages(self, words: str | None = None) -> tuple[Message, ...]:
-        """Render the words (the prompt's own, or `words`) into messages."""
+        """Render a template (the prompt's own, or `words`) into messages."""
         words = self.words() if words is None else words
         system, user = templates(words, self.label())
         fields = {name: getattr(self, name) for name in type(self).model_fields}
         shown = self.shown_schema() if "schema" in words else None
         fields["schema"] = _compact_reply(type(self)) if shown is _reply_schema(type(self)) else _compact(shown)
-        rendered = [Message("system", text) for text in [system(fields)] if text]
-        rendered.extend(self.dialogue())
-        rendered.extend(Message("user", text) for text in [user(fields)] if text)
-        return tuple(rendered)
+        both = Message("system", system(fields)), *self.dialogue(), Message("user", user(fields))
+        return tuple(each for place, each in enumerate(both) if each.text or 0 < place < len(both) - 1)
 
     def parse(self, text: str) -> R_co:
         """Read the model's answer.
 
         Raises:
-            ReplyInvalid: with words that tell the model what is wrong; nothing else, whatever the text.
+            ReplyInvalid: the answer does not fit; the message is for the model. Nothing else is raised, whatever the
+                text.
         """
         if self.reply_type() is str:
             words = without_thoughts(legible(text))
@@ -133,15 +133,15 @@ class Prompt(BaseModel, Generic[R_co]):
         reply: R_co,  # type: ignore[misc]  # it is what `parse` gave, and nothing else
         turns: Sequence[Message],  # noqa: ARG002
     ) -> tuple[R_co, str]:
-        """Return an answer without what nothing in the prompt or in the turns before it gave; and what that was.
+        """Return an answer without the parts that nothing in the prompt or the turns supports; and their description.
 
-        The model is told of it once (see the wrapper `Repair`), so it is said in words for the model; "" for nothing.
+        The wrapper `Repair` shows the description to the model once; "" if there are no such parts.
         """
         return reply, ""
 
 
 def complaints(error: ValidationError) -> str:
-    """Say in one line what a Pydantic validation found, with the place of each finding."""
+    """Return the findings of a Pydantic validation in one line, each with its place."""
     return "; ".join(
         f"{'.'.join(map(str, found['loc']))[:100] or 'the whole'}: {found['msg'][:200]}"
         for found in error.errors(include_url=False, include_context=False, include_input=False)[:5]
@@ -149,9 +149,9 @@ def complaints(error: ValidationError) -> str:
 
 
 def _answer(text: str, schema: JsonSchema) -> Any:
-    """Return the one JSON value in a reply that can be meant by a schema.
+    """Return the one JSON value in a reply that fits a schema's fields.
 
-    Of several that differ none is taken: one may be what the model quotes.
+    Of several different ones none is returned, since the model may have quoted one.
 
     Raises:
         ReplyInvalid: there is none, or more than one.
@@ -161,16 +161,16 @@ def _answer(text: str, schema: JsonSchema) -> Any:
     meant = [value for value in values if not fields or fields.keys() & value] or values
     if any(value != meant[0] for value in meant):
         raise ReplyInvalid(f"There are {len(meant)} JSON values in the reply. Answer with one and nothing else.")
-    if fields and meant[0] and not fields.keys() & meant[0]:
-        if fields.keys() & (fitted := fit(meant[0], schema)):
-            return fitted
-        there = ", ".join(meant[0])[:200]
-        raise ReplyInvalid(f"The JSON has none of the fields {', '.join(fields)}; it has {there}.")
-    return meant[0]
+    if not fields or not meant[0] or fields.keys() & meant[0]:
+        return meant[0]
+    if fields.keys() & (fitted := fit(meant[0], schema)):
+        return fitted
+    there = ", ".join(meant[0])[:200]
+    raise ReplyInvalid(f"The JSON has none of the fields {', '.join(fields)}; it has {there}.")
 
 
 def _values(text: str, schema: JsonSchema) -> list[Any]:
-    """Return the JSON values in a reply that are of the schema's kind; those in a list of one, or in a JSON text, too.
+    """Return the JSON values in a reply that are of the schema's kind, also those in a list of one or in a JSON string.
 
     Raises:
         ReplyInvalid: there is none.
@@ -190,15 +190,13 @@ def _values(text: str, schema: JsonSchema) -> list[Any]:
         raise
 
 
-# Rules: the answers when there is no model.
-
 RULES: dict[type[Prompt[Any]], Callable[..., Any]] = {}
 
 
 def rule(prompt: type[P]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register the answer that stands in when no model is configured.
+    """Register the function that answers a prompt when no model is configured.
 
-    The function gets the prompt; where the prompt is put with tools (`act`), it also gets the turns so far, and may
+    The function gets the prompt; if the prompt is used with tools (`act`), it also gets the previous turns, and may
     return a list of `Call` instead of a reply.
 
     Raises:
@@ -213,19 +211,14 @@ def rule(prompt: type[P]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return register
 
 
-# Words and schemas.
-
-
 @cache
-def _words_beside(prompt: type[Prompt[Any]]) -> str:
+def _text_of(prompt: type[Prompt[Any]]) -> str:
     module = sys.modules[prompt.__module__]
     path = Path(module.__file__ or ".").with_name(f"{prompt.label()}.md")
     try:
         return path.read_text("utf-8")
     except OSError:
-        raise SettingsError(
-            f"the words of the prompt {prompt.label()!r} should lie in {path}; there is no such file"
-        ) from None
+        raise SettingsError(f"the text of the prompt {prompt.label()!r} is missing: expected it in {path}") from None
 
 
 @cache
@@ -249,12 +242,11 @@ def _compact_reply(prompt: type[Prompt[Any]]) -> str:
 
 
 def _compact(schema: JsonSchema | None) -> str:
-    """Write a schema without the titles, docstrings and defaults that Pydantic adds: fewer tokens, same meaning."""
+    """Return a schema as JSON without the titles, docstrings and defaults of Pydantic: fewer tokens, same meaning."""
 
     def strip(node: Any, named: bool = False) -> Any:
         if isinstance(node, Mapping):
-            unsaid = ("title", "default")
-            drop = () if named else (*unsaid, "description") if "properties" in node else unsaid
+            drop = () if named else ("title", "default", "description" if "properties" in node else "")
             return {k: strip(v, named=k in ("properties", "$defs")) for k, v in node.items() if k not in drop}
         return [strip(item) for item in node] if isinstance(node, list) else node
 

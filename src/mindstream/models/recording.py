@@ -1,4 +1,4 @@
-"""Keep what models answered, one JSON line per call, and answer from it again: the same run without a model."""
+"""Record model calls, one JSON line per call, and play them back: the same run without a model."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from mindstream.models.model import Message, Model, Part, Request, ToolSpec
 from mindstream.paths import read_text
 from mindstream.private_files import append_private, make_private_folder
 
-LARGEST = 256 << 20
-"""In bytes. A talk of a thousand turns takes four megabytes."""
+MAX_BYTES = 256 << 20
+"""Maximum size of a recording. A conversation of a thousand turns takes four megabytes."""
 
 
 class Failure(BaseModel):
-    """The error that a call ended with: the name of its class, and its message."""
+    """The error that ended a call: the name of its class, and its message."""
 
     kind: str
     message: str
@@ -44,7 +44,7 @@ class RecordedCall(BaseModel):
 
 
 class Recorder:
-    """Appends every call, as it ended, to a file that its owner alone can read; requests and answers, so no key."""
+    """Appends every finished call to a file that only its owner can read; it holds requests and answers, but no key."""
 
     def __init__(self, model: Model, path: Path | str) -> None:
         self.name = model.name
@@ -52,58 +52,52 @@ class Recorder:
         self._path = Path(path)
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        heard: list[Part] = []
-        failure: Failure | None = None
-        try:
-            async with aclosing(self._model.reply(request)) as parts:
-                async for part in parts:
-                    heard.append(part)
-                    yield part
-        except ModelError as error:
-            failure = Failure(
-                kind=type(error).__name__, message=str(error), retry_after_s=getattr(error, "retry_after_s", None)
-            )
-            raise
-        finally:
-            self._append(request, heard, failure)
-
-    def _append(self, request: Request, heard: list[Part], failure: Failure | None) -> None:
-        line = RecordedCall(
+        call = RecordedCall(
             prompt=request.prompt.label(),
             role=request.role,
             model=self.name,
             hash=fingerprint(request),
             messages=list(request.messages),
             tools=list(request.tools),
-            parts=heard,
-            error=failure,
         )
+        call.parts = []
         try:
-            make_private_folder(self._path.parent)
-            with append_private(self._path) as file:
-                file.write(line.model_dump_json(exclude_defaults=True) + "\n")
-        except OSError as error:
-            raise StorageError(f"the recording {self._path} cannot be written: {error}") from None
+            async with aclosing(self._model.reply(request)) as parts:
+                async for part in parts:
+                    call.parts.append(part)
+                    yield part
+        except ModelError as error:
+            wait_s = getattr(error, "retry_after_s", None)
+            call.error = Failure(kind=type(error).__name__, message=str(error), retry_after_s=wait_s)
+            raise
+        finally:
+            try:
+                make_private_folder(self._path.parent)
+                with append_private(self._path) as file:
+                    file.write(call.model_dump_json(exclude_defaults=True) + "\n")
+            except OSError as error:
+                raise StorageError(f"the recording {self._path} cannot be written: {error}") from None
 
 
-PLAYED = "playback:"
+PLAYBACK = "playback:"
 
 
 def costs_nothing(name: str) -> bool:
-    """Tell whether who answers by this name costs nothing, whatever it says: rules, and recordings."""
-    return name == "rules" or name.startswith(PLAYED)
+    """Return whether a model of this name is free: rules, and recordings."""
+    return name == "rules" or name.startswith(PLAYBACK)
 
 
 class Playback:
     """Answers from a recording.
 
-    Each line is played once. `strict`: a line answers only the very request that it was recorded for. Otherwise that
-    line comes first, and else, of those of the same prompt, the one that shares most lines with it (the next one where
-    no messages were kept), so that a run may differ a little.
+    Each line is played once. `strict`: a line answers only the request that it was recorded for. Otherwise that line is
+    preferred, and else, of those of the same prompt, the one that shares most lines with it (the next one if no
+    messages
+    were recorded), so that a run may differ a little.
     """
 
     def __init__(self, path: Path | str, *, strict: bool = False) -> None:
-        self.name = f"{PLAYED}{path}"
+        self.name = f"{PLAYBACK}{path}"
         self._path = Path(path)
         self._strict = strict
         self._lines = _read(self._path)
@@ -133,12 +127,12 @@ class Playback:
         label = request.prompt.label()
         start = f"the recording {self._path} has no answer to the prompt {label!r} after {self._played} calls"
         if not left:
-            return f"{start}: no line of it is left. Record the run again"
+            return f"{start}: all its lines for this prompt are used. Record the run again"
         asked, recorded = request.messages, left[0].messages
         for number, (now, then) in enumerate(zip(asked, recorded, strict=False), 1):
             if now != then:
                 return f"{start}: its message {number} is {now.text[:120]!r}, recorded was {then.text[:120]!r}"
-        return f"{start}: it has {len(asked)} messages and other tools perhaps, recorded were {len(recorded)}"
+        return f"{start}: it has {len(asked)} messages and perhaps other tools, recorded were {len(recorded)}"
 
 
 def _lines_of(messages: Iterable[Message]) -> set[str]:
@@ -146,7 +140,7 @@ def _lines_of(messages: Iterable[Message]) -> set[str]:
 
 
 def fingerprint(request: Request, *more: str) -> str:
-    """Return a hash of what a model is asked: messages, tools, options (and whatever else tells answers apart)."""
+    """Return a hash of a request: messages, tools, options, and any further texts that distinguish answers."""
     read: list[Any] = [
         [asdict(message) for message in request.messages],
         [asdict(tool) for tool in request.tools],
@@ -159,7 +153,7 @@ def fingerprint(request: Request, *more: str) -> str:
 
 def _read(path: Path) -> list[RecordedCall]:
     try:
-        text = read_text(path, LARGEST)
+        text = read_text(path, MAX_BYTES)
     except InputError as error:
         raise SettingsError(f"the recording {path} {error}") from None
     lines: list[RecordedCall] = []

@@ -1,4 +1,4 @@
-"""What a model wrote, read strictly: text that can be kept, and the JSON in it, whole or not at all."""
+"""Read a model's reply strictly: text that can be stored, and the JSON in it, complete or not at all."""
 
 from __future__ import annotations
 
@@ -11,31 +11,28 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 from mindstream.errors import ReplyInvalid
-from mindstream.models.legible import HALF, legible, without_controls
+from mindstream.models.clean_text import HALF, legible, without_controls
 from mindstream.models.model import Call, Part, Piece
 from mindstream.models.providers.thoughts import SEEN, end_of_thoughts, without_thoughts
 
-DEEPEST = 50
-"""How many lists and objects may stand in each other."""
-DEEP = f"The JSON is nested deeper than {DEEPEST}."
-GREATEST = 2**63
-SHOWN = 600
-"""How many characters of a complaint the model is shown."""
+MAX_DEPTH = 50
+"""Maximum nesting of lists and objects."""
+DEEP = f"The JSON is nested deeper than {MAX_DEPTH}."
+MAX_INTEGER = 2**63
+MAX_SHOWN = 600
+"""Maximum length of an error message that the model is shown, in characters."""
 OPENS = re.compile(rf"{SEEN.pattern}|[{{\[]", re.IGNORECASE)
 ESCAPED = re.compile(r"\\[ubfr]")
-"""An escape in JSON that may stand for what is not legible."""
+"""An escape in JSON that may represent an unprintable character."""
 BRACKET = re.compile(r'(?:[^"{}\[\]]++|"(?:[^"\\]++|\\.?)*+"?)*+([{}\[\]])', re.DOTALL)
-"""The next bracket, strings passed over (they may hold brackets); a string that is not closed goes to the end."""
+"""The next bracket outside strings; a string that is not closed extends to the end."""
 LOOKS_LIKE_JSON = re.compile(r"\{\s*+(?:[\"'}/#]|\w++\s*+:)|\[\s*+[\"'{\[\]]")
-"""How broken JSON begins, and no words in brackets."""
+"""The beginning of JSON, even if it is broken, as opposed to words in brackets."""
 KINDS: dict[type, str] = {dict: "object", list: "list"}
 
 
-# Text.
-
-
 async def legible_parts(parts: AsyncGenerator[Part]) -> AsyncGenerator[Part]:
-    """Pass an answer on with legible text; half a character waits for the next piece, nothing else waits."""
+    """Pass a reply on with clean text; half a character waits for the next piece, nothing else waits."""
     half = ""
     async with aclosing(parts):
         async for part in parts:
@@ -50,38 +47,34 @@ async def legible_parts(parts: AsyncGenerator[Part]) -> AsyncGenerator[Part]:
                 yield part
 
 
-# JSON.
-
-
 def first_json(text: str, kind: type | None = None) -> Any:
-    """Return the first JSON object or list (`kind`: dict or list, only that one) in a text with words around it.
+    """Return the first JSON object or list (`kind`: dict or list, only that one) in a text with other text around it.
 
     Raises:
-        ReplyInvalid: there is none, or it is not whole.
+        ReplyInvalid: there is none, or it is not complete.
     """
     return whole_json(text, kind)[0]
 
 
 def whole_json(text: str, kind: type | None = None) -> list[Any]:
-    """Return the JSON objects or lists in a text, in their order, at least one: outermost ones, never a part of one.
+    """Return the outermost JSON objects or lists in a text, in their order, at least one.
 
-    Linear in the text. Thoughts between their marks are passed over, and all text before a closing mark alone.
+    Linear in the text. Thoughts between their marks are skipped, and so is all text before a closing mark alone.
 
     Raises:
-        ReplyInvalid: there is none, or one is not whole; the message is for the model.
+        ReplyInvalid: there is none, or one is not complete; the message is for the model.
     """
     text = without_controls(text)
-    found: list[Any] = []
-    other = ""
+    found, other, wanted = list[Any](), "", {"dict": "{", "list": "["}.get(kind.__name__ if kind else "", "{[")
     for start, value in _values(text):
         if start is None:  # all that came before was thought
             found, other = [], ""
         elif isinstance(value, ValueError):
             wrong = _place(value, text)
-            if LOOKS_LIKE_JSON.match(text, start) and _fits(text[start], kind):
+            if LOOKS_LIKE_JSON.match(text, start) and text[start] in wanted:
                 _refuse(f"The JSON is broken: {wrong}.", kind)
             other = other or f": {wrong}"
-        elif _fits(text[start], kind):
+        elif text[start] in wanted:
             found.append(value)
         else:
             other = other or f", only {'a list' if kind is dict else 'an object'}"
@@ -93,25 +86,21 @@ def whole_json(text: str, kind: type | None = None) -> list[Any]:
 
 
 def broken_json(text: str) -> Iterator[tuple[int, int]]:
-    """Give from where to where the outermost brackets go that look like JSON and cannot be read.
+    """Yield the start and the end of each outermost bracket pair that looks like JSON and cannot be read.
 
     Raises:
-        ReplyInvalid: one is not closed, or too many stand in each other.
+        ReplyInvalid: one is not closed, or the nesting is too deep.
     """
     for start, value in _values(text):
         if start is not None and isinstance(value, ValueError) and LOOKS_LIKE_JSON.match(text, start):
             yield start, _closing(text, start)
 
 
-def _fits(bracket: str, kind: type | None) -> bool:
-    return kind is None or bracket == ("{" if kind is dict else "[")
-
-
 def _values(text: str) -> Iterator[tuple[int | None, Any]]:
-    """Yield where each outermost bracket opens, with what it holds or the error that is in it; None behind thoughts.
+    """Yield the start of each outermost bracket with its value or the error in it; None after thoughts.
 
     Raises:
-        ReplyInvalid: one is not closed, or too many stand in each other.
+        ReplyInvalid: one is not closed, or the nesting is too deep.
     """
     at = 0
     while opening := OPENS.search(text, at):
@@ -135,10 +124,10 @@ def _values(text: str) -> Iterator[tuple[int | None, Any]]:
 
 
 def _closing(text: str, start: int) -> int:
-    """Return where the bracket that opens at `start` is closed, strings passed over.
+    """Return where the bracket that opens at `start` is closed, strings skipped.
 
     Raises:
-        ReplyInvalid: it is not, or too many stand in each other.
+        ReplyInvalid: it is not, or the nesting is too deep.
     """
     depth, at = 0, start
     while token := BRACKET.match(text, at):
@@ -146,19 +135,19 @@ def _closing(text: str, start: int) -> int:
         depth += 1 if token[1] in "{[" else -1
         if not depth:
             return at
-        if depth > DEEPEST:
+        if depth > MAX_DEPTH:
             _refuse(DEEP)
     return _refuse(f"The JSON is not finished: {text[start]!r} in {_shown(text, start)} is never closed.")
 
 
 def check_depth(value: Any) -> None:
-    """Pass a value whose lists and objects do not stand too deep in each other.
+    """Check the nesting of a value's lists and objects.
 
     Raises:
-        ReplyInvalid: they do.
+        ReplyInvalid: it is too deep.
     """
     level = [value]
-    for _ in range(DEEPEST):
+    for _ in range(MAX_DEPTH):
         inner = (item for each in level for item in (each.values() if isinstance(each, dict) else each))
         level = [item for item in inner if isinstance(item, dict | list)]
         if not level:
@@ -166,11 +155,11 @@ def check_depth(value: Any) -> None:
     _refuse(DEEP)
 
 
-# Line breaks may stand in strings as they are; numbers are such as can be kept.
+# Strings may contain line breaks; numbers must be storable.
 
 
 def _int(digits: str) -> int:
-    if len(digits) > 20 or not -GREATEST <= (number := int(digits)) < GREATEST:
+    if len(digits) > 20 or not -MAX_INTEGER <= (number := int(digits)) < MAX_INTEGER:
         raise ValueError(f"the number {digits[:20]}… is too great")
     return number
 
@@ -186,7 +175,7 @@ DECODER = json.JSONDecoder(strict=False, parse_int=_int, parse_float=_float, par
 
 
 def clean(value: Any) -> Any:
-    """Make the texts in a value legible: JSON can write what text cannot hold."""
+    """Remove unprintable characters from the texts in a value: JSON escapes can represent them."""
     if isinstance(value, str):
         return without_controls(value)
     if isinstance(value, list):
@@ -205,4 +194,4 @@ def _shown(text: str, at: int) -> str:
 
 
 def _refuse(what: str, kind: type | None = dict) -> NoReturn:
-    raise ReplyInvalid(f"{what[:SHOWN]} Answer with one JSON {KINDS.get(kind or dict, 'object')} and nothing else.")
+    raise ReplyInvalid(f"{what[:MAX_SHOWN]} Answer with one JSON {KINDS.get(kind or dict, 'object')} and nothing else.")

@@ -11,7 +11,7 @@ from typing import TypeAlias, Union
 from mindstream.clock import Clock, SystemClock
 from mindstream.engines.engine import Engine
 from mindstream.errors import SettingsError
-from mindstream.models.carried import Carried
+from mindstream.models.engine_model import EngineModel
 from mindstream.models.model import Model
 from mindstream.models.providers.address import FORMS, KINDS
 from mindstream.models.providers.limits import Waits
@@ -35,7 +35,8 @@ DEFAULT = "default"
 class Models:
     """The models of a mind, by role; a role that is not in the table gets the default, if there is one.
 
-    `Models.named({"default": "openai:gpt-5-mini"})` opens them by name; `Models(model)` takes models of one's own.
+    `Models.named({"default": "openai:gpt-5-mini"})` opens models by name; `Models(model)` takes the caller's own
+    models.
     """
 
     def __init__(self, default: Model | None = None, roles: Mapping[str, Model] = MappingProxyType({})) -> None:
@@ -52,8 +53,8 @@ class Models:
         if (found := self._find(roles)) is None:
             role = roles[0] if roles else DEFAULT
             raise SettingsError(
-                f"no model is named for the role {role!r}: name one (--role {role}=MODEL), or say who answers in all"
-                " roles that have none (--model MODEL)"
+                f"no model is named for the role {role!r}: name one (--role {role}=MODEL), or a model for all roles"
+                " without one (--model MODEL)"
             )
         return self._models[found]
 
@@ -67,7 +68,7 @@ class Models:
         return role in self._models
 
     def waits(self, *roles: str) -> Waits:
-        """Return how long an answer of these roles' model is waited for."""
+        """Return the timeouts of these roles' model."""
         return self._waits.get(self._find(roles) or DEFAULT, Waits())
 
     def _find(self, roles: tuple[str, ...]) -> str | None:
@@ -91,7 +92,7 @@ class Models:
         return models
 
     def with_roles(self, roles: Mapping[str, Model]) -> Models:
-        """Return the same models, shared, and others for some roles."""
+        """Return the same models, shared, with other models for some roles."""
         table = {**self._models, **roles}
         models = Models(table.get(DEFAULT), table)
         models._waits = {role: waits for role, waits in self._waits.items() if role not in roles}
@@ -123,15 +124,16 @@ class Models:
     ) -> Models:
         """Build the models of a table role -> name; a name that occurs twice is built once.
 
-        An empty table means rules for all roles. Otherwise a role without a model is an error when it is asked for,
+        An empty table means rules for all roles. Otherwise a role without a model is an error when its model is
+        requested,
         unless there is a `default`.
 
         Args:
-            patience_s: how long each model, or those that are named, may be silent [see limits].
-            context: how many tokens fit into the window of each model, or of those that are named.
-            fallback: the model that is asked when another one fails; "": none is.
+            patience_s: maximum silence of each model, or of the named ones, in seconds [see limits].
+            context: context window of each model, or of the named ones, in tokens.
+            fallback: the model that is asked when another one fails; "": none.
             keeps_words: `on_call` and listeners get the full text of requests and answers, except of rules.
-            engine: its workers fetch the answers; recordings are read here.
+            engine: its workers fetch the answers; recordings are read in this process.
 
         Raises:
             SettingsError: an unknown name, a missing key, package, recording or folder of prompt texts.
@@ -141,14 +143,14 @@ class Models:
         def wrapped(name: str, inner: Model) -> Model:
             """Put wrappers around a model; rules and recordings are only measured, recorded and reworded.
 
-            From the outside in: PromptOverride (decides what is asked) · Mend (when all attempts are used up) · Repair
-            · Recorder (records answers, not attempts) · Cache · Guard (before the cache, so that no junk is stored) ·
+            From the outside in: PromptOverride (decides the text) · Mend (when all attempts are used up) · Repair ·
+            Recorder (records answers, not attempts) · Cache · Guard (before the cache, so that no junk is stored) ·
             Fit · Breaker (an outage is one after all attempts) · Retry · Budgeted (counts each attempt) · Limit ·
             Meter (measures each attempt, without its time in the queue).
             """
             model = inner
             if engine and isinstance(inner, Rules | Provider):
-                model = Carried(name, engine, patience.get(name), windows.get(name))
+                model = EngineModel(name, engine, patience.get(name), windows.get(name))
             keeps = keeps_words and not isinstance(inner, Rules)
             model = Meter(model, on_call or (lambda _: None), clock, keeps_words=keeps)
             if isinstance(inner, Provider):
@@ -164,7 +166,7 @@ class Models:
             return PromptOverride(model, words_dir) if words_dir else model
 
         table = table or {DEFAULT: Rules.name}
-        names = dict.fromkeys([*table.values(), *([fallback] if fallback else [])])
+        names = dict.fromkeys(filter(None, (*table.values(), fallback)))
         windows = context if isinstance(context, Mapping) else dict.fromkeys(names, context)
         patience = patience_s if isinstance(patience_s, Mapping) else dict.fromkeys(names, patience_s)
         inner = {name: _named(name, patience.get(name), windows.get(name)) for name in names}
@@ -173,9 +175,9 @@ class Models:
             last, safe = built[fallback], (fallback, Rules.name)
             built = {name: each if name in safe else Fallback((each, last)) for name, each in built.items()}
         models = cls(None, {role: built[table[role]] for role in sorted(table, key=lambda role: role != DEFAULT)})
-        providers = {name: model for name, model in inner.items() if isinstance(model, Provider)}
-        models._providers = tuple(providers.values())
-        models._waits = {role: providers[name].waits for role, name in table.items() if name in providers}
+        models._providers = tuple(model for model in inner.values() if isinstance(model, Provider))
+        waits = {model.name: model.waits for model in models._providers}
+        models._waits = {role: waits[inner[name].name] for role, name in table.items() if inner[name].name in waits}
         return models
 
     async def aclose(self) -> None:
@@ -196,7 +198,7 @@ AnyModels: TypeAlias = Union[Models, Model, str, Mapping[str, Model | str]]  # n
 
 @asynccontextmanager
 async def open_models(models: AnyModels, clock: Clock | None = None) -> AsyncIterator[Models]:
-    """Open models, in whatever form they are named; models that are opened here are closed at the end.
+    """Open models in any of these forms; models that are opened here are closed at the end.
 
     Raises:
         SettingsError: an unknown name, or a value that is not a model.

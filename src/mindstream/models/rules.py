@@ -1,4 +1,4 @@
-"""Rules: who answers when no model is configured. Offline, in microseconds, and saying so."""
+"""The model `rules`: it answers prompts by functions when no model is configured, offline and in microseconds."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ R = TypeVar("R")
 
 
 class Rules:
-    """Answers every prompt with the rule that stands beside it."""
+    """Answers every prompt with its registered rule."""
 
     name = "rules"
 
     def answer(self, prompt: Prompt[R]) -> R:
-        """Return a prompt's answer as it is, without writing and reading it: for whoever asks thousands of times.
+        """Return a prompt's answer as it is, without writing and reading it, for callers that ask thousands of times.
 
         Raises:
             ModelRefused: no rule answers it.

@@ -1,6 +1,6 @@
-"""What renders a template that anybody may have written: Jinja's sandbox, few filters, and an account of the work done.
+"""Render untrusted templates: Jinja's sandbox with few filters, and a limit on the work done.
 
-It is imported when the first template is read: Jinja takes a moment.
+It is imported when the first template is read, since importing Jinja takes a moment.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from jinja2.filters import FILTERS
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from mindstream.models.fence import fenced, fenced_short, listed, numbered
+from mindstream.models.delimiters import delimited, delimited_short, listed, numbered
 
-MOST_TEXT, MOST_WORK = 2_000_000, 20_000_000
-"""Characters that may come of a template, and that its filters and calls may handle on the way."""
-JINJAS = (
+MAX_TEXT, MAX_WORK = 2_000_000, 20_000_000
+"""Maximum number of characters that a template may render, and that its filters and calls may process."""
+JINJA_FILTERS = (
     "capitalize",
     "count",
     "d",
@@ -35,60 +35,60 @@ JINJAS = (
     "upper",
 )
 """Filters that are taken from Jinja."""
-MOST_KNOWN = 1_000
-"""Maximum number of attributes of which it is kept whether a template may read them."""
+MAX_ATTRIBUTES = 1_000
+"""Maximum number of attributes for which the sandbox's decision is cached."""
 _WORK = "_work"
 
 
 class TooMuch(Exception):  # noqa: N818
-    """A template wants more than any text takes."""
+    """A template needs more work than any text does."""
 
 
 @dataclass(slots=True)
 class _Work:
-    """What a rendering may still do."""
+    """The work that a rendering may still do."""
 
-    left: int = MOST_WORK
+    left: int = MAX_WORK
 
     def spend(self, size: int) -> None:
-        """Count what is about to be made, or was made, in characters or items.
+        """Count an amount of characters or items that was made, or is about to be.
 
         Raises:
-            TooMuch: it is too long, or all of it is too much.
+            TooMuch: it is too long, or the total is too large.
         """
         self.left -= size + 100
-        if size > MOST_TEXT or self.left < 0:
-            raise TooMuch("rendering them takes more than any text does")
+        if size > MAX_TEXT or self.left < 0:
+            raise TooMuch("rendering it takes more work than any text needs")
 
 
 def render(template: Template, fields: Mapping[str, Any]) -> str:
     """Render a template.
 
     Raises:
-        TooMuch: it is too long, or takes too much work.
-        Exception: whatever the template does wrong.
+        TooMuch: the text is too long, or takes too much work.
+        Exception: any error of the template.
     """
-    texts, left = [], MOST_TEXT
+    texts, left = [], MAX_TEXT
     for text in template.generate({**fields, _WORK: _Work()}):
         texts.append(text)
         left -= len(text)
         if left < 0:
-            raise TooMuch(f"more than {MOST_TEXT:,} characters come of them")
+            raise TooMuch(f"it renders more than {MAX_TEXT:,} characters")
     return "".join(texts).strip()
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """Jinja's sandbox, which counts what additions and calls make."""
+    """Jinja's sandbox, which counts the results of additions and calls."""
 
     intercepted_binops = frozenset({"+"})
     _safe: ClassVar[dict[tuple[type, str], bool]] = {}
-    """What is known of attributes; Jinja decides by the type and the name."""
+    """Cached decisions on attributes; Jinja decides by the type and the name."""
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         known = self._safe.get((type(obj), attr))
         if known is None:
             known = super().is_safe_attribute(obj, attr, value)
-            if len(self._safe) < MOST_KNOWN:
+            if len(self._safe) < MAX_ATTRIBUTES:
                 self._safe[type(obj), attr] = known
         return known
 
@@ -135,7 +135,7 @@ def _replace(context: Context, text: object, old: str, new: str) -> str:
 
 
 def _fields(value: Mapping[str, object]) -> str:
-    """Write a mapping a line each, lists with semicolons: fewer tokens than JSON."""
+    """Return a mapping as text, one key per line, lists with semicolons: fewer tokens than JSON."""
     texts = {name: "; ".join(map(str, held)) if isinstance(held, list) else held for name, held in value.items()}
     return "\n".join(f"{name}: {text}" for name, text in texts.items())
 
@@ -144,9 +144,9 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-_PLAIN = {name: FILTERS[name] for name in JINJAS} | {
-    "data": fenced,
-    "short": fenced_short,
+_PLAIN = {name: FILTERS[name] for name in JINJA_FILTERS} | {
+    "data": delimited,
+    "short": delimited_short,
     "listed": listed,
     "numbered": numbered,
     "tojson": _json,

@@ -1,7 +1,7 @@
-"""The words of a prompt as a template: what may stand in one, and what rendering one may cost.
+"""The text of a prompt as a template: which elements it may use, and how much work rendering may take.
 
-Words can come from anybody, so they are no program: Jinja's sandbox, and of its language only what a text needs. A
-template cannot call what it likes, cannot loop in a loop, and stops when it has done more work than any text takes.
+Templates may be written by users, so only a part of Jinja's language is allowed, in its sandbox: a template can call
+only a few methods, cannot nest loops, and stops when it has done more work than any text needs.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 Render: TypeAlias = Callable[[Mapping[str, Any]], str]
 
-MOST_WORDS = 100_000
-"""Characters that a template may have."""
+MAX_TEMPLATE = 100_000
+"""Maximum length of a template in characters."""
 PARTS = re.compile(r"^# (system|user)[ \t]*$", re.MULTILINE)
 NODES = frozenset({
     "Add", "And", "Assign", "Call", "Compare", "CondExpr", "Const", "Filter", "For", "Getattr", "Getitem", "If",
@@ -32,16 +32,16 @@ CALLED = frozenset({"written", "items", "keys", "values", "get"})
 
 @lru_cache(256)
 def templates(words: str, label: str) -> tuple[Render, Render]:
-    """Return what renders the system words and the user words of a prompt.
+    """Return the functions that render the system part and the user part of a prompt.
 
     Raises:
-        SettingsError: they are no template, or one that may not be rendered; with the line.
+        SettingsError: the text is not a valid template; with the line.
     """
-    if len(words) > MOST_WORDS:
-        raise SettingsError(f"the words of the prompt {label!r} are longer than {MOST_WORDS:,} characters")
+    if len(words) > MAX_TEMPLATE:
+        raise SettingsError(f"the text of the prompt {label!r} is longer than {MAX_TEMPLATE:,} characters")
     heads = list(PARTS.finditer(words))
     if not heads:
-        raise SettingsError(f"the words of the prompt {label!r} need a line '# system' or '# user'")
+        raise SettingsError(f"the text of the prompt {label!r} needs a line '# system' or '# user'")
     ends = [head.start() for head in heads[1:]] + [len(words)]
     parts = {
         head[1]: "\n" * words.count("\n", 0, head.end()) + words[head.end() : end]
@@ -55,29 +55,29 @@ def _render(words: str, label: str) -> Render:
 
     from mindstream.models.sandbox import SANDBOX, render
 
-    where = f"the words of the prompt {label!r}"
+    where = f"the text of the prompt {label!r}"
     try:
         _check(SANDBOX.parse(words), where)
         template = SANDBOX.from_string(words)
     except TemplateSyntaxError as error:
         raise SettingsError(f"{where}, line {error.lineno}: {error.message}") from None
     except (TemplateError, RecursionError, MemoryError, SyntaxError, ValueError) as error:
-        raise SettingsError(f"{where} are not a template: {error or type(error).__name__}") from None
+        raise SettingsError(f"{where} is not a template: {error or type(error).__name__}") from None
 
     def rendered(fields: Mapping[str, Any]) -> str:
         try:
             return render(template, fields)
-        except Exception as error:  # noqa: BLE001 (a template is foreign code: whatever it raises, its author is told)
+        except Exception as error:  # noqa: BLE001 (a template is foreign code; all its errors are reported to its author)
             raise SettingsError(f"{where}: {error or type(error).__name__}") from None
 
     return rendered
 
 
 def _check(tree: nodes.Template, where: str) -> None:
-    """Refuse what a text does not need.
+    """Refuse elements that a text does not need.
 
     Raises:
-        SettingsError: naming it, with its line.
+        SettingsError: with the element and its line.
     """
     from jinja2 import nodes
 
@@ -87,25 +87,25 @@ def _check(tree: nodes.Template, where: str) -> None:
 
 
 def _wrong(node: nodes.Node) -> str:
-    """Say what is wrong with a part of a template; "" where nothing is."""
+    """Return the fault of an element of a template; "" if it has none."""
     from jinja2 import nodes
 
     from mindstream.models.sandbox import SANDBOX
 
     kind = type(node).__name__
     if kind not in NODES:
-        return f"{_name(kind)} cannot be used in the words of a prompt"
+        return f"{_name(kind)} cannot be used in the text of a prompt"
     match node:
         case nodes.Name(name=name) | nodes.Getattr(attr=name) | nodes.Getitem(arg=nodes.Const(value=str(name))):
             return f"{name!r} cannot be used: it begins with _" if name.startswith("_") else ""
         case nodes.Call(node=nodes.Getattr(attr=name)) if name in CALLED:
             return ""
         case nodes.Call():
-            return f"nothing can be called but {', '.join(sorted(CALLED))}"
+            return f"only these methods can be called: {', '.join(sorted(CALLED))}"
         case nodes.Filter(name=name) if name not in SANDBOX.filters:
             return f"there is no filter {name!r}; there are: {', '.join(sorted(SANDBOX.filters))}"
         case nodes.For() if node.recursive or any(True for part in node.body + node.else_ for _ in _loops(part)):
-            return "a loop cannot stand in a loop"
+            return "a loop cannot contain a loop"
         case nodes.Assign() if not isinstance(node.target, nodes.Name):
             return "only a name can be set"
     return ""

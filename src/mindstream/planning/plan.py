@@ -15,9 +15,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, JsonValue, ValidationError
 
 from mindstream.errors import InputError
-from mindstream.models.legible import without_controls
+from mindstream.models.clean_text import without_controls
 from mindstream.models.prompt import complaints
-from mindstream.models.reply import DECODER, DEEP, DEEPEST
+from mindstream.models.reply import DECODER, DEEP, MAX_DEPTH
 
 STEP_ID = re.compile(r"E[1-9][0-9]{0,3}")
 REF, PATH, TEXT = "$ref", "path", "$text"
@@ -249,7 +249,7 @@ def _checked_arguments(value: Any, depth: int = 0) -> Any:
     """Return valid JSON with legible texts, in which each text with references has its normal form."""
     if isinstance(value, str):
         return without_controls(value)
-    if isinstance(value, dict | list | tuple) and depth >= DEEPEST:
+    if isinstance(value, dict | list | tuple) and depth >= MAX_DEPTH:
         raise ValueError(DEEP)
     if isinstance(value, dict):
         if not all(isinstance(key, str) for key in value):

@@ -14,7 +14,7 @@ from mindstream.log import erasures
 from mindstream.log.names import checked_name
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.exemplars import Exemplars
-from mindstream.models.cause import calls_for, current_cause
+from mindstream.models.attribution import calls_for, current_cause
 from mindstream.models.model import Model
 from mindstream.models.roles import AnyModels, open_models
 from mindstream.models.wrappers.budget import Budget, Budgeted

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from mindstream.clock import DAY_S, Moment, format_iso
 from mindstream.memory.store.record import Record
-from mindstream.models.fence import cut, escaped, indented
+from mindstream.models.delimiters import cut, escaped, indented
 from mindstream.models.model import Message
 
 USER = "user"

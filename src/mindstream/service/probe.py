@@ -66,7 +66,7 @@ async def _list_models(at: Address, home: str) -> object:
         headers = {"Authorization": "", "x-api-key": at.key, "anthropic-version": "2023-06-01"}
     elif at.vendor == "google":
         path, headers = "/models?pageSize=1000", {"Authorization": "", "x-goog-api-key": at.key}
-    with failures(at, wire.TOLD):
+    with failures(at, wire.ERROR_READERS):
         try:
             async with asyncio.timeout(PATIENCE_S), wire.Client(replace(at, url=home), LIST_BYTES) as client:
                 listed: object = await client.ask("GET", path, headers=headers)

@@ -17,9 +17,8 @@ from mindstream.coach.packs.pack import Pack, Phase
 from mindstream.errors import InputError
 from mindstream.models.model import Request
 from mindstream.models.prompt import Prompt, snake_case
-from mindstream.models.shorten import request_tokens, shorten
-from mindstream.models.wrappers.fit import room
-from mindstream.models.wrappers.override import LARGEST, read_words
+from mindstream.models.wrappers.fit import room, shorten
+from mindstream.models.wrappers.override import MAX_BYTES, read_words
 from mindstream.paths import read_text
 
 ROOT = Path(mindstream.__file__).parent
@@ -162,10 +161,10 @@ def sizes(pack: Pack, window: int, words: Path | None = None) -> Iterator[Sizes]
     """Measure every prompt; `words`: a folder with the user's own texts."""
     for kind in classes():
         path = words / f"{kind.label()}.md" if words else None
-        own = read_text(path, LARGEST) if path and path.is_file() else None
+        own = read_text(path, MAX_BYTES) if path and path.is_file() else None
         ordinary, full = (Request(_example(kind, pack, at), words=own) for at in (0, 1))
-        least = request_tokens(shorten(ordinary, 0))
-        yield Sizes(kind.label(), request_tokens(ordinary), request_tokens(full), least, room(ordinary, window)[0])
+        least = shorten(ordinary, 0).tokens
+        yield Sizes(kind.label(), ordinary.tokens, full.tokens, least, room(ordinary, window)[0])
 
 
 def _example(kind: type[Prompt[Any]], pack: Pack, at: int) -> Prompt[Any]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from mindstream.memory.store.record import normalised
-from mindstream.models.shorten import estimate_tokens
+from mindstream.models.model import estimate_tokens
 from mindstream.sharing.events import ExemplarOffered, Form
 
 MAX_EXAMPLE = 2_000

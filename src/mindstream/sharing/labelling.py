@@ -17,11 +17,9 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from mindstream.errors import ModelRefused, ReplyInvalid
-from mindstream.models.ask import ask
-from mindstream.models.likelihood import text_logprobs
-from mindstream.models.model import JsonSchema, Model
+from mindstream.models.ask import ask, text_logprobs
+from mindstream.models.model import JsonSchema, Model, estimate_tokens
 from mindstream.models.prompt import Prompt, rule
-from mindstream.models.shorten import estimate_tokens
 from mindstream.sharing.events import CandidatesLabelled
 from mindstream.sharing.retriever import Basis, Corpus, Labels, Pair, Unlikely, shortened
 from mindstream.sharing.state import PoolState

@@ -18,7 +18,7 @@ from mindstream.errors import Conflict, InputError, StorageError
 from mindstream.foreign_code import describe
 from mindstream.log.events import Failed
 from mindstream.memory.recall.policies import Policy
-from mindstream.models.embedders.named import width_of
+from mindstream.models.embedders.embedder import width_of
 from mindstream.sharing.events import RetrieverTrained
 from mindstream.sharing.exemplar import Exemplar
 from mindstream.sharing.labelling import LabelCost, Labeller, label, label_cost, unlabelled

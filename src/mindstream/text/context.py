@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from mindstream.models.shorten import estimate_tokens
+from mindstream.models.model import estimate_tokens
 from mindstream.text.words import CJK
 
 T = TypeVar("T")

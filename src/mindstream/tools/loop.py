@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 from mindstream.errors import ReplyInvalid
 from mindstream.models.ask import act
 from mindstream.models.model import Call, Message, Model, ToolSpec
-from mindstream.models.prompt import Prompt, fenced
+from mindstream.models.prompt import Prompt, delimited
 from mindstream.tools.call import Observation, call_tool
 from mindstream.tools.tool import Tool, is_in_run
 
@@ -83,7 +83,7 @@ async def run_loop(model: Model, prompt: Prompt[R], host: Host, *, steps: int, r
     turns: list[Message] = []
     for step in range(steps):
         if step and (news := await host.take_newer()):
-            turns.append(Message("user", "Meanwhile the user said:\n" + fenced(news, "newest_utterances")))
+            turns.append(Message("user", "Meanwhile the user said:\n" + delimited(news, "newest_utterances")))
         offered = tuple(host.specs()) if step < steps - 1 else ()
         if step and not offered:
             turns.append(Message("user", last))
@@ -95,7 +95,7 @@ async def run_loop(model: Model, prompt: Prompt[R], host: Host, *, steps: int, r
         results = await host.make(calls, offered)
         turns.append(Message("assistant", words, calls[: len(results)]))
         for call, found in zip(calls, results, strict=False):
-            turns.append(Message("tool", fenced(found.text, "result"), call_id=call.id, tool=call.tool))
+            turns.append(Message("tool", delimited(found.text, "result"), call_id=call.id, tool=call.tool))
     raise ReplyInvalid(f"{model.name} wanted more tools after {steps} steps of {prompt.label()!r}, and gave no answer")
 
 

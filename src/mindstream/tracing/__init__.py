@@ -1,7 +1,7 @@
 """OpenTelemetry spans with the names of the GenAI conventions (tracing/genai); off until `trace(True)`.
 
-Nothing is exported by mindstream itself: whoever switches it on configures an SDK and an exporter in the usual way.
-Words of users, models and memories are put into spans only where that was asked for.
+mindstream itself exports nothing: configure an SDK and an exporter in the usual way. Texts of users, models and
+memories are recorded only if requested.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Span(Protocol):
-    """What can be told to a span."""
+    """The methods of a span."""
 
     def set_attribute(self, key: str, value: genai.Value) -> None: ...
 
@@ -42,26 +42,26 @@ def trace(on: bool, *, content: bool | None = None) -> None:
     """Switch spans on or off, for the whole process.
 
     Args:
-        content: what users, models and memories say is put into them; None: as the environment wishes
-            (`OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`, a variable of the conventions), and else not.
+        content: record texts of users, models and memories; None: as the environment variable
+            `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` of the conventions requests, otherwise not.
     """
     global _on, _content
-    wished = os.environ.get(genai.CAPTURE, "").lower() in genai.ON_SPANS
-    _on, _content = on, on and (wished if content is None else content)
+    requested = os.environ.get(genai.CAPTURE, "").lower() in genai.ON_SPANS
+    _on, _content = on, on and (requested if content is None else content)
 
 
 def is_on() -> bool:
-    """Tell whether there are spans."""
+    """Return whether spans are recorded."""
     return _on
 
 
 def with_content() -> bool:
-    """Tell whether words are put into spans."""
+    """Return whether texts are recorded in spans."""
     return _content
 
 
 def start_span(operation: str, subject: str, attributes: genai.Attributes | None = None) -> Span:
-    """Begin a span `operation subject` that is not made current (for generators); the caller ends it."""
+    """Start a span `operation subject` that is not made current (for generators); the caller ends it."""
     if not _on:
         return NOTHING
     named = _named(operation, attributes)
@@ -71,19 +71,19 @@ def start_span(operation: str, subject: str, attributes: genai.Attributes | None
 def span(
     operation: str, subject: str = "", attributes: genai.Attributes | None = None
 ) -> contextlib.AbstractContextManager[Span]:
-    """Run a block in a span `operation subject`; spans begun inside are its children; an error is told by its class."""
+    """Run a block in a span `operation subject`; inner spans are its children; an error is recorded by its class."""
     return _span(operation, subject, attributes) if _on else _OFF
 
 
 def tell(traced: Span, attributes: genai.Attributes) -> None:
-    """Give a span attributes; those with words in them only where words are wished for."""
+    """Set attributes of a span; those that hold texts only if texts are recorded."""
     for name, value in attributes.items():
         if _content or name not in genai.WORDS:
             traced.set_attribute(name, value)
 
 
 def fail(traced: Span, kind: str) -> None:
-    """Tell that what a span stands for failed, and of what kind that was; its message may quote what was said."""
+    """Mark a span as failed, with the kind of the failure; error messages are not recorded: they may quote texts."""
     if _on:
         from opentelemetry.trace import Status, StatusCode
 
@@ -99,7 +99,7 @@ def _span(operation: str, subject: str, attributes: genai.Attributes | None) -> 
         attributes=_named(operation, attributes),
         kind=_kind(operation),
         record_exception=False,
-        set_status_on_exception=False,  # an error's message may quote what was said
+        set_status_on_exception=False,  # an error's message may quote texts
     ) as current:
         try:
             yield current

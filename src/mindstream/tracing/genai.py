@@ -1,7 +1,8 @@
-"""The names of OpenTelemetry's conventions for generative AI, as far as mindstream gives them; they stand here alone.
+"""The names of OpenTelemetry's conventions for generative AI that mindstream uses; they are defined here only.
 
-Source: github.com/open-telemetry/semantic-conventions-genai, docs/gen-ai (spans, agent spans, memory). All of it is of
-the status "development": whoever reads spans reads them by `VERSION`.
+Source: github.com/open-telemetry/semantic-conventions-genai, docs/gen-ai (spans, agent spans, memory). All of it has
+the
+status "development", so readers of spans need `VERSION`.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 VERSION = "1.42.0-dev"
-"""Which of the conventions' versions these are."""
+"""The version of the conventions."""
 SCHEMA = f"https://opentelemetry.io/schemas/gen-ai-dev/{VERSION}"
 CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
-"""The environment variable by which people ask for words in spans."""
+"""The environment variable that requests texts in spans."""
 ON_SPANS = frozenset({"true", "1", "span_only", "span_and_event"})
-"""Its values, in lower case, that mean spans."""
+"""Its values, in lower case, for spans."""
 
 Value: TypeAlias = str | int | float | bool
 Attributes: TypeAlias = Mapping[str, Value]
@@ -47,7 +48,7 @@ OPERATIONS = frozenset(
     }
 )
 REMOTE = frozenset({CHAT, EMBEDDINGS})
-"""Their spans are of the kind CLIENT; all others happen in this process: INTERNAL."""
+"""Operations whose spans are of the kind CLIENT; all others are INTERNAL, since they run in this process."""
 
 # Attributes.
 OPERATION = "gen_ai.operation.name"
@@ -68,7 +69,7 @@ RECORDS = "gen_ai.memory.record.count"
 PROMPT = "gen_ai.prompt.name"
 ERROR = "error.type"
 
-# Attributes with people's words in them: only where they were asked for.
+# Attributes that hold texts: only on request.
 ASKED = "gen_ai.input.messages"
 ANSWERED = "gen_ai.output.messages"
 ARGUMENTS = "gen_ai.tool.call.arguments"
@@ -78,11 +79,11 @@ CONTENTS = "gen_ai.memory.records"
 WORDS = frozenset({ASKED, ANSWERED, ARGUMENTS, RESULT, QUERY, CONTENTS})
 
 PROVIDERS = {"google": "gcp.gemini"}
-"""What the conventions call a provider, where it is not as here."""
+"""Names of providers that differ in the conventions."""
 
 
 def span_name(operation: str, subject: str = "") -> str:
-    """Return `operation subject`; of memories the conventions want the operation alone."""
+    """Return `operation subject`; for memories the conventions use the operation alone."""
     return f"{operation} {subject}" if subject else operation
 
 
@@ -93,19 +94,19 @@ def model_attributes(name: str) -> dict[str, Value]:
 
 
 def write_messages(messages: Iterable[tuple[str, str]]) -> str:
-    """Write messages, pairs of a role and a text, in the form of `gen_ai.input.messages`."""
-    told = [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in messages]
-    return json.dumps(told, ensure_ascii=False)
+    """Return messages, pairs of a role and a text, in the form of `gen_ai.input.messages`."""
+    written = [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in messages]
+    return json.dumps(written, ensure_ascii=False)
 
 
 def write_answer(text: str, finish: str = "stop") -> str:
-    """Write what was answered in the form of `gen_ai.output.messages`."""
-    told = {"role": "assistant", "parts": [{"type": "text", "content": text}], "finish_reason": finish}
-    return json.dumps([told], ensure_ascii=False)
+    """Return an answer in the form of `gen_ai.output.messages`."""
+    written = {"role": "assistant", "parts": [{"type": "text", "content": text}], "finish_reason": finish}
+    return json.dumps([written], ensure_ascii=False)
 
 
 def write_records(records: Iterable[tuple[str, str, float | None]]) -> str:
-    """Write records, each an id, a text and a score or none, in the form of `gen_ai.memory.records`."""
+    """Return records, each an id, a text and a score or none, in the form of `gen_ai.memory.records`."""
     return json.dumps(
         [{"id": id_, "content": text} | ({} if score is None else {"score": score}) for id_, text, score in records],
         ensure_ascii=False,

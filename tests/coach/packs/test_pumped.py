@@ -32,7 +32,7 @@ from mindstream.memory.curation import audit
 from mindstream.memory.recall.question import understood
 from mindstream.memory.store.columns import Columns
 from mindstream.minds.mind import Mind
-from mindstream.models.shorten import estimate_tokens
+from mindstream.models.model import estimate_tokens
 from mindstream.text import dates
 from mindstream.text.classifier import views
 from mindstream.text.pattern import pattern

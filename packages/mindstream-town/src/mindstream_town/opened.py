@@ -19,9 +19,8 @@ from mindstream.memory.opening import open_store
 from mindstream.memory.store.record import KINDS, Record
 from mindstream.memory.store.store import Commit, Store
 from mindstream.minds.calls import CallLog
-from mindstream.models.carried import Carried
-from mindstream.models.embedders.embedder import Embedder
-from mindstream.models.embedders.named import embedder
+from mindstream.models.embedders.embedder import Embedder, embedder
+from mindstream.models.engine_model import EngineModel
 from mindstream.models.roles import AnyModels, Models
 from mindstream.models.rules import Rules
 from mindstream.service.folders import require_room_for_town, require_town
@@ -185,7 +184,7 @@ async def open_town(
     """
     await require_town(settings.data)
     if models is None and is_free(settings):
-        rules: AnyModels = Models(Carried(Rules.name, engine)) if engine else Rules.name
+        rules: AnyModels = Models(EngineModel(Rules.name, engine)) if engine else Rules.name
         async with Town.open(settings.data, models=rules, embed=settings.embedder) as town:
             yield town
         return

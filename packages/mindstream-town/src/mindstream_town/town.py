@@ -27,8 +27,7 @@ from mindstream.memory.store.store import Commit, Entry, Fence, Store
 from mindstream.memory.store.validation import MAX_UTTERANCE, checked_text
 from mindstream.models.ask import ask
 from mindstream.models.decide import decide
-from mindstream.models.embedders.embedder import Embedder
-from mindstream.models.embedders.named import embedder
+from mindstream.models.embedders.embedder import Embedder, embedder
 from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.models.rules import Rules
 from mindstream_town.clockwork import Clockwork

@@ -36,7 +36,7 @@ from mindstream.memory.curation.curation import Drawn, Session
 from mindstream.memory.curation.forgetting import Forgotten, Removal
 from mindstream.memory.opening import open_store
 from mindstream.memory.store.record import KINDS, Kind, Record
-from mindstream.models.embedders.named import width_of
+from mindstream.models.embedders.embedder import width_of
 from mindstream.service import erasing
 from mindstream.service.memory import open_user_memory, plain
 from mindstream.service.operations.principal import tenant_key_of

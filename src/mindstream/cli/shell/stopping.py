@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from mindstream.cli.shell import output
 from mindstream.cli.shell.output import complain, no_more_output, progress, say
 from mindstream.errors import InputError, ModelError
-from mindstream.models.asked_once import Told
+from mindstream.models.cached_prompts import Progress
 from mindstream.settings import Settings
 
 IGNORED = 2
@@ -84,7 +84,7 @@ def has_leave(settings: Settings, price: str) -> bool:
     return output.confirm("Call the models?")
 
 
-def run_kept(doing: str, work: Callable[[Told], Awaitable[R]], kept: str, show: Callable[[R], None]) -> int:
+def run_kept(doing: str, work: Callable[[Progress], Awaitable[R]], kept: str, show: Callable[[R], None]) -> int:
     """Run work with progress, and show its result; return the exit code.
 
     `kept`: a phrase about where partial results are stored ("": nowhere), printed if Ctrl-C or a model ends the work.

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic.json_schema import SkipJsonSchema
 
 from mindstream.memory.store.validation import shortened
-from mindstream.models.fence import indented
+from mindstream.models.delimiters import indented
 
 State = Literal["now", "going_on", "later", "done", "dropped", "not_needed"]
 OPEN: tuple[State, ...] = ("now", "later")

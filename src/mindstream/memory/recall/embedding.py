@@ -20,8 +20,7 @@ from mindstream import caches
 from mindstream.clock import SystemClock
 from mindstream.errors import ModelUnavailable, SettingsError
 from mindstream.memory.store.record import Vector
-from mindstream.models.embedders.embedder import Embedder, unit
-from mindstream.models.embedders.named import embedder
+from mindstream.models.embedders.embedder import Embedder, embedder, unit
 from mindstream.models.providers.failures import causes
 from mindstream.tracing import genai, span
 

@@ -1,1 +1,1 @@
-"""Who turns texts into vectors."""
+"""Embedders: they turn texts into vectors."""

@@ -1,7 +1,7 @@
-"""The default embedder: a table of token vectors inside the package `wordllama`; no download, microseconds a text.
+"""The default embedder: a table of token vectors inside the package `wordllama`; no download, microseconds per text.
 
-Its two files are read directly: importing the package costs more than reading them, and sets up logging for everyone.
-English is what it knows; of other languages it mostly sees characters.
+Its two files are read directly: importing the package takes longer than reading them, and configures logging for the
+whole process. It knows English; of other languages it mostly sees characters.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 WIDTH = 256
 _BATCH = 8
-"""Texts whose rows are gathered at once: they stay in the processor."""
+"""Texts whose rows are gathered together, so that they stay in the processor's cache."""
 SPECIAL = ("<s>", "</s>", "<unk>", "▁")
-LONGEST_WORD = 32
-"""Characters of a word that is remembered."""
+MAX_WORD = 32
+"""Maximum length of a word whose tokens are cached, in characters."""
 _LOADING = threading.Lock()
-LONG = 2_000
-"""More characters than this are read in a thread: 32 kB take a tenth of a second."""
+MAX_DIRECT = 2_000
+"""Longer texts, in characters, are read in a thread: 32 kB take a tenth of a second."""
 
 
 class WordLlama:
@@ -44,19 +44,19 @@ class WordLlama:
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return unit vectors, one row per text; a text without tokens gives zeros."""
-        if sum(map(len, texts)) <= LONG and _loaded.cache_info().currsize:
+        if sum(map(len, texts)) <= MAX_DIRECT and _loaded.cache_info().currsize:
             return vectors(texts)
         return await asyncio.to_thread(vectors, texts)
 
 
 @cache
 def shared_embedder() -> WordLlama:
-    """Return the one that a process shares, and with it what streams of a store keep by it."""
+    """Return the instance that the process shares, with its caches."""
     return WordLlama()
 
 
 def vectors(texts: Sequence[str]) -> NDArray[np.float32]:
-    """Return what `WordLlama.embed` returns, without waiting."""
+    """Return the result of `WordLlama.embed`, without waiting."""
     found = np.zeros((len(texts), WIDTH), dtype=np.float32)
     for start in range(0, len(texts), _BATCH):
         tokens = [token_ids(text) for text in texts[start : start + _BATCH]]
@@ -72,14 +72,16 @@ def vectors(texts: Sequence[str]) -> NDArray[np.float32]:
 def token_ids(text: str) -> list[int]:
     """Return a text's tokens: rows of `table`.
 
-    No token reaches over a space, so words are cut one by one, and most are known already. A text with several spaces
-    in a row, which are one token, with a special token or with the tokenizer's own sign for a space is cut as a whole.
+    No token includes a space in its middle, so words are tokenized one by one, and most are cached. A text with several
+    spaces in a row, which are one token, with a special token or with the tokenizer's own sign for a space is
+    tokenized as
+    a whole.
     """
     if "  " in text or text[:1] == " " or text[-1:] == " " or any(each in text for each in SPECIAL):
         return list(_cut(text))
     found: list[int] = []
     for word in text.split(" "):
-        found += _of_word(word) if len(word) <= LONGEST_WORD else _cut(word)
+        found += _of_word(word) if len(word) <= MAX_WORD else _cut(word)
     return found
 
 
@@ -93,8 +95,8 @@ def _cut(text: str) -> tuple[int, ...]:
 
 
 def table() -> NDArray[np.float32]:
-    """Return the vectors of all tokens: shape (tokens, 256); shared by the whole process, so not to be written to."""
-    with _LOADING:  # else each thread that is first reads a table of its own
+    """Return the vectors of all tokens: shape (tokens, 256); read-only, since the process shares them."""
+    with _LOADING:  # otherwise several threads would read the table at the same time
         return _loaded()
 
 
@@ -114,7 +116,7 @@ def _tokenizer() -> Tokenizer:
     tokenizer = Tokenizer.from_file(str(_file("tokenizers/l2_supercat_tokenizer_config.json")))
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    tokenizer.model._resize_cache(0)  # no word that was said stays in it; it is no slower without
+    tokenizer.model._resize_cache(0)  # so that it keeps no user's words; it is no slower without
     return tokenizer
 
 

@@ -1,1 +1,1 @@
-"""Endpoints and files that answer: their addresses, clients, limits and failures."""
+"""Models behind endpoints and in this process, one adapter per protocol."""

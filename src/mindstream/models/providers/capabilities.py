@@ -1,16 +1,23 @@
-"""What an endpoint turned out to support, by its address and model, for as long as the process lives."""
+"""What an endpoint supports, by its address and model: learnt from its errors, and kept while the process runs."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
 
 from mindstream.models.providers.address import Address
+from mindstream.models.providers.failures import TOO_LONG
+from mindstream.models.providers.typed_calls import UNKNOWN_TOOLS
 
 LIMITS = ("max_tokens", "max_completion_tokens")
 """The fields that limit a reply: nearly all servers know the first, OpenAI's newest models only the second."""
-MOST = 1_000
-"""Endpoints that are remembered."""
+ROLES = "roles"
+"""Stands for the system role, or several messages of one role in a row, among the fields that an endpoint refuses."""
+MAX_ENDPOINTS = 1_000
+"""Maximum number of endpoints that are remembered."""
 _THINKERS = re.compile(r"(?<![a-z0-9])(r1|qwq|think|thinking|reasoning|reasoner)(?![a-z0-9])", re.IGNORECASE)
 """Names of models whose chat templates open the thoughts themselves."""
 
@@ -20,40 +27,132 @@ class Capabilities:
     """The findings about one model at one endpoint.
 
     Attributes:
-        lacks: fields of a request that it refuses; ROLES: the system role, or several messages of one role in a row.
-        opens_thoughts: its thoughts begin with a mark or have a field of their own; False: only a closing mark comes;
+        lacks: fields of a request that it refuses, or ROLES.
+        opens_thoughts: its thoughts begin with a mark or have a field of their own; False: only a closing mark is sent;
             None: not known before its first reply.
+        expects_thoughts: the model's name says that it thinks first.
     """
 
     lacks: set[str] = field(default_factory=set)
     opens_thoughts: bool | None = None
     expects_thoughts: bool = False
-    """Its name says that it thinks first."""
-
-    def limit_field(self, without: set[str]) -> str:
-        """Return the field that limits a reply; "" where none is known."""
-        return next((name for name in LIMITS if name not in self.lacks | without), "")
 
 
-ROLES = "roles"
 _known: dict[tuple[str, str], Capabilities] = {}
 
 
 def capabilities_of(at: Address) -> Capabilities:
-    """Return what is known of an address's endpoint and model; whoever finds out more adds to it."""
-    if len(_known) >= MOST:
+    """Return the findings about an address's endpoint and model; callers add to them."""
+    if len(_known) >= MAX_ENDPOINTS:
         _known.clear()
     key = (at.url or at.vendor, at.model)
     if (found := _known.get(key)) is None:
-        found = _known[key] = Capabilities()
+        found = _known[key] = Capabilities(expects_thoughts=bool(_THINKERS.search(at.model)))
         if at.vendor == "openai":
             found.lacks.add(LIMITS[0])
         if at.vendor in ("openai", "gguf", "anthropic", "google", "ollama"):
             found.opens_thoughts = True  # thoughts have a field of their own, or the server finds them
-        found.expects_thoughts = bool(_THINKERS.search(at.model))
     return found
 
 
 def forget_all() -> None:
-    """Forget all findings: for tests, whose servers share addresses one after the other."""
+    """Discard all findings: for tests, whose servers share addresses one after the other."""
     _known.clear()
+
+
+# Fields that an endpoint refuses, read from its error.
+
+STATUSES = frozenset({0, 400, 404, 405, 415, 422, 424, 500, 501})
+"""Statuses of such refusals; 0: an error within a stream. vLLM sends 400, SGLang 500, FastAPI 422, LoRAX 424."""
+_NOT = (
+    r"not (currently )?(support|permit|allow|available|accept|recogni|implement|enabled)|unsupported|unknown"
+    r"|unexpected|unrecogni|extra|forbidden|disallowed|invalid (parameter|argument|field)|no such|removed?\b|drop"
+    r"|must be (false|omitted|unset)|cannot be (used|set)|ignored|only .{0,20}non"
+    r"|does(n't| not)( \w+){0,2} (support|accept|know|allow|have)"
+)
+_STREAM = r"\bstream(ing)?\b(?!_)"
+_REFUSES = re.compile(_NOT, re.IGNORECASE)
+_PATTERNS = {
+    "stream_options": r"stream_options|streamOptions|include_usage",
+    "response_format": r"response[ _]?format|json[ _]?(schema|object|mode)|structured[ _]?output|grammar"
+    r"|guided[ _](json|decoding)",
+    "logprobs": r"log[ _]?prob",
+    "tool_choice": r"tool_choice",
+    "temperature": r"temperature",
+    "top_p": r"top[ _]?p\b",
+    "seed": r"\bseed\b",
+    "stop": r"['\"`]stop['\"`]|\bstop (sequence|word|token|parameter)",
+    "stream": rf"{_STREAM}.{{0,60}}({_NOT})|({_NOT}).{{0,60}}{_STREAM}",
+    **{name: rf"\b{name}\b" for name in LIMITS},
+}
+_NAMED = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _PATTERNS.items()} | {"tools": UNKNOWN_TOOLS}
+"""How the text of a refusal names a field; any wording counts, except where other errors name the field, too."""
+_SHORT = re.compile(r"output limit|max_(completion_)?tokens|(at least|minimum).{0,40}tokens", re.IGNORECASE)
+"""A model that thinks cannot answer in the one token of which the probabilities are requested."""
+_ALIASES = {
+    "top_logprobs": "logprobs",
+    "functions": "tools",
+    "include_usage": "stream_options",
+    "grammar": "response_format",
+    "json_schema": "response_format",
+}
+_ROLES = re.compile(
+    r"\bsystem\b.{0,60}\b(role|message|prompt|instruction)|\b(role|message).{0,60}\bsystem\b|developer instruction"
+    r"|\broles?\b.{0,40}alternat|alternat.{0,40}\brole|only .{0,40}\broles?\b|input should be '?user"
+    r"|(first|last) message .{0,40}user|(start|begin)s? with .{0,20}user|consecutive .{0,40}(messages|roles?)"
+    r"|(unknown|unexpected|invalid|unsupported) (message )?role|messages\W+\d+\W+role",
+    re.IGNORECASE,
+)
+"""Refusals of the system role, or of roles that do not alternate: Gemma, Mistral, Llama 2, o1-mini, Gemma at Google."""
+_TOOLS = re.compile(r"\btools\b|\btool (use|calling|calls)|function[ _-]?call", re.IGNORECASE)
+_TEXTS = ["message", "msg", "detail", "error", "title", "reason", "description", "raw", "metadata", "errors"]
+_PLACES = ["param", "loc", "field", "parameter", "property", "path", "instance_path"]
+
+
+def refused_fields(status: int, body: object, message: str, sent: dict[str, Any]) -> set[str]:
+    """Return the fields that were sent and are refused, none of which a reply needs; ROLES for the messages' roles.
+
+    Args:
+        status: of HTTP; 0 for an error within a stream.
+        body: the error as it came; values that it quotes from the request are ignored.
+        message: the client library's message.
+    """
+    if status not in STATUSES:
+        return set()
+    text = " · ".join(_texts(body)) or message
+    if _ROLES.search(text):
+        return _sent({ROLES}, sent, text)
+    found = {name for name, pattern in _NAMED.items() if pattern.search(text)}
+    found -= set(LIMITS) if TOO_LONG.search(text) or not _REFUSES.search(text) else set()
+    if "logprobs" in sent and _SHORT.search(text) and not found & set(LIMITS):
+        found.add("logprobs")
+    return _sent(found, sent, text)
+
+
+def _sent(found: set[str], sent: dict[str, Any], text: str) -> set[str]:
+    """Return the refused fields that a request has."""
+    kept = found & ({_ALIASES.get(name, name) for name in sent} - {"messages", "model"})
+    if {"tools", "tool_choice"} <= kept:  # a server that does not know `tool_choice` may know tools
+        kept.discard("tools" if not _TOOLS.search(text) else "tool_choice")
+    if "stream_options" in kept or not sent.get("stream"):
+        kept.discard("stream")
+    if ROLES in found:
+        roles = [message.get("role") for message in sent["messages"]]
+        if "system" in roles or any(one == other != "tool" for one, other in pairwise(roles)):
+            kept.add(ROLES)
+        elif "tool" in roles:
+            kept.add("tools")
+    return kept
+
+
+def _texts(body: object) -> Iterator[str]:
+    """Yield the texts of an error and the paths of the parameters that it names, not values from the request."""
+    if isinstance(body, str):
+        yield body
+    for each in body if isinstance(body, list) else ():
+        yield from _texts(each)
+    for name, value in body.items() if isinstance(body, dict) else ():
+        if name in _PLACES and isinstance(value, str | list):
+            yield repr(".".join(map(str, value)) if isinstance(value, list) else value)
+        elif name in _TEXTS:
+            yield from _texts(value)

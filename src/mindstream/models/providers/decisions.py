@@ -11,55 +11,50 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from mindstream.errors import ModelRefused
-from mindstream.models.decide import Question
+from mindstream.models.decide import YES_NO, Question, Score
 from mindstream.models.model import Distribution, Request, Usage
-from mindstream.models.providers.adapter import Arrival, Arrivals, Withheld
+from mindstream.models.providers.adapter import Arrival, Arrivals, Withheld, gathered
 from mindstream.models.providers.address import Address
 from mindstream.models.providers.failures import failures
-from mindstream.models.providers.gathered import gathered
 from mindstream.models.providers.openai_chat import read_count
 from mindstream.models.providers.prices import price
-from mindstream.models.providers.wire import TOLD, Client
-from mindstream.models.questions import YES_NO, Score
+from mindstream.models.providers.wire import ERROR_READERS, Client
 
-WHOLE_BYTES = 1_000_000
+MAX_BYTES = 1_000_000
+"""Maximum size of a response."""
 QUESTION = "question"
 
 
 class Decisions:
-    """An endpoint that takes a typed question and says how probable each answer is."""
+    """The adapter of an endpoint that returns the probability of each answer of a typed question."""
 
     def __init__(self, at: Address) -> None:
-        self._at = at
-        self._client = Client(at, WHOLE_BYTES)
+        self._at, self._client = at, Client(at, MAX_BYTES)
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[Arrivals]:
         return gathered(self._ask(request))
 
     async def _ask(self, request: Request) -> AsyncGenerator[Arrival]:
-        question = request.prompt
+        question, at = request.prompt, self._at
         if not isinstance(question, Question) or not request.options:
-            raise ModelRefused(f"{self._at.name} decides, and does not write: {question.label()!r} needs another model")
-        openai = self._at.vendor == "decisions"
-        body = _body(question, request, openai)
-        with failures(self._at, TOLD):
-            path = "/decisions" if openai else "/systemone"
-            answer: Any = await self._client.ask("POST", path, {"model": self._at.model, **body})
+            raise ModelRefused(f"{at.name} decides, and does not write: {question.label()!r} needs another model")
+        openai = at.vendor == "decisions"
+        body = {"model": at.model, **_body(question, request, openai)}
+        with failures(at, ERROR_READERS):
+            answer = await self._client.ask("POST", "/decisions" if openai else "/systemone", body)
             found = answer["answers"][0 if openai else QUESTION]
             if found["type"] == "refusal":
                 yield Withheld("it declines to decide this")
                 return
             yield Distribution(tuple(_weights(question, found)))
             if used := answer.get("usage"):
-                yield self._usage(used, str(answer.get("model") or self._at.model))
+                asked, answered = read_count(used.get("input_tokens")), read_count(used.get("output_tokens"))
+                cached = min(asked, read_count((used.get("input_tokens_details") or {}).get("cached_tokens")))
+                model = str(answer.get("model") or at.model)
+                yield Usage(asked, answered, price(model, at, asked, answered, cached), cached)
 
     async def aclose(self) -> None:
         await self._client.aclose()
-
-    def _usage(self, used: Any, model: str) -> Usage:
-        asked, answered = read_count(used.get("input_tokens")), read_count(used.get("output_tokens"))
-        cached = min(asked, read_count((used.get("input_tokens_details") or {}).get("cached_tokens")))
-        return Usage(asked, answered, price(model, self._at, asked, answered, cached), cached)
 
 
 def _body(question: Question, request: Request, openai: bool) -> dict[str, Any]:
@@ -78,18 +73,14 @@ def _body(question: Question, request: Request, openai: bool) -> dict[str, Any]:
 
 
 def _weights(question: Question, found: Any) -> list[tuple[str, float]]:
-    """Read the probabilities of an answer in either protocol."""
-    answers = question.answers()
-    if found["type"] in ("predicate", "noul"):
-        yes = float(found["probability" if found["type"] == "predicate" else "noul"])
+    """Return the probabilities of an answer in either protocol."""
+    kind, answers = found["type"], question.answers()
+    if kind in ("predicate", "noul"):
+        yes = float(found["probability" if kind == "predicate" else "noul"])
         return [("yes", yes), ("no", 1.0 - yes)]
     given = found["probabilities"]
     if isinstance(given, list):  # OpenAI's: one entry an answer
-        by_place = {int(each["value"]): float(each["probability"]) for each in given if found["type"] == "score"}
-        by_name = {str(each["value"]): float(each["probability"]) for each in given}
-    else:
-        by_place = {int(place): float(p) for place, p in given.items() if found["type"] == "score"}
-        by_name = {str(name): float(p) for name, p in given.items()}
-    if found["type"] == "score":
-        return [(answer, by_place.get(place, 0.0)) for place, answer in enumerate(answers)]
-    return [(answer, by_name.get(answer, 0.0)) for answer in answers]
+        given = {each["value"]: each["probability"] for each in given}
+    by_key = {int(key) if kind == "score" else str(key): float(p) for key, p in given.items()}
+    keys = range(len(answers)) if kind == "score" else answers
+    return [(answer, by_key.get(key, 0.0)) for answer, key in zip(answers, keys, strict=True)]

@@ -1,31 +1,100 @@
-"""The adapter of models in this process (see llama.py)."""
+"""The adapter of models of GGUF files, run by llama.cpp in this process (the package `xllamacpp`).
+
+llama.cpp answers in threads of its own that never hold Python's lock, at a port of this machine that requires a key
+generated for this process. It is asked like any endpoint, so cancelling, errors, streams and limits are the same.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
+import threading
+import urllib.request
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakValueDictionary
 
-from mindstream.models.bounded import bound_schema
+from mindstream.chance import token
+from mindstream.errors import ModelRefused
+from mindstream.models.bounded_schema import bound_schema
 from mindstream.models.model import Request, Usage
-from mindstream.models.providers.adapter import Arrival, Arrivals, Delta, Truncated
+from mindstream.models.providers.adapter import Arrival, Arrivals, Delta, Truncated, gathered, one_by_one
 from mindstream.models.providers.address import Address
-from mindstream.models.providers.gathered import gathered, one_by_one
 from mindstream.models.providers.limits import all_tokens
-from mindstream.models.providers.llama import Engine, engine
 from mindstream.models.providers.openai_chat import OpenAIChat
 from mindstream.models.providers.typed_calls import in_words, read_calls
 
 TOP = 100
-LOCAL_TOKENS = 500
-"""Maximum length of a reply of `local`, which never knows when to stop."""
-TRIES = 3
-"""Attempts in all when the reply is empty, or JSON that does not end: small models do so now and then."""
-CHARACTERS_A_TOKEN = 1.6
-"""Of the oddest text that small models write, in lists and names; prose has four."""
+"""Number of probabilities of the first token that are requested."""
+MAX_LOCAL_TOKENS = 500
+"""Maximum length of a reply of `local`, which never stops by itself."""
+MAX_ATTEMPTS = 3
+"""Attempts when the reply is empty, or JSON that does not end, which small models write now and then."""
+MIN_CHARACTERS_PER_TOKEN = 1.6
+"""In the oddest text that small models write, in lists and names; prose has four."""
+PARALLEL = 3
+"""Replies that run at the same time, each with a window of its own: the talker's, and those of two reasoners."""
+CACHE_MIB = 256
+"""Memory for prompt prefixes that are no longer in a window, in MiB."""
+
+
+@dataclass(frozen=True, eq=False)
+class Engine:
+    """A loaded model; it is freed when nothing refers to it any more.
+
+    Attributes:
+        server: the server of xllamacpp.
+        knows_tools: the file's chat template supports tool calls.
+    """
+
+    server: Any
+    url: str
+    key: str
+    knows_tools: bool
+
+
+_engines: WeakValueDictionary[tuple[str, int], Engine] = WeakValueDictionary()
+_loading = threading.Lock()
+
+
+def engine(at: Address) -> Engine:
+    """Return the engine of a file with a window; loading takes seconds, so call this in a thread.
+
+    Raises:
+        ModelRefused: it cannot be loaded.
+    """
+    with _loading:
+        found = _engines.get((at.model, at.window))
+        if found is None:
+            found = _engines[at.model, at.window] = _load(at)
+        return found
+
+
+def _load(at: Address) -> Engine:
+    from xllamacpp import CommonParams, Server
+
+    params = CommonParams()
+    params.model.path = at.model
+    params.model_alias = {at.name}
+    params.n_ctx, params.n_parallel, params.n_threads_http = at.window * PARALLEL, PARALLEL, PARALLEL + 1
+    # On all cores its threads wait for one another in loops whenever anything else runs: 20 times slower on two cores.
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = max(1, (os.cpu_count() or 2) // 2)
+    params.cache_ram_mib = CACHE_MIB
+    params.warmup = params.ui = params.endpoint_slots = False
+    params.verbosity, params.endpoint_metrics = 0, True
+    params.api_keys = [key := token() + token()]
+    try:
+        server = Server(params)
+    except (RuntimeError, ValueError, OSError) as error:
+        raise ModelRefused(f"{at.name}: llama.cpp cannot load {at.model} ({at.quote(error)})") from None
+    url = str(server.listening_address)
+    request = urllib.request.Request(f"{url}/props", headers={"Authorization": f"Bearer {key}"})
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=10) as answer:
+        able = json.load(answer).get("chat_template_caps") or {}
+    return Engine(server, f"{url}/v1", key, bool(able.get("supports_tools")))
 
 
 class Gguf:
@@ -33,7 +102,7 @@ class Gguf:
 
     def __init__(self, at: Address) -> None:
         self._engine: Engine | None = engine(at)
-        self._longest = LOCAL_TOKENS if at.name == "local" else 0
+        self._longest = MAX_LOCAL_TOKENS if at.name == "local" else 0
         self._chat = _Chat(replace(at, url=self._engine.url, key=self._engine.key))
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[Arrivals]:
@@ -44,25 +113,22 @@ class Gguf:
         return gathered(read_calls(self._ask(in_words(request)), request, typed=True))
 
     async def _ask(self, request: Request) -> AsyncGenerator[Arrival]:
-        """Pass a reply on, its beginning without words held back; an unusable reply is asked for again.
+        """Yield a reply from its first word on; an unusable reply is requested again.
 
-        A reply with a schema is passed on as a whole, once its JSON is complete.
+        A reply with a schema is yielded as a whole, once its JSON is complete.
         """
         if self._longest:
             request = request.but(longest_reply=min(request.longest_reply or self._longest, self._longest))
         typed = request.schema is not None and not request.options
-        for attempt in range(1, TRIES + 1):
-            held: list[Arrival] = []
-            passes = False
+        for attempt in range(1, MAX_ATTEMPTS + 1):
+            held, passes = list[Arrival](), False
             async with aclosing(one_by_one(self._chat.stream(request))) as arrivals:
                 async for arrival in arrivals:
                     held.append(arrival)
                     passes = passes or not (typed or _is_empty(arrival))
-                    if passes:
-                        for each in held:
-                            yield each
-                        held = []
-            if passes or attempt == TRIES or (typed and _is_usable(held)):
+                    while passes and held:
+                        yield held.pop(0)
+            if passes or attempt == MAX_ATTEMPTS or (typed and _is_usable(held)):
                 for each in held:
                     yield each
                 return
@@ -91,14 +157,14 @@ def _is_usable(arrivals: Sequence[Arrival]) -> bool:
 
 
 class _Chat(OpenAIChat):
-    """llama.cpp's own ways to ask for probabilities and to hold a reply to a schema."""
+    """llama.cpp's own fields for probabilities and for replies with a schema."""
 
-    ways = ("grammar",)
+    methods = ("grammar",)
 
     def _measured(self) -> dict[str, Any]:
         return super()._measured() | {"top_logprobs": TOP}
 
     def _enforced(self, request: Request) -> dict[str, Any]:
-        schema = bound_schema(request.schema or {}, int(all_tokens(request) * CHARACTERS_A_TOKEN))
+        schema = bound_schema(request.schema or {}, int(all_tokens(request) * MIN_CHARACTERS_PER_TOKEN))
         compact = json.dumps(schema | {"x-guidance": {"whitespace_flexible": False}})
         return {"grammar": f"%llguidance {{}}\nstart: %json {compact}"}

@@ -1,6 +1,6 @@
-"""Endpoints that speak OpenAI's protocol: requests are written and replies read without a client library.
+"""The adapter of endpoints with OpenAI's protocol; it writes requests and reads replies without a client library.
 
-A library that builds objects for each chunk of a reply takes three times the work of all the rest.
+A library that builds objects for each chunk of a reply takes three times the CPU of everything else.
 """
 
 from __future__ import annotations
@@ -12,65 +12,62 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from mindstream.errors import ModelError, ModelUnavailable
-from mindstream.models.legible import legible
+from mindstream.models.clean_text import legible
 from mindstream.models.model import Logprobs, Message, Request, TextLogprobs, Usage, estimate_tokens
-from mindstream.models.providers.adapter import Arrival, Arrivals, Delta, Truncated, Withheld
+from mindstream.models.providers.adapter import (
+    Arrival,
+    Arrivals,
+    Delta,
+    Truncated,
+    Withheld,
+    gathered,
+    joined,
+    one_by_one,
+)
 from mindstream.models.providers.address import Address
-from mindstream.models.providers.capabilities import LIMITS, ROLES, capabilities_of
+from mindstream.models.providers.capabilities import LIMITS, ROLES, capabilities_of, refused_fields
 from mindstream.models.providers.event_stream import DONE, EventReader
 from mindstream.models.providers.failures import failures, words_of
-from mindstream.models.providers.gathered import gathered, joined, one_by_one
-from mindstream.models.providers.given_text import TextWeigher, Way
-from mindstream.models.providers.limits import CALLS, all_tokens
+from mindstream.models.providers.limits import MAX_CALLS, all_tokens
 from mindstream.models.providers.prices import price
-from mindstream.models.providers.refused_fields import refused_fields
+from mindstream.models.providers.text_logprobs import METHODS, Method, TextLogprobsReader
 from mindstream.models.providers.tool_calls import ToolCalls
-from mindstream.models.providers.typed_calls import in_words, read_calls
-from mindstream.models.providers.wire import TOLD, Client, EndpointError, Response
+from mindstream.models.providers.typed_calls import in_words, merge_turns, read_calls
+from mindstream.models.providers.wire import ERROR_READERS, Client, EndpointError, Response
 
 MAX_ATTEMPTS = 8
-"""Requests for one reply, each without the fields that the endpoint refused in the one before."""
+"""Maximum number of requests for one reply, each without the fields that the endpoint refused before."""
 TOP = 20
-"""Number of probabilities that are asked for: endpoints give no more."""
-THOUGHTS = ("reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks", "thought")
+"""Number of probabilities that are requested; endpoints give no more."""
+THOUGHTS = ["reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks", "thought"]
 """Fields for thoughts: DeepSeek, Qwen, vLLM; Ollama, OpenRouter, Groq; Ollama's own; OpenRouter; LiteLLM; others."""
-PLAIN = frozenset({"content", "role"})
-"""Fields of a delta that brings text and nothing else."""
-PLAIN_CHOICE = frozenset({"index", "delta", "finish_reason", "logprobs", "stop_reason", "token_ids"})
-PLAIN_CHUNK = frozenset({
-    "id", "object", "created", "model", "choices", "usage", "system_fingerprint", "service_tier", "obfuscation",
-    "prompt_token_ids",
-})  # fmt: skip
-"""Fields of an event that brings text and nothing else."""
 FILTERED = re.compile(
     r"content[_ -]?filter|safety|prohibited|blocklist|spii|recitation|sensitive|guardrail|moderation|violation",
     re.IGNORECASE,
 )
 """Finish reasons of content filters: OpenAI, Azure, Mistral; Gemini's own, alone or after `content_filter:`; Zhipu."""
-CUT = frozenset({"length", "max_tokens", "model_length", "max_output_tokens", "token_limit"})
-FAILED = frozenset({"error", "abort", "aborted", "cancelled", "insufficient_system_resource", "network_error"})
-"""Finish reasons of replies that the server gave up."""
+CUT = ["length", "max_tokens", "model_length", "max_output_tokens", "token_limit"]
+FAILED = ["error", "abort", "aborted", "cancelled", "insufficient_system_resource", "network_error"]
+"""Finish reasons of replies that the server aborted."""
 
 
 class OpenAIChat:
-    """An endpoint's `/chat/completions`, and how likely it finds a given text."""
+    """An endpoint's `/chat/completions`, and the log-probabilities that it reports of given texts."""
 
-    ways: tuple[Way, ...] = ("echo", "prompt_logprobs", "grammar")
+    methods: tuple[Method, ...] = METHODS
 
     def __init__(self, at: Address) -> None:
-        self.at = at
-        self._client = Client(at)
-        self._weigher = TextWeigher(at, self._client, self.ways)
-        self._known = capabilities_of(at)
+        self.at, self._client, self._known = at, Client(at), capabilities_of(at)
+        self._logprobs = TextLogprobsReader(at, self._client, self.methods)
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[Arrivals]:
         if request.continuation:
-            return gathered(self._weigh(request))
+            return gathered(self._text_logprobs(request))
         return gathered(self._with_calls(request)) if request.tools else _Exchange(self, request)
 
-    async def _weigh(self, request: Request) -> AsyncGenerator[Arrival]:
+    async def _text_logprobs(self, request: Request) -> AsyncGenerator[Arrival]:
         before = "\n\n".join(each.text for each in request.messages)
-        yield TextLogprobs(tuple(await self._weigher.weigh(before, request.continuation)))
+        yield TextLogprobs(tuple(await self._logprobs.read(before, request.continuation)))
         asked = estimate_tokens(before) + estimate_tokens(request.continuation)
         yield Usage(asked, 1, price(self.at.model, self.at, asked, 1))
 
@@ -81,9 +78,9 @@ class OpenAIChat:
             yield arrival
 
     async def ask(self, request: Request) -> tuple[Response, EventReader, list[Any], bool]:
-        """Ask; if the endpoint refuses an optional field or a role, ask again without it.
+        """Send a request; if the endpoint refuses an optional field or a role, send it again without.
 
-        Return the response, its reader, its first events, and whether tools were put in words.
+        Return the response, its reader, its first events, and whether tools were described in the prompt.
         """
         without: set[str] = set()
         for attempt in range(1, MAX_ATTEMPTS + 1):
@@ -121,41 +118,35 @@ class OpenAIChat:
         await self._client.aclose()
 
     def _body(self, request: Request, lacks: set[str]) -> dict[str, Any]:
-        messages = without_roles(request.messages) if ROLES in lacks else request.messages
-        body: dict[str, Any] = {
-            "model": self.at.model,
-            "messages": [_message(message) for message in messages],
-            "stream": "stream" not in lacks,
-        }
-        if not lacks & {"stream", "stream_options"}:
-            body["stream_options"] = {"include_usage": True}
-        optional = request.sampling.fields()
-        if request.options and "logprobs" not in lacks:
-            optional |= self._measured()
-        elif request.options:  # asked in words, it may think before it answers
+        if request.options and "logprobs" in lacks:  # it answers in text, and may think before
             request = request.but(options=())
-        body |= {name: value for name, value in optional.items() if name not in lacks}
-        if request.tools:
-            shown = ({"name": each.name, "description": each.description, "parameters": each.parameters}
-                     for each in request.tools)  # fmt: skip
+        tools, schema = request.tools, request.schema
+        optional = {"stream_options": {"include_usage": True}} if "stream" not in lacks else {}
+        optional |= request.sampling.fields()
+        if request.options:
+            optional |= self._measured()
+        elif not tools and schema is not None and schema.get("type") == "object" and "response_format" not in lacks:
+            optional |= self._enforced(request)
+        if tools:
+            optional["tool_choice"] = "auto"
+        body = {
+            "model": self.at.model,
+            "messages": [*map(_message, without_roles(request.messages) if ROLES in lacks else request.messages)],
+            "stream": "stream" not in lacks,
+            **{name: value for name, value in optional.items() if name not in lacks},
+        }
+        if tools:
+            shown = ({"name": e.name, "description": e.description, "parameters": e.parameters} for e in tools)
             body["tools"] = [{"type": "function", "function": each} for each in shown]
-            body |= {} if "tool_choice" in lacks else {"tool_choice": "auto"}
-        elif (
-            not request.options
-            and "response_format" not in lacks
-            and request.schema is not None
-            and request.schema.get("type") == "object"
-        ):
-            body |= self._enforced(request)
         limit = next((name for name in LIMITS if name not in lacks), "")
         return body | ({limit: all_tokens(request)} if limit else {})
 
     def _measured(self) -> dict[str, Any]:
-        """Return the fields that ask for the probabilities of the first token."""
+        """Return the fields that request the probabilities of the first token."""
         return {"logprobs": True, "top_logprobs": TOP, "temperature": 0}
 
     def _enforced(self, request: Request) -> dict[str, Any]:
-        """Return the fields that hold a reply to its schema."""
+        """Return the fields that enforce the reply's schema."""
         schema = request.schema or {}
         named = {"name": request.prompt.label()[:64], "schema": schema, "strict": _is_strict(schema)}
         return {"response_format": {"type": "json_schema", "json_schema": named}}
@@ -172,8 +163,8 @@ class _Exchange:
         self._ended = self._done = False
 
     async def begin(self) -> bool:
-        """Ask; return whether tools were put in words."""
-        with failures(self.at, TOLD):
+        """Send the request; return whether tools were described in the prompt."""
+        with failures(self.at, ERROR_READERS):
             self._response, self._reader, self._events, typed = await self._chat.ask(self._request)
         return typed
 
@@ -184,7 +175,7 @@ class _Exchange:
         try:
             if self._response is None:
                 await self.begin()
-            with failures(self.at, TOLD):
+            with failures(self.at, ERROR_READERS):
                 while not came and not self._ended:
                     await self._read(came, gap_s)
         except ModelError as error:
@@ -203,18 +194,12 @@ class _Exchange:
             data = await self._response.read()
             events = self._reader.feed(data) if data else self._reader.end()
             self._ended = not data
-        texts: list[str] = []
         for event in events:
-            if (text := self._reply.plain(event)) is not None:
-                texts.append(text)
-                continue
-            _add(texts, came)
             if event == DONE:
                 self._ended = self._done = True
                 break
             _raise_error(event)
             came.extend(self._reply.read(event))
-        _add(texts, came)
         if self._ended:
             came.extend(self._reply.end(done=self._done))
 
@@ -228,13 +213,6 @@ class _Exchange:
                     await self._response.drain()
             finally:
                 self._response.close()
-
-
-def _add(texts: list[str], came: list[Arrival]) -> None:
-    """Move the texts of neighbouring events to the arrivals, as one."""
-    if text := "".join(texts):
-        came.append(Delta("reply", text))
-    texts.clear()
 
 
 def _raise_error(event: Any) -> None:
@@ -256,11 +234,11 @@ def _raise_error(event: Any) -> None:
 
 
 class _Reply:
-    """Reads a reply, chunk by chunk; a violation of the protocol ends in one of Python's own errors."""
+    """Reads a reply, chunk by chunk; a violation of the protocol raises one of Python's own errors."""
 
     def __init__(self, at: Address, tools: Sequence[str]) -> None:
         self._at = at
-        self._calls = ToolCalls(tools, CALLS)
+        self._calls = ToolCalls(tools, MAX_CALLS)
         self._finish = self._refusal = self._blocked = ""
         self._measured = False
         self._index: Any = None
@@ -270,23 +248,8 @@ class _Reply:
         self._cached = 0
         self._model = at.model
 
-    def plain(self, chunk: Any) -> str | None:
-        """Return the text that a chunk adds; None if it may bring something else, or is the first one."""
-        if type(chunk) is not dict or not chunk.keys() <= PLAIN_CHUNK or chunk.get("usage"):
-            return None
-        choices = chunk.get("choices")
-        if type(choices) is not list or len(choices) != 1 or type(choice := choices[0]) is not dict:
-            return None
-        if not choice.keys() <= PLAIN_CHOICE or choice.get("index") != self._index or choice.get("finish_reason"):
-            return None
-        delta = choice.get("delta")
-        if type(delta) is not dict or not delta.keys() <= PLAIN or choice.get("logprobs"):
-            return None
-        text = delta.get("content")
-        return self._added(text) if type(text) is str else None
-
     def read(self, chunk: Any) -> Iterator[Arrival]:
-        """Yield what a chunk brings."""
+        """Yield the content of a chunk."""
         self._model = str(chunk.get("model") or self._model)
         self._cached = read_count((chunk.get("timings") or {}).get("cache_n")) or self._cached
         choice = self._choice(chunk.get("choices"))
@@ -341,9 +304,9 @@ class _Reply:
             yield from self._calls.whole()
 
     def _added(self, text: str) -> str:
-        """Return the text that a delta adds; some servers send all text so far in each delta.
+        """Return the text that a delta adds; some servers repeat all previous text in each delta.
 
-        That is known once two deltas in a row begin with all that came before them; the first of the two is held back.
+        That is known once two deltas in a row begin with all the text before them; the first of the two is held back.
         """
         waiting, before = self._grown, self._text
         if not text or (self._finish and len(before) > 1 and text == "".join(before)):
@@ -362,7 +325,7 @@ class _Reply:
         return text
 
     def end(self, *, done: bool) -> Iterator[Arrival]:
-        """Yield what is known at a reply's end.
+        """Yield the content that a reply's end completes.
 
         Args:
             done: the stream announced its end.
@@ -431,16 +394,8 @@ def _thought(value: Any) -> str:
 def without_roles(messages: Sequence[Message]) -> list[Message]:
     """Return the messages for a chat template without a system role, in which user and assistant alternate."""
     system = "\n\n".join(each.text for each in messages if each.role == "system" and each.text)
-    found: list[Message] = [Message("user", system)] if system else []
-    for each in messages:
-        last = found[-1] if found else None
-        if each.role == "system":
-            continue
-        if last and last.role == each.role and each.role != "tool" and not (each.calls or last.calls):
-            found[-1] = Message(last.role, f"{last.text}\n\n{each.text}".strip())
-        else:
-            found.append(each)
-    return found
+    first = [Message("user", system)] if system else []
+    return [*merge_turns([*first, *(each for each in messages if each.role != "system")])]
 
 
 def _first_token(logprobs: Any) -> Logprobs | None:

@@ -1,30 +1,29 @@
-"""What tokens cost, by genai-prices."""
+"""Prices of tokens, by genai-prices."""
 
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 from mindstream.errors import SettingsError
 from mindstream.models.providers.address import Address, address
 
 
 def price(model: str, at: Address, asked: int, answered: int, cached: int = 0) -> float | None:
-    """Return what so many tokens cost in US dollars by genai-prices; None where it does not know.
+    """Return the price of tokens in US dollars by genai-prices; None if it is not known.
 
-    `model`: as the endpoint calls it; where that has no price, what was asked for has. `cached`: how many of those
-    asked were read from the endpoint's cache, mostly at a lower price.
+    `model`: the endpoint's name of it; if that has no price, the address's name counts. `cached`: number of the input
+    tokens that were read from the endpoint's cache, mostly at a lower price.
     """
     model = next((name for name in (model, at.model) if _is_priced(name, at.vendor, at.url)), "")
     if not model:
         return None
-    from genai_prices import Usage as Used
-    from genai_prices import calc_price
+    from genai_prices import Usage, calc_price
 
-    used = Used(input_tokens=asked, output_tokens=answered, cache_read_tokens=min(cached, asked))
+    used = Usage(input_tokens=asked, output_tokens=answered, cache_read_tokens=min(cached, asked))
+    place: Any = {"provider_api_url": at.url} if at.url else {"provider_id": at.vendor}
     try:
-        if at.url:
-            return float(calc_price(used, model, provider_api_url=at.url).total_price)
-        return float(calc_price(used, model, provider_id=at.vendor).total_price)
+        return float(calc_price(used, model, **place).total_price)
     except (LookupError, ValueError):
         return None
 
@@ -38,9 +37,9 @@ def has_price(name: str) -> bool:
     return at.vendor in ("gguf", "ollama") or price(at.model, at, 1, 1) is not None
 
 
-@lru_cache(maxsize=256)  # an endpoint says itself what its model is called
+@lru_cache(maxsize=256)  # the name comes from the endpoint
 def _is_priced(model: str, vendor: str, url: str | None) -> bool:
-    """Look once whether a model is known: to find out that it is not takes genai-prices 2 ms."""
+    """Return whether a model has a price; cached, since a failed look-up takes genai-prices 2 ms."""
     from genai_prices.data_snapshot import get_snapshot
 
     try:

@@ -1,4 +1,4 @@
-"""Keys, and how they stay out of what is shown and logged."""
+"""API keys, and how they are kept out of messages and logs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote, unquote_plus
 from mindstream.errors import SettingsError
 
 NO_KEY = "no-key"
-"""What is sent to an endpoint that needs none."""
+"""Sent to an endpoint that needs no key."""
 KEYS = {
     "openai": ("OPENAI_API_KEY",),
     "anthropic": ("ANTHROPIC_API_KEY",),
@@ -24,19 +24,19 @@ KEYS = {
     "decisions": ("OPENAI_API_KEY",),
     "systemone": ("TYPESAFE_API_KEY",),
 }
-"""The variables that hold a vendor's key."""
+"""The environment variables of each vendor's key."""
 TOOL_KEYS = ("TAVILY_API_KEY", "WOLFRAM_APP_ID")
-"""The variables that hold the key of a service that a tool asks."""
+"""The environment variables of the keys of tools' services."""
 MASK = "***"
-_SHORTEST = 8
-"""A shorter value is no key: to mask it would blot out words."""
+_MIN_KEY = 8
+"""Minimum length of a key: masking shorter values would remove ordinary words."""
 _HEAD = 12
-"""So much of a key's beginning gives it away, also where the rest was cut off."""
+"""Length of the beginning of a key that is masked by itself, also if the rest was cut off."""
 _given: set[str] = set()
 _LOOKS_LIKE_A_KEY = re.compile(
     r"(?<![\w-])(?:(?:sk|gsk|xai|tvly|hf|r8|pplx|nvapi)[-_](?=[\w-]*\d)[A-Za-z0-9_-]{20,}|AIza[\w-]{30,})"
 )
-"""A vendor's key that this process was not given as one: pasted where a model's name belongs, say."""
+"""A vendor's key that is not known to this process, for example one pasted in place of a model's name."""
 
 
 _QUOTES = "\"'`“”‘’„«»"
@@ -47,7 +47,7 @@ _PREFIX = re.compile(
 
 
 def clean_key(key: str, source: str) -> str:
-    """Return a key without what was copied along with it: blanks, quotation marks, `Bearer `, `NAME=`.
+    """Return a key without signs that were copied along with it: blanks, quotation marks, `Bearer `, `NAME=`.
 
     Args:
         source: the variable or argument that holds it, for the error.
@@ -74,7 +74,7 @@ def clean_key(key: str, source: str) -> str:
 
 
 def key_of_environment(name: str) -> str:
-    """Return the key in an environment variable, cleaned; "" where it is not set.
+    """Return the key in an environment variable, cleaned; "" if it is not set.
 
     Raises:
         SettingsError: see `clean_key`.
@@ -88,17 +88,17 @@ def key_of_environment(name: str) -> str:
 
 
 def remember(key: str) -> None:
-    """Note a key that was handed in, so that `mask` knows it."""
+    """Note a key that was passed in, so that `mask` knows it."""
     if key != NO_KEY:
         _given.add(key)
 
 
 def mask(text: str) -> str:
-    """Replace every key that this process knows, of whichever vendor, however it is written.
+    """Replace every key that this process knows, of any vendor and in any spelling.
 
     As it is, in another case, URL-encoded, escaped as in JSON or HTML, in base64 or in hexadecimal.
     """
-    keys = [key for key in (*_given, *_of_environment()) if len(key) >= _SHORTEST]
+    keys = [key for key in (*_given, *_of_environment()) if len(key) >= _MIN_KEY]
     for key in sorted(keys, key=len, reverse=True):
         text = _forms(key).sub(MASK, text)
     text = _LOOKS_LIKE_A_KEY.sub(MASK, text)
@@ -125,7 +125,7 @@ def _forms(key: str) -> re.Pattern[str]:
         coded = base64.b64encode(b"\0" * before + raw).decode().rstrip("=")
         whole = coded[(0, 2, 3)[before] : -1]
         forms |= {whole, whole.replace("+", "-").replace("/", "_")}
-    ways = sorted((re.escape(form) for form in forms if len(form) >= _SHORTEST), key=len, reverse=True)
+    ways = sorted((re.escape(form) for form in forms if len(form) >= _MIN_KEY), key=len, reverse=True)
     return re.compile(rf"(?:{'|'.join(ways)})[\w=*…-]*", re.IGNORECASE)
 
 

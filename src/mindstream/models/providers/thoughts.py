@@ -1,4 +1,4 @@
-"""Reasoning text that a model writes around its answer: told apart while both are still arriving.
+"""Separate a model's reasoning from its answer while both are still arriving.
 
 The marks are those of the reasoning parsers of vLLM, SGLang, llama.cpp and Ollama (docs/models.md has the table). Most
 chat templates let the model write both marks. Some open the thoughts themselves, so that only the closing mark arrives:
@@ -9,68 +9,55 @@ from __future__ import annotations
 
 import re
 
-_TAGS = "think|thinking|thoughts?|reason|reasoning|reflection|scratchpad|seed:think|mm:think|longcat_think"
-_MORE_OPEN = ("◁think▷", "<|START_THINKING|>", "<|begin_of_thought|>", "<|inner_prefix|>", "<|channel>thought")
-_MORE_CLOSE = ("◁/think▷", "<|END_THINKING|>", "<|end_of_thought|>", "<|inner_suffix|>", "<channel|>")
+
+def _alternatives(tokens: str) -> str:
+    return "|".join(map(re.escape, tokens.split()))
+
+
+_TAGS = "think|thinking|thought|thoughts|reason|reasoning|reflection|scratchpad|seed:think|mm:think|longcat_think"
+_MORE_OPEN = "◁think▷ <|START_THINKING|> <|begin_of_thought|> <|inner_prefix|> <|channel>thought"
+_MORE_CLOSE = "◁/think▷ <|END_THINKING|> <|end_of_thought|> <|inner_suffix|> <channel|>"
+_WRAPPERS = (
+    "<|return|> <|end|> <|START_RESPONSE|> <|END_RESPONSE|> <|begin_of_solution|> <|end_of_solution|>"
+    " <|begin_of_box|> <|end_of_box|>"
+)
+"""Marks around an answer; they are dropped."""
 _CHANNEL = r"(?:<\|start\|>assistant)?<\|channel\|>"
 _ANSWERS = ("Here is my response:", "Here's my response:")
 _THINKS = ("Here is my thought process:", "Here's my thought process:")
-OPEN = rf"<(?:{_TAGS})>|(?-i:\[THINK\])|{'|'.join(map(re.escape, _MORE_OPEN))}"
+OPEN = rf"<(?:{_TAGS})>|(?-i:\[THINK\])|{_alternatives(_MORE_OPEN)}"
 """Opening marks, which may nest."""
-CLOSE = rf"</(?:{_TAGS})>|(?-i:\[/THINK\])|{'|'.join(map(re.escape, _MORE_CLOSE))}"
+CLOSE = rf"</(?:{_TAGS})>|(?-i:\[/THINK\])|{_alternatives(_MORE_CLOSE)}"
 CHANNEL = rf"{_CHANNEL}(?!final)[^<]{{0,60}}(?:<\|constrain\|>\w{{1,20}})?<\|message\|>"
 """The mark of a gpt-oss channel that is not the answer's."""
 FINAL = rf"{_CHANNEL}final(?:[ ]?<\|constrain\|>\w{{1,20}})?<\|message\|>"
-WRAPPERS = (
-    r"<\|return\|>|<\|end\|>|<\|(?:START|END)_RESPONSE\|>|<\|(?:begin|end)_of_solution\|>|<\|(?:begin|end)_of_box\|>"
-)
-"""Marks around an answer; they are dropped."""
-_PLAIN_START = "|".join(map(re.escape, _THINKS)) + r"|analysis(?=[A-Z\"'<\d])"
-"""Marks that are ordinary words elsewhere: they count only where a reply begins (Granite; gpt-oss without tokens)."""
-_PLAIN_END = "|".join(map(re.escape, _ANSWERS)) + "|assistantfinal"
+_PLAIN_ANSWERS = "|".join(map(re.escape, _ANSWERS))
 
 
 def _compiled(pattern: str, flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[str]:
     return re.compile(pattern, flags)
 
 
-START = _compiled(_PLAIN_START, re.NOFLAG)
+START = _compiled("|".join(map(re.escape, _THINKS)) + r"|analysis(?=[A-Z\"'<\d])", re.NOFLAG)
+"""Marks that are ordinary words elsewhere: they count only where a reply begins (Granite; gpt-oss without tokens)."""
 MARK = _compiled(
-    rf"(?P<open>{OPEN})|(?P<close>{CLOSE})|(?P<channel>{CHANNEL})|(?P<final>{FINAL})|(?P<wrapper>{WRAPPERS})"
+    rf"(?P<open>{OPEN})|(?P<close>{CLOSE})|(?P<channel>{CHANNEL})|(?P<final>{FINAL})"
+    rf"|(?P<wrapper>{_alternatives(_WRAPPERS)})"
 )
 CHANNEL_END = _compiled(rf"(?P<close><\|end\|>|<\|call\|>|{FINAL}|(?=<\|start\|>))")
-PLAIN_END = _compiled(rf"(?P<close>{_PLAIN_END})", re.NOFLAG)
+PLAIN_END = _compiled(rf"(?P<close>{_PLAIN_ANSWERS}|assistantfinal)", re.NOFLAG)
 LATE = _compiled(CLOSE)
-SEEN = _compiled(rf"(?P<open>{OPEN})|(?P<close>{CLOSE}|{FINAL}|{'|'.join(map(re.escape, _ANSWERS))})")
-"""Marks in a reply that is read whole."""
-LONGEST = 120
-"""Characters of the longest mark."""
-_NAMES = _TAGS.replace("thoughts?", "thought|thoughts").split("|")
-_LITERALS = tuple(
-    mark.lower()
-    for mark in (
-        *(f"<{name}>" for name in _NAMES),
-        *(f"</{name}>" for name in _NAMES),
-        *_MORE_OPEN,
-        *_MORE_CLOSE,
-        "[THINK]",
-        "[/THINK]",
-        "<|start|>assistant",
-        "<|channel|>",
-        "<|return|>",
-        "<|end|>",
-        "<|call|>",
-        "<|START_RESPONSE|>",
-        "<|END_RESPONSE|>",
-        "<|begin_of_solution|>",
-        "<|end_of_solution|>",
-        "<|begin_of_box|>",
-        "<|end_of_box|>",
-        *_ANSWERS,
-        "assistantfinal",
-    )
+SEEN = _compiled(rf"(?P<open>{OPEN})|(?P<close>{CLOSE}|{FINAL}|{_PLAIN_ANSWERS})")
+"""Marks in a reply that is read as a whole."""
+MAX_MARK = 120
+"""Maximum length of a mark, in characters."""
+_LITERALS = (
+    *(f"<{slash}{tag}>" for tag in _TAGS.split("|") for slash in ("", "/")),
+    *f"{_MORE_OPEN} {_MORE_CLOSE} {_WRAPPERS} [THINK] [/THINK] <|start|>assistant <|channel|> <|call|>".split(),
+    *_ANSWERS,
+    "assistantfinal",
 )
-_BEGINNINGS = frozenset(mark[:end] for mark in _LITERALS for end in range(len(mark) + 1))
+_BEGINNINGS = frozenset(mark[:end].lower() for mark in _LITERALS for end in range(len(mark) + 1))
 """Every beginning of a mark."""
 _BEGINS = _compiled(r"[<◁\[]")
 _BEGINS_PLAIN = _compiled(r"[<Ha]")
@@ -82,14 +69,13 @@ class Thinking:
     """Splits a reply's text, piece by piece, into thoughts and the answer.
 
     Args:
-        typed: the answer is JSON, which may hold marks in its strings: only thoughts before it are looked for.
+        typed: the answer is JSON, which may hold marks in its strings: only thoughts before it are recognised.
         holds: keep the answer back until `release`, `rest` or a closing mark that was never opened.
 
     Attributes:
         unopened: a closing mark came whose thoughts were never opened.
         opened: thoughts were opened by a mark.
-        leaked: when it came, some of these thoughts had been passed on as the answer.
-        open: thoughts are open.
+        leaked: when the unopened closing mark came, some of these thoughts had been passed on as the answer.
     """
 
     def __init__(self, *, typed: bool = False, holds: bool = False) -> None:
@@ -106,18 +92,14 @@ class Thinking:
         self._line = ""
         """The end of the thoughts' current line."""
         self._inline = False
-        """The innermost nested mark stands in the middle of a line: it may only have been mentioned."""
+        """The innermost nested mark is in the middle of a line: it may only have been mentioned."""
         self._after: list[str] | None = None
         """Thoughts since the last closing mark, while an outer mark is open."""
         self._quoting = _Quoting()
 
     @property
-    def open(self) -> bool:
-        return self._depth > 0
-
-    @property
     def holding(self) -> bool:
-        """Some of the answer is kept back."""
+        """Whether some of the answer is kept back."""
         return bool(self._kept)
 
     def part(self, piece: str) -> tuple[str, str]:
@@ -132,7 +114,7 @@ class Thinking:
         return "".join(thoughts), "".join(answers)
 
     def release(self) -> str:
-        """Return the answer that was kept back; pass on what follows as it comes."""
+        """Return the answer that was kept back; the following text is passed on as it comes."""
         self._holds = False
         text, self._kept = "".join(self._kept), []
         self._passed = self._passed or bool(text.strip())
@@ -143,7 +125,8 @@ class Thinking:
 
         Args:
             truncated: the reply was cut off; kept back text is then an unfinished thought, if this endpoint opens
-                thoughts without a mark.
+                thoughts
+                without a mark.
         """
         pending, self._pending = self._pending, ""
         if self._depth:
@@ -157,13 +140,10 @@ class Thinking:
         """Read thoughts up to the next mark."""
         found = self._ends.search(text, at)
         if found is None or (found.lastgroup or "") not in ("open", "close"):
-            if found is not None:
-                self._take(text[at : found.end()], thoughts)
-                return found.end()
-            end = _begun(text, at, plain=self._ends is PLAIN_END)
+            end = found.end() if found else _begun(text, at, plain=self._ends is PLAIN_END)
             self._take(text[at:end], thoughts)
-            self._pending = text[end:]
-            return len(text)
+            self._pending = "" if found else text[end:]
+            return end if found else len(text)
         self._take(text[at : found.start()], thoughts)
         if found.lastgroup == "open":
             if self._line[-1:] not in _QUOTES:
@@ -190,7 +170,7 @@ class Thinking:
             if found := START.match(text, word):
                 self._depth, self._ends, self.opened, self._line = 1, PLAIN_END, True, ""
                 return found.end()
-            if _may_start(text[word:]):
+            if any(mark.startswith(text[word:]) for mark in (*_THINKS, "analysis")):  # it may begin with such a mark
                 self._pending = text[at:]
                 return len(text)
         found = None if self._typed and not self._fresh else MARK.search(text, at)
@@ -219,7 +199,7 @@ class Thinking:
         (self._kept if self._holds else answers).append(text)
 
     def _unopened(self, mark: str, thoughts: list[str], answers: list[str]) -> None:
-        """Take all text so far for thoughts: its opening mark was in the prompt."""
+        """Move all previous text to the thoughts: their opening mark was in the prompt."""
         self.unopened = True
         thoughts += [*answers, *self._kept]
         self.leaked = self.leaked or self._passed
@@ -229,7 +209,7 @@ class Thinking:
 
 
 class _Quoting:
-    """Tells whether the end of a text is quoted; linear in the text, however it is cut."""
+    """Recognises whether the end of a text is quoted; linear in the text, however it is cut."""
 
     def __init__(self) -> None:
         self._fenced = False
@@ -254,14 +234,9 @@ class _Quoting:
         self._last = text[-1:] or self._last
 
 
-def _may_start(text: str) -> bool:
-    """Tell whether a reply that begins so may begin with a mark that is made of ordinary words."""
-    return any(mark.startswith(text) for mark in (*_THINKS, "analysis"))
-
-
 def _begun(text: str, at: int, *, plain: bool = False) -> int:
-    """Return where the beginning of a mark stands at a text's end; its length where none does."""
-    tail = max(at, len(text) - LONGEST)
+    """Return where a mark begins that may continue after the text's end; the text's length if none does."""
+    tail = max(at, len(text) - MAX_MARK)
     for found in (_BEGINS_PLAIN if plain else _BEGINS).finditer(text, tail):
         rest = text[found.start() :].lower()
         channel = rest.startswith(("<|start|>assistant", "<|channel|>")) and "<|message|>" not in rest
@@ -271,7 +246,7 @@ def _begun(text: str, at: int, *, plain: bool = False) -> int:
 
 
 def without_thoughts(text: str) -> str:
-    """Return the answer in a whole reply; "" where its thoughts are not closed."""
+    """Return the answer in a complete reply; "" if its thoughts are not closed."""
     thinking = Thinking(holds=True)
     _, answer = thinking.part(text)
     return (answer + thinking.rest()).strip()
@@ -283,7 +258,7 @@ def answer_in(shown: str) -> str:
 
 
 def end_of_thoughts(text: str, at: int) -> int:
-    """Return where thoughts end that were opened before `at`, marks in them counted; -1 where they do not."""
+    """Return where thoughts end that were opened before `at`, nested marks included; -1 if they do not end."""
     depth = 1
     for found in SEEN.finditer(text, at):
         depth += 1 if found.lastgroup == "open" else -1

@@ -18,10 +18,9 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
 from mindstream.models.model import Call, Message, Request, Usage
-from mindstream.models.providers.adapter import Arrival, Arrivals, Delta, Withheld
+from mindstream.models.providers.adapter import Arrival, Arrivals, Delta, Withheld, gathered
 from mindstream.models.providers.address import Address
 from mindstream.models.providers.failures import Fault, causes, failures, words_of
-from mindstream.models.providers.gathered import gathered
 from mindstream.models.providers.limits import all_tokens
 from mindstream.models.providers.prices import price
 from mindstream.models.providers.wire import CONNECT_S, Allowance, Refusal, certificates, check_response
@@ -32,21 +31,32 @@ DISCONNECTED = ("disconnected", "closed connection", "incomplete", "reset")
 
 
 class Vendor:
-    """An endpoint that pydantic-ai has a model for."""
+    """An endpoint for which pydantic-ai has a model class."""
 
     def __init__(self, at: Address) -> None:
         self._at = at
-        self._http = _http_client()
+        self._http = httpx2.AsyncClient(
+            timeout=httpx2.Timeout(None, connect=CONNECT_S),
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=100),
+            follow_redirects=False,
+            verify=certificates(),
+            event_hooks={"request": [_ask_plain], "response": [_check]},
+        )
         self._model = _model(at, self._http)
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[Arrivals]:
         return gathered(self._ask(request))
 
     async def _ask(self, request: Request) -> AsyncGenerator[Arrival]:
-        written, tools = _written(request)
-        with failures(self._at, TOLD):
+        messages = _messages(request)
+        tools = [
+            ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=tool.parameters)
+            for tool in request.tools
+        ]
+        parameters = ModelRequestParameters(function_tools=tools)
+        with failures(self._at, ERROR_READERS):
             async with model_request_stream(
-                self._model, written, model_request_parameters=tools, model_settings=_settings(request)
+                self._model, messages, model_request_parameters=parameters, model_settings=_settings(request)
             ) as stream:
                 async for event in stream:
                     if arrival := _arrival(event):
@@ -64,28 +74,18 @@ class Vendor:
         await self._http.aclose()
 
 
-def _http_client() -> httpx2.AsyncClient:
-    """Return a client with the limits of `wire`; it waits as long as it is told elsewhere."""
-
-    async def ask_plain(request: httpx2.Request) -> None:
-        request.headers["accept-encoding"] = "identity"
-
-    async def check(response: httpx2.Response) -> None:
-        headers = response.headers
-        check_response(response.status_code, headers.get("location", ""), headers.get("content-encoding", ""))
-        response.stream = _Counted(response.stream)
-
-    return httpx2.AsyncClient(
-        timeout=httpx2.Timeout(None, connect=CONNECT_S),
-        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=100),
-        follow_redirects=False,
-        verify=certificates(),
-        event_hooks={"request": [ask_plain], "response": [check]},
-    )
+async def _ask_plain(request: httpx2.Request) -> None:
+    request.headers["accept-encoding"] = "identity"
 
 
-class _Counted(httpx2.AsyncByteStream):
-    """Passes bytes on until they are too many."""
+async def _check(response: httpx2.Response) -> None:
+    headers = response.headers
+    check_response(response.status_code, headers.get("location", ""), headers.get("content-encoding", ""))
+    response.stream = _BoundedStream(response.stream)
+
+
+class _BoundedStream(httpx2.AsyncByteStream):
+    """Passes bytes on, up to the limits of `wire.Allowance`."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -94,7 +94,7 @@ class _Counted(httpx2.AsyncByteStream):
         allowance = Allowance(0)
         async for data in self._stream:
             allowance.take(data)
-            if len(data) >= FLOOD_BYTES:  # what is there already is read without waiting: others get their turn
+            if len(data) >= FLOOD_BYTES:  # buffered data is read without waiting: let other tasks run
                 await asyncio.sleep(0)
             yield data
 
@@ -115,8 +115,8 @@ def _model(at: Address, http: Any) -> Model:
     return GoogleModel(at.model, provider=GoogleProvider(api_key=at.key, base_url=at.url, http_client=http))
 
 
-def _written(request: Request) -> tuple[list[pydantic.ModelMessage], ModelRequestParameters]:
-    """Write messages and tools as pydantic-ai wants them: what is not the model's own, gathered into requests."""
+def _messages(request: Request) -> list[pydantic.ModelMessage]:
+    """Return messages in pydantic-ai's form: adjacent ones that are not the model's own become one request."""
 
     def heard(message: Message) -> pydantic.ModelRequestPart:
         if message.role == "tool":
@@ -128,46 +128,36 @@ def _written(request: Request) -> tuple[list[pydantic.ModelMessage], ModelReques
         calls = (pydantic.ToolCallPart(call.tool, call.arguments, call.id) for call in message.calls)
         return pydantic.ModelResponse([*words, *calls])
 
-    written: list[pydantic.ModelMessage] = []
+    found: list[pydantic.ModelMessage] = []
     for own, run in groupby(request.messages, key=lambda message: message.role == "assistant"):
         messages = list(run)
-        written += map(said, messages) if own else [pydantic.ModelRequest([*map(heard, messages)])]
-    tools = [
-        ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=tool.parameters)
-        for tool in request.tools
-    ]
-    return written, ModelRequestParameters(function_tools=tools)
+        found += map(said, messages) if own else [pydantic.ModelRequest([*map(heard, messages)])]
+    return found
 
 
 def _arrival(event: Event) -> Arrival | None:
-    """Return what an event brings, None where it is nothing; a call where it is whole."""
-    if event.event_kind == "part_end" and event.part.part_kind == "tool-call":
-        call = event.part
-        arguments = call.args if isinstance(call.args, str) else call.args_as_json_str()
-        return Call(call.tool_name, arguments, call.tool_call_id)
-    kind, text = _brought(event)
-    return Delta(kind, text) if kind and text else None
-
-
-def _brought(event: Event) -> tuple[Literal["reply", "thought", "arguments", ""], str]:
-    """Return what kind of text an event adds, and the text."""
-    if event.event_kind == "part_start":
-        part = event.part
-        if part.part_kind in ("text", "thinking"):
-            return ("reply" if part.part_kind == "text" else "thought"), part.content or ""
-        if part.part_kind == "tool-call":
-            return "arguments", str(part.args or part.tool_name)
-    if event.event_kind == "part_delta":
-        delta = event.delta
-        if delta.part_delta_kind == "tool_call":
-            return "arguments", str(delta.args_delta or delta.tool_name_delta or "")
-        if delta.part_delta_kind in ("text", "thinking"):
-            return ("reply" if delta.part_delta_kind == "text" else "thought"), delta.content_delta or ""
-    return "", ""
+    """Return the content of an event, None if it has none; a call when it is complete."""
+    part = getattr(event, "delta", None) or getattr(event, "part", None)
+    of: Literal["reply", "thought", "arguments"]
+    match part:
+        case pydantic.ToolCallPart() as call if event.event_kind == "part_end":
+            arguments = call.args if isinstance(call.args, str) else call.args_as_json_str()
+            return Call(call.tool_name, arguments, call.tool_call_id)
+        case pydantic.ToolCallPart(args=given, tool_name=name):
+            of, text = "arguments", str(given or name)
+        case pydantic.ToolCallPartDelta(args_delta=given, tool_name_delta=name):
+            of, text = "arguments", str(given or name or "")
+        case pydantic.TextPart(content=text) | pydantic.TextPartDelta(content_delta=text):
+            of = "reply"
+        case pydantic.ThinkingPart(content=text) | pydantic.ThinkingPartDelta(content_delta=text):
+            of = "thought"
+        case _:
+            return None
+    return Delta(of, text) if text and event.event_kind != "part_end" else None
 
 
 def _fault(error: Exception) -> Fault:
-    """Read an error of pydantic-ai's."""
+    """Read an error of pydantic-ai."""
     found = list(causes(error))
     words = words_of(getattr(error, "body", None)) or f"{type(found[-1]).__name__}: {found[-1]}"
     if any(isinstance(cause, Refusal) for cause in found):
@@ -190,27 +180,21 @@ def _fault(error: Exception) -> Fault:
 
 
 def _broken(error: Exception) -> Fault:
-    """Read an error of the connection that pydantic-ai lets through."""
+    """Read a connection error that pydantic-ai passes on."""
     return Fault(f"{type(error).__name__}: {error}", "not_taken" if isinstance(error, Refusal) else "broken")
 
 
-TOLD: dict[type[Exception], Callable[[Exception], Fault]] = {
+ERROR_READERS: dict[type[Exception], Callable[[Exception], Fault]] = {
     exceptions.ModelAPIError: _fault,
     exceptions.UnexpectedModelBehavior: _fault,
     **dict.fromkeys((Refusal, *HTTP_ERRORS), _broken),
 }
-"""How to read what pydantic-ai raises."""
+"""Functions that read the errors that pydantic-ai raises, for `failures`."""
 
 
 def _settings(request: Request) -> ModelSettings:
-    """Return the limit of an answer, and how its words are chosen."""
-    settings, told = ModelSettings(max_tokens=all_tokens(request)), request.sampling
-    if told.temperature is not None:
-        settings["temperature"] = told.temperature
-    if told.top_p is not None:
-        settings["top_p"] = told.top_p
-    if told.seed is not None:
-        settings["seed"] = told.seed
-    if told.stop:
-        settings["stop_sequences"] = [*told.stop]
-    return settings
+    """Return the reply's limit and the sampling parameters."""
+    sampling = request.sampling.fields()
+    if stop := sampling.pop("stop", None):
+        sampling["stop_sequences"] = stop
+    return ModelSettings(max_tokens=all_tokens(request), **sampling)

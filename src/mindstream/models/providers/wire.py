@@ -1,7 +1,7 @@
-"""The HTTP client for models' endpoints: it follows no redirect, and takes only so many bytes.
+"""The HTTP client for model endpoints: it follows no redirect, and bounds the size of responses.
 
-What is asked holds a user's words and a key; a redirect would carry both to a host that no one named. The client is
-aiohttp's own session without a client library on top: for a short reply that is a third of the CPU.
+Requests hold users' text and a key; a redirect would send both to a host that no one configured. The client is
+aiohttp's session without a client library on top, which takes a third of the CPU for a short reply.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from mindstream.models.providers.failures import Fault, Kind, causes, error_faul
 from mindstream.paths import variable
 
 CONNECT_S, KEEP_S = 10.0, 5.0
-"""Seconds that a connection may take to open, and that an idle one is kept: many servers close theirs after 5 s."""
-STREAM_BYTES, STREAM_LINES = 8_000_000, 60_000
-"""An answer that comes piece by piece: 8,000 tokens are 3 to 6 MB and 24,000 lines."""
-EVENT_BYTES = 256_000
-"""One event of a stream, whatever type it says to have: it is put together line by line."""
+"""Timeout for opening a connection, and for an idle one, in seconds: many servers close theirs after 5 s."""
+MAX_STREAM_BYTES, MAX_STREAM_LINES = 8_000_000, 60_000
+"""Maximum size of a streamed response: 8,000 tokens are 3 to 6 MB and 24,000 lines."""
+MAX_EVENT_BYTES = 256_000
+"""Maximum size of one event of a stream, whatever its type, since it is assembled line by line."""
 DRAIN_S = 0.2
-"""Seconds for the rest of a response after its end, so that the connection can be used again."""
+"""Timeout for the rest of a response after its end, in seconds, so that the connection can be used again."""
 BODY_ERRORS = (aiohttp.ClientError, HttpProcessingError)
 ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
 
 
 class Refusal(Exception):  # noqa: N818
-    """What an endpoint sent is not taken; the message says why."""
+    """This client refuses a response; the message says why."""
 
 
 class EndpointError(Exception):
     """An error that the endpoint itself reports, by its status or within a stream.
 
     Attributes:
-        body: the error as it came, without the object around it; text where it is no JSON.
+        body: the error as it came, without the object around it; text if it is not JSON.
         status: of HTTP; 0 within a stream.
     """
 
@@ -59,7 +59,7 @@ ODD = (aiohttp.ClientResponseError, HttpProcessingError, ValueError)
 
 
 def kind_of(error: BaseException) -> Kind:
-    """Say what a failed connection means, by what it was raised from."""
+    """Classify a failed connection by the error's causes."""
     found = list(causes(error))
     if any(isinstance(cause, Refusal) for cause in found):
         return "not_taken"
@@ -78,17 +78,17 @@ def _reported_fault(error: Any) -> Fault:
     return error_fault(error.body, error.message, error.status, error.headers)
 
 
-TOLD: dict[type[Exception], Callable[[Exception], Fault]] = {
+ERROR_READERS: dict[type[Exception], Callable[[Exception], Fault]] = {
     EndpointError: _reported_fault,
     **dict.fromkeys((Refusal, *BODY_ERRORS), _connection_fault),
 }
-"""How to read what this client raises."""
+"""Functions that read this client's errors, for `failures`."""
 
 
 class Client:
     """An HTTP client for one endpoint, in one event loop; it makes one attempt.
 
-    An address's query goes with each request. Responses are streams, or bodies of at most `whole_bytes`.
+    An address's query is sent with each request. Responses are streams, or bodies of at most `whole_bytes`.
     """
 
     def __init__(self, at: Address, whole_bytes: int = 0) -> None:
@@ -101,35 +101,41 @@ class Client:
         self._proxy = None if here else _proxy(parts.scheme, parts.hostname or "")
         self._secure = certificates() if parts.scheme == "https" else False
         self._session: aiohttp.ClientSession | None = None
-        self._urls: dict[str, URL] = {}
 
     async def send(
         self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None
     ) -> Response:
-        """Send a request; return the response, of which nothing was read yet.
+        """Send a request; return the response before anything of its body is read.
 
         Args:
-            path: below the address's URL, or a whole URL.
-            headers: in addition to the usual ones; "" leaves one out.
+            path: below the address's URL, or a complete URL.
+            headers: in addition to the usual ones; "" removes one.
 
         Raises:
-            EndpointError, Refusal, aiohttp.ClientError: there is none that can be read.
+            EndpointError, Refusal, aiohttp.ClientError: there is no acceptable response.
         """
         data = None
         if body is not None:
             data = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-        all_headers = self._headers
-        if headers:
-            all_headers = {name: value for name, value in {**all_headers, **headers}.items() if value}
-        try:
-            got = await self._opened().request(
-                method, self._url(path), data=data, headers=all_headers, proxy=self._proxy, allow_redirects=False
+        all_headers = {name: value for name, value in {**self._headers, **(headers or {})}.items() if value}
+        whole = path if path.startswith(("http://", "https://")) else self._base + path
+        url = URL(f"{whole}?{self._query}" if self._query else whole)
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_S, ssl=self._secure),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
             )
-        except aiohttp.ServerTimeoutError as error:  # a TimeoutError would mean that the endpoint said nothing
+        try:
+            got = await self._session.request(
+                method, url, data=data, headers=all_headers, proxy=self._proxy, allow_redirects=False
+            )
+        except aiohttp.ServerTimeoutError as error:  # a TimeoutError would mean that the endpoint was silent
             raise aiohttp.ClientConnectionError(str(error)) from error
         response = Response(got, self._whole_bytes)
         try:
-            response.check()
+            check_response(got.status, got.headers.get("location", ""), got.headers.get("content-encoding", ""))
             if got.status >= 400:
                 raise _reported(await response.whole(), got)
         except BaseException:
@@ -138,10 +144,10 @@ class Client:
         return response
 
     async def ask(self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None) -> Any:
-        """Send a request; return the JSON of the whole response.
+        """Send a request; return the JSON of the complete response.
 
         Raises:
-            ValueError: it is no JSON; else as `send` does.
+            ValueError: it is not JSON; else as `send` does.
         """
         response = await self.send(method, path, body, headers)
         try:
@@ -150,7 +156,7 @@ class Client:
             response.close()
 
     async def aclose(self) -> None:
-        """Close the connections that wait for the next request."""
+        """Close idle connections."""
         if self._session is not None:
             session, self._session = self._session, None
             await session.close()
@@ -161,25 +167,9 @@ class Client:
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
-    def _opened(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_S, ssl=self._secure),
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=False,
-            )
-        return self._session
-
-    def _url(self, path: str) -> URL:
-        if (found := self._urls.get(path)) is None:
-            whole = path if path.startswith(("http://", "https://")) else self._base + path
-            found = self._urls[path] = URL(f"{whole}?{self._query}" if self._query else whole)
-        return found
-
 
 def _headers(at: Address) -> dict[str, str]:
-    """Return what goes with each request; to an address named `openai:…` also what the environment says for OpenAI."""
+    """Return the headers of each request; for an address named `openai:…` also OpenAI's headers of the environment."""
     found = {
         "Authorization": f"Bearer {at.key}",
         "Content-Type": "application/json",
@@ -188,18 +178,16 @@ def _headers(at: Address) -> dict[str, str]:
         "User-Agent": "mindstream",
         **({"api-key": at.key} if at.is_azure else {}),
     }
-    if not at.name.startswith("openai:"):
-        return found
-    for header, name in (("OpenAI-Organization", "OPENAI_ORG_ID"), ("OpenAI-Project", "OPENAI_PROJECT_ID")):
-        found |= {header: value} if (value := variable(name)) else {}
-    for line in os.environ.get("OPENAI_CUSTOM_HEADERS", "").split("\n"):
-        name, colon, value = line.partition(":")
-        found |= {name.strip(): value.strip()} if colon else {}
+    if at.name.startswith("openai:"):
+        own = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
+        found |= {header: value for header, name in own.items() if (value := variable(name))}
+        lines = (line.partition(":") for line in os.environ.get("OPENAI_CUSTOM_HEADERS", "").split("\n"))
+        found |= {name.strip(): value.strip() for name, colon, value in lines if colon}
     return found
 
 
 def _proxy(scheme: str, host: str) -> str | None:
-    """Return the proxy that the environment names for a host."""
+    """Return the environment's proxy for a host."""
     proxies = getproxies()
     found = proxies.get(scheme) or proxies.get("all")
     return found if found and not proxy_bypass(host) else None
@@ -207,7 +195,7 @@ def _proxy(scheme: str, host: str) -> str | None:
 
 @cache
 def certificates() -> SSLContext:
-    """Load the authorities' certificates once: that takes longer than all the rest of a client."""
+    """Load the authorities' certificates once: that takes longer than everything else in a client."""
     import httpx2
 
     return httpx2.create_ssl_context()
@@ -224,7 +212,7 @@ def _reported(data: bytes, got: aiohttp.ClientResponse) -> EndpointError:
 
 
 class Response:
-    """A response that is being read; reading may be cancelled, and begun again."""
+    """A response whose body is being read; reading may be cancelled, and resumed."""
 
     def __init__(self, got: aiohttp.ClientResponse, whole_bytes: int) -> None:
         self._got, self._content = got, got.content
@@ -232,24 +220,22 @@ class Response:
         """The connection's protocol while nothing is read from its socket."""
         self._allowance = Allowance(whole_bytes)
 
-    def check(self) -> None:
-        """Refuse a redirect, and a body that a few bytes could unfold to gigabytes."""
-        where = self._got.headers.get("location", "")
-        check_response(self._got.status, where, self._got.headers.get("content-encoding", ""))
-
     async def read(self) -> bytes:
-        """Return what is there, or wait for it; b"" at the end.
+        """Return the bytes that have arrived, or wait for some; b"" at the end.
 
         Raises:
-            Refusal: it is too much; aiohttp.ClientError: the connection broke, after all that came before was read.
+            Refusal: the body is too long; aiohttp.ClientError: the connection broke, after everything that came before
+                was read.
         """
         if self._paused is not None:
             self._paused.resume_reading()
             self._paused = None
         try:
             data = await self._content.readany()
-        except BODY_ERRORS:
-            data = self._left()
+        except BODY_ERRORS:  # aiohttp raises at once, and keeps earlier bytes in its buffer
+            buffer = self._content._buffer
+            data = b"".join(buffer)
+            buffer.clear()
             if not data:
                 raise
         self._allowance.take(data)
@@ -263,7 +249,7 @@ class Response:
         return b"".join(found)
 
     async def pause(self, seconds: float) -> None:
-        """Let more come, unless the end is here; the socket is read once afterwards, and not for each packet."""
+        """Let more arrive, unless the body has ended; the socket is then read once, not for each packet."""
         connection = self._got.connection
         if connection is not None and connection.protocol is not None and not self._content.is_eof():
             self._paused = connection.protocol
@@ -271,60 +257,50 @@ class Response:
             await asyncio.sleep(seconds)
 
     async def drain(self) -> None:
-        """Read what follows the end, for a moment."""
+        """Read the bytes after the end of the stream, for a moment."""
         if not self._content.at_eof():
             with suppress(TimeoutError, Refusal, *BODY_ERRORS):
                 async with asyncio.timeout(DRAIN_S):
                     await self.whole()
 
     def close(self) -> None:
-        """Give the connection back where the body was read to its end; else close it."""
+        """Return the connection to the pool if the body was read to its end; else close it."""
         self._got.close()
-
-    def _left(self) -> bytes:
-        """Return what came before the connection broke: aiohttp itself raises at once, and keeps it in its buffer."""
-        buffer = self._content._buffer
-        data = b"".join(buffer)
-        buffer.clear()
-        return data
 
 
 def check_response(status: int, location: str, encoding: str) -> None:
-    """Refuse a redirect, and a body that a few bytes could unfold to gigabytes.
+    """Refuse a redirect, and a compressed body, which a few bytes could expand to gigabytes.
 
     Raises:
         Refusal: it is one of them.
     """
     if 300 <= status < 400:
         where = location[:200] or "elsewhere"
-        raise Refusal(f"HTTP {status}: it sends us on to {where}, and no redirect is followed: name that")
+        raise Refusal(f"HTTP {status}: redirects to {where} are not followed: use that address itself")
     coding = encoding.strip().lower()
     if coding not in ("", "identity"):
-        raise Refusal(f"it sent {coding[:40]!r} where plain text was asked for")
+        raise Refusal(f"expected plain text, found the content encoding {coding[:40]!r}")
 
 
 class Allowance:
-    """Counts the bytes of a response: in all, in lines, and since the last event ended."""
+    """Bounds the bytes of a response: in all, in lines, and since the last event ended."""
 
     def __init__(self, whole_bytes: int) -> None:
-        self._whole, self._left, self._lines = whole_bytes, whole_bytes or STREAM_BYTES, STREAM_LINES
+        self._whole, self._left, self._lines = whole_bytes, whole_bytes or MAX_STREAM_BYTES, MAX_STREAM_LINES
         self._since, self._tail = 0, b""
 
     def take(self, data: bytes) -> None:
-        """Count some more.
+        """Count further bytes.
 
         Raises:
-            Refusal: they are too many.
+            Refusal: there are too many.
         """
         self._left -= len(data)
         if not self._whole:
             self._lines -= data.count(b"\n")
-            if data[-2:] == b"\n\n":
-                self._since, self._tail = 2, data[-3:]
-            else:
-                joined = self._tail + data
-                end = max(joined.rfind(mark) for mark in ENDS)
-                self._since = len(joined) - end if end >= 0 else self._since + len(data)
-                self._tail = joined[-3:]
-        if self._left < 0 or self._lines < 0 or self._since > EVENT_BYTES:
-            raise Refusal("it sends without an end")
+            joined = self._tail + data
+            end = max(map(joined.rfind, ENDS))
+            self._since = len(joined) - end if end >= 0 else self._since + len(data)
+            self._tail = joined[-3:]
+        if self._left < 0 or self._lines < 0 or self._since > MAX_EVENT_BYTES:
+            raise Refusal("the response does not end")

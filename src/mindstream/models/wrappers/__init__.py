@@ -1,1 +1,1 @@
-"""Models around models: each adds one thing to whatever it wraps."""
+"""Wrappers of models: each adds one function to the model inside."""

@@ -9,20 +9,19 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from mindstream.errors import BudgetSpent
-from mindstream.models.model import Call, Model, Part, Piece, Request, Usage
+from mindstream.models.model import Call, Model, Part, Piece, Request, Usage, estimate_tokens
 from mindstream.models.providers.limits import all_tokens
 from mindstream.models.recording import costs_nothing
-from mindstream.models.shorten import estimate_tokens, request_tokens
 
-LEAST_REPLY = 200
-"""A call that could write less is not made."""
+MIN_REPLY = 200
+"""Minimum number of tokens that must be left for a reply, or the call is not made."""
 UNTRIED = 20
-"""Before any call has ended, estimates are not trusted: calls go on side by side only if so many of them have room."""
+"""Safety factor while no call has ended: calls run in parallel only if this multiple of an estimate is left."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reserved:
-    """What a call may take, in tokens: what it asks with, by an estimate, and what it may write."""
+    """The maximum tokens of a call: those of its request, by an estimate, and those of its reply."""
 
     asked: int
     answered: int
@@ -30,14 +29,14 @@ class Reserved:
 
 @dataclass
 class Budget:
-    """What may be spent, shared by any number of models, and what has been.
+    """A budget that any number of models share, with the amounts that have been spent.
 
-    Tokens are reserved before a call: what it asks with and all that it may write, or what calls took on average if
-    that is more. While others go on and leave too little for that, it waits; alone, it may write as much as is left,
-    and where that is next to nothing it is not made.
-    Money is exceeded by one call at most: a call waits while those that go on might leave nothing for it, at the
-    dearest price a token so far, which the first call, alone, finds out. An endpoint without usage is counted by an
-    estimate. A call whose price is not known (a local model) adds nothing to `spent_usd`; it is counted as `unpriced`.
+    Tokens are reserved before a call: those of its request and its longest reply, or the average of earlier calls if
+    that is more. While running calls leave too few, it waits; alone, its reply may use all that is left, and if that is
+    next to nothing the call is not made.
+    Money is exceeded by one call at most: a call waits while the running ones may use up the rest, at the highest known
+    price per token, which the first call, alone, finds out. An endpoint without usage is counted by an estimate. A
+    call whose price is not known (a local model) adds nothing to `spent_usd`; it is counted as `unpriced`.
     """
 
     calls: int | None = None
@@ -48,17 +47,17 @@ class Budget:
     spent_usd: float = 0.0
     unpriced: int = 0
     bring_up: Callable[[], Awaitable[None]] | None = field(default=None, repr=False, compare=False)
-    """Exchanges with other processes what is spent and reserved; called before a call and once it has reserved."""
+    """Exchanges the spent and reserved amounts with other processes; called before a call and once it has reserved."""
     _runs: set[str] = field(default_factory=set, repr=False)
-    _going_on: list[Reserved] = field(default_factory=list, repr=False)
+    _running: list[Reserved] = field(default_factory=list, repr=False)
     _has_ended: bool = field(default=False, repr=False)
     _price: float = field(default=0.0, repr=False)
     _short: float = field(default=1.0, repr=False)
-    """How many tokens an endpoint counted for each that was estimated, at most."""
+    """Maximum number of tokens that an endpoint counted for each estimated one."""
     _ended: asyncio.Event | None = field(default=None, repr=False)
 
     def take_up(self, run: str, calls: int, tokens: int, cost_usd: float, unpriced: int = 0) -> None:
-        """Count what a run took before it came to this budget; once, for here it is counted as it goes."""
+        """Count what a run spent before it used this budget; once per run, since later calls are counted as made."""
         if run not in self._runs:
             self._runs.add(run)
             self.spent_calls += calls
@@ -76,13 +75,13 @@ class Budget:
         self.spent_calls += 1
 
     def is_near(self, share: float) -> bool:
-        """Tell whether so much of a limit is spent."""
+        """Return whether this share of a limit is spent or reserved."""
         tokens, usd = self.spent_tokens + self.reserved_tokens, self.spent_usd + self.reserved_usd
         limits = ((self.calls, self.spent_calls), (self.tokens, tokens), (self.cost_usd, usd))
         return any(allowed is not None and spent >= share * allowed for allowed, spent in limits)
 
     def check(self) -> None:
-        """Raise BudgetSpent where nothing is left for a call."""
+        """Raise BudgetSpent if nothing is left for a call."""
         for what, allowed, spent in (
             ("calls", self.calls, self.spent_calls),
             ("tokens", self.tokens, self.spent_tokens),
@@ -94,31 +93,32 @@ class Budget:
                 )
 
     async def begin(self, request: Request) -> Reserved:
-        """Count one call as soon as it can go on beside the others; return what it may take.
+        """Count one call as soon as it can run next to the others; return its maximum tokens.
 
         Raises:
             BudgetSpent: too little is left for it.
         """
         bounded = self.tokens is not None or self.cost_usd is not None
-        asked, wanted = request_tokens(request) if bounded else 0, all_tokens(request)
+        asked, wanted = request.tokens if bounded else 0, all_tokens(request)
         self.check()
-        while self._going_on and (self._is_tight(asked * self._short + wanted) or self._may_take_all_money()):
+        while self._running and (self._is_tight(asked * self._short + wanted) or self._may_use_all_money()):
             self._ended = self._ended or asyncio.Event()
             await self._ended.wait()
             self.check()
-        if self._room() < asked * self._short + min(wanted, LEAST_REPLY):
+        left = self._room() - asked * self._short
+        if left < min(wanted, MIN_REPLY):
             raise BudgetSpent(
-                f"{self.spent_tokens} of the {self.tokens} tokens that were allowed are spent, and the next call asks"
-                f" with {asked:,}: allow more, or stop"
+                f"{self.spent_tokens} of the {self.tokens} tokens that were allowed are spent, and the next request has"
+                f" {asked:,}: allow more, or stop"
             )
         self.take_call()
-        reserved = Reserved(asked, int(min(wanted, self._room() - asked * self._short)))
-        self._going_on.append(reserved)
+        reserved = Reserved(asked, int(min(wanted, left)))
+        self._running.append(reserved)
         return reserved
 
     def end(self, reserved: Reserved, used: Usage | None, *, free: bool = False) -> None:
-        """Count what a call took that was begun; `free`: who answered costs nothing."""
-        self._going_on.remove(reserved)
+        """Count what a call spent; `free`: the model costs nothing."""
+        self._running.remove(reserved)
         if used is not None:
             self.unpriced += used.cost_usd is None and not free
             self.spend(used)
@@ -128,7 +128,7 @@ class Budget:
             self._ended = None
 
     def spend(self, used: Usage) -> None:
-        """Count what a call took."""
+        """Count what a call spent."""
         self._has_ended = True
         tokens = used.input_tokens + used.output_tokens
         self.spent_tokens += tokens
@@ -137,30 +137,30 @@ class Budget:
 
     @property
     def reserved_tokens(self) -> int:
-        """Tokens that the calls that go on may still take."""
+        """Tokens that the running calls may still use."""
         usual = self._usual()
-        return math.ceil(sum(max(each.asked * self._short + each.answered, usual) for each in self._going_on))
+        return math.ceil(sum(max(each.asked * self._short + each.answered, usual) for each in self._running))
 
     @property
     def reserved_usd(self) -> float:
-        """US dollars that the calls that go on may still take, at the highest price a token so far."""
+        """US dollars that the running calls may still cost, at the highest known price per token."""
         return self.reserved_tokens * self._price
 
     def _usual(self) -> float:
-        """Return how many tokens a call took on average; 0 before any has ended."""
-        ended = self.spent_calls - len(self._going_on)
+        """Return the average tokens of a call; 0 before any has ended."""
+        ended = self.spent_calls - len(self._running)
         return self.spent_tokens / ended if ended > 0 else 0.0
 
     def _is_tight(self, wanted: float) -> bool:
-        """Return whether a call of so many tokens must wait for those that go on."""
+        """Return whether a call of this many tokens must wait for the running ones."""
         return self._room() < (max(wanted, self._usual()) if self._has_ended else UNTRIED * wanted)
 
     def _room(self) -> float:
-        """Return how many tokens are left beside what is reserved."""
+        """Return the tokens that are neither spent nor reserved."""
         return math.inf if self.tokens is None else self.tokens - self.spent_tokens - self.reserved_tokens
 
-    def _may_take_all_money(self) -> bool:
-        """Tell whether what goes on may; nobody knows before the first call has ended."""
+    def _may_use_all_money(self) -> bool:
+        """Return whether the running calls may use up the money; before the first call has ended, assume so."""
         if self.cost_usd is None:
             return False
         return not self._has_ended or self.spent_usd + self.reserved_usd >= self.cost_usd
@@ -170,26 +170,26 @@ class Budgeted:
     """A model that answers while its budget lasts."""
 
     def __init__(self, model: Model, budget: Budget) -> None:
-        self.name = model.name
-        self._model = model
-        self._budget = budget
+        self.name, self._model, self._budget = model.name, model, budget
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
         reserved = await self._budget.begin(request)
         if reserved.answered < all_tokens(request):
             request = request.but(longest_reply=reserved.answered)
-        told: Usage | None = None
-        said: list[str] = []
-        request = request.but(on_thought=said.append)  # thoughts are paid for as the reply is
+        used, text = None, list[str]()
+        request = request.but(on_thought=text.append)  # thoughts are paid for as the reply is
         try:
             async with aclosing(self._model.reply(request)) as parts:
                 async for part in parts:
-                    if isinstance(part, Usage):
-                        told = part
-                    elif isinstance(part, Piece | Call):
-                        said.append(part.text if isinstance(part, Piece) else part.arguments)
+                    match part:
+                        case Usage():
+                            used = part
+                        case Piece():
+                            text.append(part.text)
+                        case Call():
+                            text.append(part.arguments)
                     yield part
         finally:
-            if told is None and any(said):
-                told = Usage(request_tokens(request), estimate_tokens("".join(said)))
-            self._budget.end(reserved, told, free=costs_nothing(self.name))
+            if used is None and any(text):
+                used = Usage(request.tokens, estimate_tokens("".join(text)))
+            self._budget.end(reserved, used, free=costs_nothing(self.name))

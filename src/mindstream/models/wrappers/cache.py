@@ -24,8 +24,9 @@ ANSWER = TypeAdapter(list[Part])
 class Cache:
     """Stores complete answers in files, by model, messages and tools; an answer from here has a usage of zero.
 
-    Any number of processes may share the folder. When data of a user is erased, by this process or so that it notices,
-    all answers are deleted, since nothing says whose words they hold. If no process uses the folder then, they stay.
+    Any number of processes may share the folder. When data of a user is erased in this process, or elsewhere and this
+    process notices, all answers are deleted, since nothing records whose words they hold. If no process uses the folder
+    then, they stay.
     """
 
     def __init__(self, model: Model, folder: Path | str) -> None:
@@ -46,7 +47,7 @@ class Cache:
             known = ANSWER.validate_json(path.read_bytes())
         if known is not None:
             for part in known:
-                yield part if not isinstance(part, Usage) else Usage(0, 0, 0.0)
+                yield Usage(0, 0, 0.0) if isinstance(part, Usage) else part
             return
         heard: list[Part] = []
         async with aclosing(self._model.reply(request)) as parts:

@@ -1,4 +1,4 @@
-"""Ask the next model when one fails: only if a person has named one for that."""
+"""Ask the next model when one fails: only if the user configured a fallback."""
 
 from __future__ import annotations
 

@@ -1,30 +1,35 @@
-"""Make requests fit the model's window, whether it is known or learnt."""
+"""Shorten requests to the model's context window, whether it is configured or learnt from the endpoint's errors."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
 
 from mindstream.errors import PromptTooLong
-from mindstream.models.model import Model, Part, Request
+from mindstream.models.model import Cut, Model, Part, Request, estimate_tokens
 from mindstream.models.providers.limits import all_tokens
-from mindstream.models.shorten import request_tokens, shorten
 
-ATTEMPTS = 4
-USED = 0.95
+MAX_ATTEMPTS = 4
+USABLE_SHARE = 0.95
 """Share of the window that is used, since token counts are estimates."""
+MAX_OLD_RESULT = 500
+"""Maximum length of an older tool result that is shortened, in characters."""
+MAX_TEXTS = (4_000, 2_000, 1_000, 500)
+"""Maximum length of texts, in characters, one step after the other; their beginning and end stay."""
 
 
 def room(request: Request, window: int) -> tuple[int, int]:
     """Divide a window: return the tokens for the question, and for the reply with its thoughts."""
     reply = min(all_tokens(request), window // 3)
-    return int(window * USED) - reply, reply
+    return int(window * USABLE_SHARE) - reply, reply
 
 
 class Fit:
     """Shortens a request that does not fit the model's window, and asks again; at once if `window` (tokens) is known.
 
-    What the endpoint says about its window, and how it counts, is remembered for the next request.
+    What the endpoint reports about its window, and how it counts, is remembered for the next request.
     """
 
     def __init__(self, model: Model, window: int | None = None) -> None:
@@ -33,7 +38,7 @@ class Fit:
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
         asked = self._fitted(request)
-        for attempt in range(1, ATTEMPTS + 1):
+        for attempt in range(1, MAX_ATTEMPTS + 1):
             begun = False
             try:
                 async with aclosing(self._model.reply(asked)) as parts:
@@ -43,25 +48,24 @@ class Fit:
                 return
             except PromptTooLong as error:
                 aim = self._learn(asked, error)
-                if aim is not None:  # the length of the reply may be what is too long
+                if aim is not None:  # the reply's limit may be too high
                     request = request.but(longest_reply=all_tokens(asked) // 2)
                 shorter = self._fitted(request, aim)
-                if begun or attempt == ATTEMPTS or shorter == asked:
+                if begun or attempt == MAX_ATTEMPTS or shorter == asked:
                     raise
                 asked = shorter
 
     def _learn(self, asked: Request, error: PromptTooLong) -> int | None:
-        """Remember what the endpoint says; return the tokens to aim for if it does not say enough."""
-        estimate = request_tokens(asked)
+        """Remember what the endpoint reports; return the tokens to aim for if it does not report enough."""
         if error.longest_reply:
             self._longest_reply = error.longest_reply
             return None
-        if error.counted and error.counted > estimate * self._counts:
-            self._counts = min(10.0, error.counted / estimate)
+        if error.counted:
+            self._counts = max(self._counts, min(10.0, error.counted / asked.tokens))
         if error.window and error.window != self._window:
             self._window = error.window
             return None
-        return estimate * 2 // 3
+        return asked.tokens * 2 // 3
 
     def _fitted(self, request: Request, aim: int | None = None) -> Request:
         if self._longest_reply and not request.longest_reply:
@@ -71,3 +75,73 @@ class Fit:
             request = request.but(longest_reply=reply)
             aim = min(aim or known, int(known / self._counts))
         return request if aim is None else shorten(request, aim)
+
+
+def shorten(request: Request, room: int) -> Request:
+    """Return a request of at most `room` tokens if possible: the same, or one whose `cut` lists the removed parts.
+
+    Items of the prompt's lists are removed first, in the order of `Prompt.trim_order`; then older tool results are
+    shortened; then the middle of long texts is removed, the newest utterance included. Static text stays.
+    """
+    if request.tokens <= room:
+        return request
+    request = _without_items(request, room)
+    for step in (_cut_results, _cut_texts):
+        for shorter in step(request):
+            if request.tokens <= room:
+                return request
+            request = shorter
+    return request
+
+
+def _without_items(request: Request, room: int) -> Request:
+    """Remove items from the prompt's lists, field by field, until the request fits."""
+    for name, keep in request.prompt.trim_order:
+        items, over, gone = getattr(request.prompt, name, ()), request.tokens - room, 0
+        for item in items if keep == "last" else reversed(items):
+            if over <= 0:
+                break
+            over -= estimate_tokens(str(item))
+            gone += 1
+        if gone:
+            kept = items[gone:] if keep == "last" else items[: len(items) - gone]
+            request = _changed(request, {name: kept}, Cut(name, items=gone))
+    return request
+
+
+def _cut_results(request: Request) -> Iterator[Request]:
+    """Shorten the results of tools, the oldest first."""
+    turns = list(request.turns)
+    for place, turn in enumerate(turns):
+        if turn.role == "tool" and len(turn.text) > 2 * MAX_OLD_RESULT:
+            turns[place] = replace(turn, text=_without_middle(turn.text, MAX_OLD_RESULT))
+            cut = Cut("turns", characters=len(turn.text) - len(turns[place].text))
+            request = request.but(turns=tuple(turns), cut=(*request.cut, cut))
+            yield request
+
+
+def _cut_texts(request: Request) -> Iterator[Request]:
+    """Remove the middle of texts, more each time."""
+    for longest in MAX_TEXTS:
+        changes, cuts = dict[str, Any](), list[Cut]()
+        for name in type(request.prompt).model_fields:
+            before = getattr(request.prompt, name)
+            after = _without_middle(before, longest)
+            if after != before:
+                changes[name] = after
+                cuts.append(Cut(name, characters=len(str(before)) - len(str(after))))
+        if changes:
+            request = _changed(request, changes, *cuts)
+            yield request
+
+
+def _without_middle(value: Any, longest: int) -> Any:
+    """Return a text, or a tuple of texts, of limited length, without the middle; any other value as it is."""
+    if isinstance(value, tuple) and all(isinstance(item, str) for item in value):
+        return tuple(_without_middle(item, longest) for item in value)
+    half = longest // 2
+    return f"{value[:half]} … {value[-half:]}" if isinstance(value, str) and len(value) > longest else value
+
+
+def _changed(request: Request, fields: dict[str, Any], *cuts: Cut) -> Request:
+    return request.but(prompt=request.prompt.model_copy(update=fields), cut=(*request.cut, *cuts))

@@ -1,4 +1,4 @@
-"""End a reply where it turns into junk: where it goes in circles, or where marks of the prompt appear in it."""
+"""End a reply when it degenerates: when it repeats itself, or when the prompt's delimiters appear in it."""
 
 from __future__ import annotations
 
@@ -15,73 +15,67 @@ MARKS = (
     r"|^[ \t]*# (?:system|user|assistant)[ \t]*$"
     r"|^[ \t]*### ?(?:Instruction|Human|Assistant|Response|User|Input)s?:"
 )
-"""Marks of roles and turns, as the usual chat templates write them, and as our own files of words do."""
+"""Marks of roles and turns in the usual chat templates, and in this project's prompt texts."""
 TAGS = re.compile(r"""data\(\s*["'](\w+)["']""")
-"""The tags in which a prompt's words put what others wrote."""
+"""The tags that delimit untrusted text in a prompt's template."""
 USER = re.compile(r"^[ \t*]*(?:user|human)[ *]*:", re.IGNORECASE | re.MULTILINE)
 TURN = re.compile(r"^[ \t*]*(?:user|human|assistant|system|coach)[ *]*:", re.IGNORECASE | re.MULTILINE)
 OPEN_MARK = re.compile(r"(?:<[^<>\n]{0,60}|<</?[SY]{0,3}>?|\[/?[INST]{0,4}|(?:^|\n)[ \t]*#{1,3}[^\n]{0,20})$")
-"""What the next piece may make a mark of."""
+"""The end of a text that the next piece may complete to a mark."""
 OPEN_TURN = re.compile(r"(?:^|\n)[ \t*]*([A-Za-z]{0,9})[ *]*$")
 ROLES = ("user", "human")
-TELLING = frozenset("<[#:\n|>")
+MARK_SIGNS = frozenset("<[#:\n|>")
 STEP, STEPS = 48, 8
-"""Each so many characters the reply's end is looked at, each so many times the whole of it."""
+"""Interval, in characters, at which the reply's end is checked for repetition; every STEPS-th time, the window."""
 NEAR = 40
-"""So near to the beginning of a line a mark may begin."""
+"""Maximum distance of a mark from the beginning of its line, in characters."""
 LINES = 2
-"""`User: ann` is a line of the answer if so many lines follow and none of them is another's turn."""
+"""`User: ann` is a line of the answer if this many lines follow and none of them begins another turn."""
 
 
 class Guard:
-    """Passes a reply on up to where it turns into junk, and ends it there.
+    """Passes a reply on until it degenerates, and ends it there.
 
-    What came before stands: free text is an answer; structured data is read, and is invalid if it is not whole. A mark
-    in a block of code or behind a backtick is quoted, and a role with a colon is one only in a dialogue that goes on.
-    `only_words`: structured data passes whole, as from a model whose grammar ends it in time.
+    The text before that point is kept: free text is an answer; structured data is read, and is invalid if incomplete. A
+    mark in a code block or after a backtick is quoted; a role with a colon counts only in a dialogue that continues.
+    `only_words`: structured data is passed on unchecked, as from a model whose grammar ends it in time.
     """
 
     def __init__(self, model: Model, *, only_words: bool = False) -> None:
-        self.name = model.name
-        self._model = model
-        self._only_words = only_words
+        self.name, self._model, self._only_words = model.name, model, only_words
 
     def reply(self, request: Request) -> AsyncGenerator[Part]:
         passes = self._only_words and request.schema is not None
         return self._model.reply(request) if passes else self._guarded(request)
 
     async def _guarded(self, request: Request) -> AsyncGenerator[Part]:
-        reading = PassedText(_marks(request.words if request.words is not None else request.prompt.words()))
+        text = GuardedText(_marks(request.words if request.words is not None else request.prompt.words()))
         async with aclosing(self._model.reply(request)) as parts:
             async for part in parts:
-                if isinstance(part, Piece):
-                    if text := reading.read(part.text):
-                        yield part if text == part.text else Piece(text)
-                    if reading.ended:
-                        return
-                else:
-                    if rest := reading.finish():
-                        yield Piece(rest)
+                passed = text.read(part.text) if isinstance(part, Piece) else text.finish()
+                if passed:
+                    yield Piece(passed)
+                if not isinstance(part, Piece):
                     yield part
-        if rest := reading.finish():
-            yield Piece(rest)
+                elif text.ended:
+                    return
+        if passed := text.finish():
+            yield Piece(passed)
 
 
-class PassedText:
-    """What was said so far, and how much of it may be passed on; `ended`: no more of it."""
+class GuardedText:
+    """The text of a reply and the length that is passed on; `ended`: the rest is dropped."""
 
     def __init__(self, marks: re.Pattern[str]) -> None:
-        self.ended = False
-        self._marks = marks
-        self._text = ""
+        self.ended, self._marks, self._text = False, marks, ""
         self._shown = self._looked = self._judged = 0
 
     def read(self, piece: str) -> str:
-        """Take in a piece; return what may be passed on now."""
+        """Add a piece; return the text that can be passed on now."""
         held = self._shown < len(self._text)
         text = self._text = self._text + piece
         safe = len(text)
-        if held or safe < NEAR or text.find("\n", safe - NEAR) >= 0 or not TELLING.isdisjoint(piece):
+        if held or safe < NEAR or text.find("\n", safe - NEAR) >= 0 or not MARK_SIGNS.isdisjoint(piece):
             safe = self._safe(text)
         if not self.ended and len(text) // STEP > self._looked:
             self._looked = len(text) // STEP
@@ -91,40 +85,36 @@ class PassedText:
         return text[shown:safe]
 
     def finish(self) -> str:
-        """Return what was held back and is no junk, now that nothing follows."""
+        """Return the text that was held back and is part of the answer, as nothing follows."""
         rest, self._shown = self._text[self._shown :], len(self._text)
         alone = USER.match(rest) and self._text[: -len(rest)].endswith("\n\n")
         return "" if self.ended or alone else rest
 
     def _safe(self, text: str) -> int:
-        """Return how far a text holds no mark, nor the beginning of one."""
+        """Return the length of the text before any mark or beginning of one."""
         line = text.rfind("\n", 0, self._shown) + 1
         for found in self._marks.finditer(text, line):
             if not _is_quoted(text, found.start()):
                 self.ended = True
                 return len(text[: found.start()].rstrip())
-        safe = min(self._turn(text, line), len(text))
-        for open_end in (OPEN_MARK.search(text, max(line - 1, 0)), OPEN_TURN.search(text, max(line - 1, 0))):
-            if open_end and (open_end.re is OPEN_MARK or _is_beginning(open_end[1])):
-                safe = min(safe, open_end.start())
-        return safe
+        ends = [len(text), self._turn(text, line)]
+        before = max(line - 1, 0)
+        if mark := OPEN_MARK.search(text, before):
+            ends.append(mark.start())
+        if (turn := OPEN_TURN.search(text, before)) and any(role.startswith(turn[1].lower()) for role in ROLES):
+            ends.append(turn.start())
+        return min(ends)
 
     def _turn(self, text: str, line: int) -> int:
-        """Return where somebody else's turn begins in the reply, or may; the text's length where none does."""
+        """Return where another speaker's turn begins in the reply, or may begin; the text's length if none does."""
         for found in USER.finditer(text, max(line, self._judged)):
             if _is_quoted(text, found.start()):
                 continue
-            if TURN.search(text, found.end()):
-                self.ended = True
-                return found.start()
-            if text.count("\n", found.end()) <= LINES:
+            self.ended = TURN.search(text, found.end()) is not None
+            if self.ended or text.count("\n", found.end()) <= LINES:
                 return found.start()
             self._judged = found.end()
         return len(text)
-
-
-def _is_beginning(word: str) -> bool:
-    return any(role.startswith(word.lower()) for role in ROLES)
 
 
 def _is_quoted(text: str, at: int) -> bool:
@@ -137,35 +127,34 @@ def _marks(words: str) -> re.Pattern[str]:
     return re.compile(rf"{MARKS}|</?(?:{tags})\b[^<>\n]{{0,60}}>" if tags else MARKS, re.MULTILINE)
 
 
-# Does a text go in circles? Small models fall into one and do not come out.
-
+# Repetition: small models fall into loops and do not leave them.
 
 WINDOW = 4_000
-"""So much of a text's end is looked at, in characters."""
+"""Length of the text's end that is checked, in characters."""
 PROBE = 24
-TIMES, SHORTEST = 12, 48
-"""A few words are a circle when they come so often one after the other, in so many characters."""
+TIMES, MIN_LENGTH = 12, 48
+"""Minimum number of repetitions of a few words, and their minimum total length in characters."""
 LONG_UNIT, LONG_TIMES = 40, 4
-"""Something as long as a line is one when it comes so often one after the other."""
-SIGNS_SHORTEST = 400
-"""Signs without a letter, such as a table's rules, are one when they are so many."""
+"""Minimum length of a long unit in characters, and its minimum number of repetitions."""
+MIN_SIGNS = 400
+"""Minimum total length of repeated signs without a letter, such as a table's rules."""
 LINE_TIMES, LINE_LETTERS = 8, 12
-"""A line of so many letters is one when it comes so often, whatever its number and whatever stands between."""
-WORDS, NEW = 150, 0.12
-"""Of so many words, at least this share of the sequences of three must be new."""
+"""Minimum number of occurrences of a line, without its number and anywhere in the window, and its minimum letters."""
+MIN_WORDS, MIN_NEW = 150, 0.12
+"""Minimum number of words to check, and the minimum share of distinct sequences of three words."""
 NUMBER = re.compile(r"^\s*(?:\d+[.):]|[-*•])\s*")
 
 
 def goes_in_circles(text: str) -> bool:
-    """Say whether a text says the same again and again; blocks of code may repeat a line."""
+    """Return whether a text repeats itself; code blocks may repeat a line."""
     tail = text[-WINDOW:]
     if repeats_its_end(tail):
         return True
-    return text.count("```") % 2 == 0 and (_repeats_a_line(tail) or _says_little_new(tail))
+    return text.count("```") % 2 == 0 and (_repeats_a_line(tail) or _repeats_sequences(tail))
 
 
 def repeats_its_end(text: str) -> bool:
-    """Say whether a text ends in the same, one after the other, too often; the cheaper question (a microsecond)."""
+    """Return whether a text ends in adjacent repetitions of one unit; the faster check (a microsecond)."""
     tail = text[-WINDOW:]
     probe = tail[-PROBE:]
     before = tail.rfind(probe, 0, len(tail) - 1)
@@ -175,22 +164,19 @@ def repeats_its_end(text: str) -> bool:
     unit, times = tail[-period:], 1
     while tail.endswith(unit, 0, len(tail) - times * period):
         times += 1
-    if not any(sign.isalpha() for sign in unit):
-        return times * period >= SIGNS_SHORTEST
+    if not any(map(str.isalpha, unit)):
+        return times * period >= MIN_SIGNS
     if period >= LONG_UNIT:
         return times >= LONG_TIMES
-    return times >= TIMES and times * period >= SHORTEST
+    return times >= TIMES and times * period >= MIN_LENGTH
 
 
 def _repeats_a_line(tail: str) -> bool:
     counted = Counter(NUMBER.sub("", line).strip() for line in tail.split("\n"))
-    often = (line for line, times in counted.items() if times >= LINE_TIMES)
-    return any(sum(map(str.isalpha, line)) >= LINE_LETTERS for line in often)
+    return any(times >= LINE_TIMES and sum(map(str.isalpha, line)) >= LINE_LETTERS for line, times in counted.items())
 
 
-def _says_little_new(tail: str) -> bool:
+def _repeats_sequences(tail: str) -> bool:
     words = re.findall(r"\w+", tail)
-    if len(words) < WORDS:
-        return False
-    threes = list(zip(words, words[1:], words[2:], strict=False))[-2 * WORDS :]
-    return len(set(threes)) < NEW * len(threes)
+    threes = list(zip(words, words[1:], words[2:], strict=False))[-2 * MIN_WORDS :]
+    return len(words) >= MIN_WORDS and len(set(threes)) < MIN_NEW * len(threes)

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 
 from mindstream.clock import Clock, Moment, SystemClock
 from mindstream.errors import ModelError
-from mindstream.models.cause import NOBODY_SAID, Cause, current_cause
+from mindstream.models.attribution import NO_CAUSE, Cause, current_cause
 from mindstream.models.model import Call, Cut, Message, Model, Part, Piece, Request, Usage
 from mindstream.tracing import Span, fail, genai, is_on, start_span, tell, with_content
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The full text of a request and of its answer; calls of tools are written as `tool(arguments)`."""
+    """The full text of a request and of its answer; tool calls are written as `tool(arguments)`."""
 
     asked: tuple[Message, ...]
     answered: str
@@ -30,9 +30,9 @@ class Metered:
         prompt: the prompt's label.
         first_s: seconds until the first part came; None: none came.
         usage: None if the endpoint reported none.
-        error: what went wrong, as `Class: message`.
-        broken_off: the caller stopped listening.
-        cut: what was left out of the request so that it fits the model's window.
+        error: the error as `Class: message`.
+        broken_off: the caller stopped reading.
+        cut: the parts that were removed from the request so that it fits the model's window.
         mended: the reply was not JSON, and was read as JSON5 (see `Mend`).
         cause: what the call was for.
         words: the full text, if the meter keeps it.
@@ -49,12 +49,12 @@ class Metered:
     broken_off: bool = False
     cut: tuple[Cut, ...] = ()
     mended: bool = False
-    cause: Cause = NOBODY_SAID
+    cause: Cause = NO_CAUSE
     words: Words | None = field(default=None, repr=False)
 
 
 class Meter:
-    """Passes a `Metered` to `on_call` when a call has ended, however it ended; where tracing is on, spans it.
+    """Passes a `Metered` to `on_call` when a call has ended in any way; records a span if tracing is on.
 
     Args:
         keeps_words: `Metered.words` has the full text of the call.
@@ -70,19 +70,20 @@ class Meter:
         at, start, cause = self._clock.now(), self._clock.elapsed(), current_cause()
         span = self._begin_span(request) if is_on() else None
         keeps, answered = self._keeps_words or with_content(), list[str]()
-        first_s: float | None = None
-        usage: Usage | None = None
-        error: str | None = None
+        first_s = usage = error = None
         broken_off = False
         try:
             async with aclosing(self._model.reply(request)) as parts:
                 async for part in parts:
                     if first_s is None:
                         first_s = self._clock.elapsed() - start
-                    if isinstance(part, Usage):
-                        usage = part
-                    elif keeps:
-                        answered.append(_words_of(part))
+                    match part:
+                        case Usage():
+                            usage = part
+                        case Piece() if keeps:
+                            answered.append(part.text)
+                        case Call() if keeps:
+                            answered.append(f"{part.tool}({part.arguments})\n")
                     yield part
         except ModelError as failure:
             error = f"{type(failure).__name__}: {failure}"
@@ -119,12 +120,6 @@ def _end_span(span: Span, call: Metered, answered: str) -> None:
     if with_content():
         tell(span, {genai.ANSWERED: genai.write_answer(answered)})
     span.end()
-
-
-def _words_of(part: Part) -> str:
-    if isinstance(part, Piece):
-        return part.text
-    return f"{part.tool}({part.arguments})\n" if isinstance(part, Call) else ""
 
 
 class WithListener:

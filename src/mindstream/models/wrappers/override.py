@@ -1,4 +1,4 @@
-"""Use a person's own text of a prompt."""
+"""Replace prompts' texts with the user's own."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from pathlib import Path
 
 from mindstream.errors import InputError, SettingsError
 from mindstream.models.model import Model, Part, Request
-from mindstream.models.template import MOST_WORDS, PARTS, templates
+from mindstream.models.template import MAX_TEMPLATE, PARTS, templates
 from mindstream.paths import read_text
 
-LARGEST = 4 * MOST_WORDS
-"""Maximum size of a file in bytes."""
+MAX_BYTES = 4 * MAX_TEMPLATE
+"""Maximum size of a file."""
 
 
 class PromptOverride:
     """Uses the text in `<folder>/<prompt label>.md` if there is such a file; it is read again for each request.
 
     Raises:
-        SettingsError: the folder is missing, or a text in it is not a template. Each request checks its own again.
+        SettingsError: the folder is missing, or a text in it is not a template. Each request checks its own text again.
     """
 
     def __init__(self, model: Model, folder: Path | str) -> None:
         self.name, self._model, self._folder = model.name, model, Path(folder)
         if not self._folder.is_dir():
-            raise SettingsError(f"the folder of your own words, {self._folder}, is not there")
+            raise SettingsError(f"the folder of your own prompt texts, {self._folder}, does not exist")
         for path in sorted(self._folder.glob("*.md")):
             read_words(path)
 
@@ -46,9 +46,9 @@ def read_words(path: Path) -> str:
         SettingsError: it cannot be read, or is not a template; with the file, and the line if it is known.
     """
     try:
-        words = read_text(path, LARGEST).replace("\r\n", "\n")
+        words = read_text(path, MAX_BYTES).replace("\r\n", "\n")
     except InputError as error:
-        raise SettingsError(f"your own words {path}: {error}") from None
+        raise SettingsError(f"your own prompt text {path}: {error}") from None
     if PARTS.search(words):  # else it may be a note of the user's
         try:
             templates(words, path.stem)

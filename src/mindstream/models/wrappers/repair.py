@@ -1,16 +1,16 @@
-"""Let a model correct an answer that does not fit; read as JSON5 what it could not write as JSON."""
+"""Let a model correct an answer that does not fit; read as JSON5 an answer that remains invalid JSON."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Any
 
 from mindstream.errors import ReplyInvalid
 from mindstream.models.ask import gather_reply
-from mindstream.models.fence import escaped
+from mindstream.models.delimiters import escaped
 from mindstream.models.fitting import fit, mend_json, named_tool, read_object
 from mindstream.models.model import Call, Message, Model, Part, Piece, Request, ToolSpec, Usage
 from mindstream.models.reply import clean
@@ -22,10 +22,10 @@ MAX_SHOWN = 4_000
 
 
 class Repair:
-    """Checks typed answers and calls, and shows the model what is wrong, up to `times` times. Free text is passed on.
+    """Checks typed answers and calls, and shows the model its mistakes, up to `times` times. Free text is passed on.
 
-    An ungrounded answer (see `Prompt.ground`) is complained of once; after that the caller leaves the ungrounded part
-    out.
+    The model is asked once to correct an ungrounded answer (see `Prompt.ground`); after that the caller removes the
+    ungrounded part.
     """
 
     def __init__(self, model: Model, times: int = 2) -> None:
@@ -41,7 +41,7 @@ class Repair:
         for left in range(self._times, -1, -1):
             try:
                 text, calls, usage = await gather_reply(self._model, request)
-            except ReplyInvalid as error:  # the reply went beyond its limits
+            except ReplyInvalid as error:  # the reply exceeded its limits
                 text, wrong = "", str(error)
                 request = request.then(_check(wrong))
                 continue
@@ -54,16 +54,20 @@ class Repair:
             if doubt := request.prompt.ground(reply, request.turns)[1] if checks else "":
                 doubted, turns = text, _shown(text, doubt)
             if not turns:
-                for part in _whole(text, calls, used):
-                    yield part
-                return
+                break
             request = request.then(*turns)
-        if doubted:  # it fits, except for what is ungrounded
-            for part in _whole(doubted, (), used):
-                yield part
-            return
-        label = request.prompt.label()
-        raise ReplyInvalid(f"{self.name} answered {label!r} {self._times + 1} times, never as asked: {wrong}", text)
+        else:
+            if not doubted:
+                label = request.prompt.label()
+                wrong = f"{self.name} answered {label!r} {self._times + 1} times, never as asked: {wrong}"
+                raise ReplyInvalid(wrong, text)
+            text, calls = doubted, ()  # it fits, except for the ungrounded part
+        if text:
+            yield Piece(text)
+        for call in calls:
+            yield call if call.arguments.strip() else replace(call, arguments="{}")
+        if used:
+            yield _sum(used)
 
 
 def _complaints(request: Request, text: str, calls: tuple[Call, ...]) -> tuple[tuple[Message, ...], str, Any]:
@@ -92,15 +96,14 @@ def _check(wrong: str) -> Message:
     return Message("user", f"(A check of your reply, not the user:) {escaped(wrong)}")
 
 
-def _whole(text: str, calls: tuple[Call, ...], used: list[Usage]) -> list[Part]:
-    parts: list[Part] = [Piece(text)] if text else []
-    parts += [call if call.arguments.strip() else replace(call, arguments="{}") for call in calls]
-    if used:
-        costs = [usage.cost_usd for usage in used if usage.cost_usd is not None]
-        tokens = (sum(usage.input_tokens for usage in used), sum(usage.output_tokens for usage in used))
-        cost = sum(costs) if len(costs) == len(used) else None
-        parts.append(Usage(*tokens, cost, sum(usage.cached_tokens for usage in used)))
-    return parts
+def _sum(used: Sequence[Usage]) -> Usage:
+    costs = [each.cost_usd for each in used if each.cost_usd is not None]
+    return Usage(
+        sum(each.input_tokens for each in used),
+        sum(each.output_tokens for each in used),
+        sum(costs) if len(costs) == len(used) else None,
+        sum(each.cached_tokens for each in used),
+    )
 
 
 def _corrected(call: Call, tools: Sequence[ToolSpec]) -> Call:
@@ -113,16 +116,14 @@ def _corrected(call: Call, tools: Sequence[ToolSpec]) -> Call:
     except ReplyInvalid:
         return call
     fitted = fit(found, tool.parameters) if tool else found
-    try:
+    with suppress(ValueError, RecursionError):
         if json.loads(call.arguments) == fitted:
             return call
-    except (ValueError, RecursionError):
-        pass
     return replace(call, arguments=json.dumps(fitted, ensure_ascii=False))
 
 
 def complaint(call: Call, tools: Sequence[ToolSpec]) -> str | None:
-    """Check a call against its tool's schema before it is made; return what is wrong, in words for the model."""
+    """Check a call against its tool's schema before it is made; return its fault, in words for the model."""
     tool = next((tool for tool in tools if tool.name == call.tool), None)
     if tool is None:
         return f"There is no tool {call.tool!r}. There are: {', '.join(tool.name for tool in tools)}."
@@ -165,21 +166,17 @@ class Mend:
                 calls.last = replace(calls.last, mended=True)
             yield Piece(mended)
         finally:
-            calls.pass_on()
+            calls.take(None)
 
 
 class _DelayedCalls:
-    """Passes each call on when the next one ends, since whether the last one was mended is known only later."""
+    """Passes each call on when the next one ends, since the last one may be marked as mended."""
 
     def __init__(self, on_call: Callable[[Any], None] | None) -> None:
         self._on_call = on_call
         self.last: Metered | None = None
 
-    def take(self, call: Metered) -> None:
-        self.pass_on()
-        self.last = call
-
-    def pass_on(self) -> None:
-        last, self.last = self.last, None
+    def take(self, call: Metered | None) -> None:
+        last, self.last = self.last, call
         if last is not None and self._on_call is not None:
             self._on_call(last)

@@ -1,4 +1,4 @@
-"""How an endpoint is asked: how many requests at once, again when it was down or busy, not at all after an outage."""
+"""Limit parallel requests, repeat failed ones, and stop asking during an outage."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mindstream.errors import BudgetSpent, ModelError, ModelResting, ModelSilent
 from mindstream.models.model import Model, Part, Request
 
 FIRST_REST_S, MAX_WISH_S = 5.0, 300.0
-"""Seconds of the first rest after an outage, and the longest rest that an endpoint may ask for."""
+"""Seconds of the first rest after an outage, and of the longest rest that an endpoint may ask for."""
 
 
 class Limit:
@@ -31,10 +31,11 @@ class Limit:
 
 
 class Pauses:
-    """How long to wait before an endpoint is asked again, for at most `attempts` attempts.
+    """The pauses before an endpoint is asked again, for at most `attempts` attempts.
 
-    The pause is `base_s`, doubled after each attempt, minus a random part of up to half; or as long as the endpoint
-    asks for. An endpoint that asks for more than `longest_s`, or that said nothing at all, is not asked again.
+    The pause is `base_s`, doubled after each attempt, minus a random part of up to half; or the endpoint's own
+    request. An
+    endpoint that asks for more than `longest_s`, or that was silent, is not asked again.
     """
 
     def __init__(
@@ -94,11 +95,13 @@ class Retry:
 
 
 class Breaker:
-    """Lets a model rest after an outage: calls fail at once, then a single call is let through as a trial.
+    """Lets a model rest after an outage: calls fail at once, then a single call is made as a trial.
 
     A rest lasts FIRST_REST_S, doubled after each failed trial up to `longest_s`; or as long as the endpoint asks for,
-    up to MAX_WISH_S. It ends with a reply, or with a refusal, since an endpoint that refuses is available. All callers
-    of a model share one breaker.
+    up to
+    MAX_WISH_S. It ends with a reply, or with a refusal, since an endpoint that refuses is available. All callers of a
+    model
+    share one breaker.
     """
 
     def __init__(self, model: Model, *, clock: Clock | None = None, longest_s: float = 60.0) -> None:
@@ -138,7 +141,7 @@ class Breaker:
             return False
         left_s = self._until - self._clock.elapsed()
         if left_s > 0:
-            raise ModelResting(f"{self.name} is left alone for {max(1.0, left_s):.0f} s more: {self._why}", left_s)
+            raise ModelResting(f"{self.name} is not asked for {max(1.0, left_s):.0f} s more: {self._why}", left_s)
         if self._trying:
             raise ModelResting(f"{self.name} is being tried again: {self._why}", 1.0)
         self._trying = True

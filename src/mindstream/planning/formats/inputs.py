@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from mindstream.errors import ReplyInvalid
 from mindstream.models.fitting import named_tool
 from mindstream.models.model import ToolSpec
-from mindstream.models.reply import DECODER, DEEPEST, check_depth
+from mindstream.models.reply import DECODER, MAX_DEPTH, check_depth
 from mindstream.planning.plan import parse_part
 
 Scan = Callable[[str], JsonValue]
@@ -188,7 +188,7 @@ def read_json(text: str) -> JsonValue:
 
 def _decode_json5(text: str) -> JsonValue:
     try:
-        value = pyjson5.decode(text, maxdepth=DEEPEST)
+        value = pyjson5.decode(text, maxdepth=MAX_DEPTH)
     except pyjson5.Json5Exception as error:
         raise ValueError(str(error)[:200]) from None
     return DECODER.decode(json.dumps(value, allow_nan=False))  # type: ignore[no-any-return]

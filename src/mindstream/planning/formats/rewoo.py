@@ -19,7 +19,7 @@ from typing import Protocol
 
 from pydantic import JsonValue, ValidationError
 
-from mindstream.models.legible import without_controls
+from mindstream.models.clean_text import without_controls
 from mindstream.models.model import ToolSpec
 from mindstream.models.prompt import complaints
 from mindstream.models.reply import DECODER

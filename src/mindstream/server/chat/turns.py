@@ -16,7 +16,7 @@ from mindstream import intake
 from mindstream.clock import read_zone
 from mindstream.errors import InputError
 from mindstream.identifiers import is_name, normal_name
-from mindstream.models.legible import without_controls
+from mindstream.models.clean_text import without_controls
 from mindstream.models.model import Sampling
 from mindstream.reasoners.conversation import Line
 from mindstream.server.rest import principal_of

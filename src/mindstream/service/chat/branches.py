@@ -19,7 +19,7 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.store.columns import KIND_CODES
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Entry, Revision
-from mindstream.models.legible import without_controls
+from mindstream.models.clean_text import without_controls
 from mindstream.reasoners.conversation import Line
 from mindstream.service.chat.companion import Branched
 

@@ -210,7 +210,7 @@ async def _model(name: str) -> Finding:
 
 
 async def _embedder(name: str) -> Finding:
-    from mindstream.models.embedders.named import embedder, width_of
+    from mindstream.models.embedders.embedder import embedder, width_of
 
     try:
         width = await width_of(embedder(name))

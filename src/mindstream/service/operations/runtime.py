@@ -30,8 +30,7 @@ from mindstream.memory.recall.rerank import second_stage
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.minds.mind import Mind, Part
 from mindstream.minds.responder import ResponderFactory, Timeouts
-from mindstream.models.embedders.embedder import Embedder
-from mindstream.models.embedders.named import embedder
+from mindstream.models.embedders.embedder import Embedder, embedder
 from mindstream.models.roles import Models
 from mindstream.models.wrappers.meter import Metered
 from mindstream.service.chat.companion import TalkZone

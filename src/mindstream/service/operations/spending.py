@@ -9,11 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mindstream.errors import BudgetSpent
-from mindstream.models.model import Call, Model, Part, Piece, Request, Usage
+from mindstream.models.model import Call, Model, Part, Piece, Request, Usage, estimate_tokens
 from mindstream.models.providers.limits import all_tokens
 from mindstream.models.providers.prices import has_price
 from mindstream.models.recording import costs_nothing
-from mindstream.models.shorten import estimate_tokens, request_tokens
 from mindstream.models.wrappers.budget import Budget
 from mindstream.models.wrappers.meter import Metered, WithListener
 
@@ -90,7 +89,7 @@ class _Reserving:
                     yield part
         finally:
             is_estimated = not used and any(said) and not costs_nothing(self.name)
-            estimate = Usage(request_tokens(request), estimate_tokens("".join(said))) if is_estimated else None
+            estimate = Usage(request.tokens, estimate_tokens("".join(said))) if is_estimated else None
             budget.end(reserved, estimate)
 
     def _check_price(self) -> None:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from mindstream.clock import SystemClock
 from mindstream.errors import ToolError
-from mindstream.models.legible import without_controls
+from mindstream.models.clean_text import without_controls
 from mindstream.models.providers.secrets import mask
 from mindstream.tools.child import child_environment
 from mindstream.tools.mcp.pins import Definition, difference

@@ -23,7 +23,7 @@ from mindstream.cli.shell.flags import AsJson, Yes, command, flag, group, split_
 from mindstream.cli.shell.output import COLOURS, HEIGHT, WIDTH, complain, print_json, print_table, progress, say
 from mindstream.cli.shell.stopping import run_kept
 from mindstream.errors import InputError
-from mindstream.models.asked_once import Told
+from mindstream.models.cached_prompts import Progress
 from mindstream.settings import Settings
 from mindstream.text.words import count_of
 from mindstream_evals.runs import ensemble as service
@@ -123,7 +123,7 @@ def ensemble(
         return 0
     failed: list[bool] = []
 
-    async def work(told: Told) -> Ensemble:
+    async def work(told: Progress) -> Ensemble:
         return await service.run_ensemble(settings, wish, told)
 
     def show(found: Ensemble) -> None:

@@ -19,7 +19,7 @@ from mindstream.cli.shell.output import print_json, print_table, say
 from mindstream.cli.shell.stopping import has_leave, run_kept
 from mindstream.cli.solve import Replans, Tools
 from mindstream.errors import InputError
-from mindstream.models.asked_once import Told
+from mindstream.models.cached_prompts import Progress
 from mindstream.models.rules import Rules
 from mindstream.planning.exemplars import NONE
 from mindstream.planning.planner import Strategy
@@ -173,7 +173,7 @@ def _in_words(expected: Expected) -> str:
 
 
 def _run(settings: Settings, wish: Wish, approve: Approve | None, json: bool) -> int:
-    async def work(told: Told) -> Evaluated:
+    async def work(told: Progress) -> Evaluated:
         async with service.open_evaluation(settings, wish, told, approve) as opened:
             return await service.evaluate(opened, settings)
 

@@ -19,7 +19,7 @@ from mindstream.cli.shell.output import (
     tell,
 )
 from mindstream.cli.shell.stopping import run_kept
-from mindstream.models.asked_once import Told
+from mindstream.models.cached_prompts import Progress
 from mindstream.service.opening import answering
 from mindstream.settings import Settings
 from mindstream.sharing.events import Form
@@ -108,7 +108,7 @@ def experiment(
     if expected.calls:
         complain(f"at most {str(expected).removeprefix('about ')}")
 
-    async def work(told: Told) -> Report:
+    async def work(told: Progress) -> Report:
         return await run_experiment(settings, wish, lambda done, total: told(done, total, "answering"))
 
     def show(found: Report) -> None:
@@ -154,7 +154,7 @@ def evaluate(
 
     chosen = cast("tuple[Arm, ...]", _names(arms))
 
-    async def run(told: Told) -> dict[str, dict[str, list[Trial]]]:
+    async def run(told: Progress) -> dict[str, dict[str, list[Trial]]]:
         found = {}
         async with answering(settings) as models:
             for each in WORKPLACES if place == "all" else [place]:
@@ -180,7 +180,7 @@ def evaluate(
     return run_kept("answering", run, f"what was answered is kept in {work}", show)
 
 
-def _tell(told: Told, place: str, done: int, total: int) -> None:
+def _tell(told: Progress, place: str, done: int, total: int) -> None:
     told(done, total, place)
 
 

@@ -15,7 +15,7 @@ from mindstream_town.residents.interview import Condition
 from mindstream.cli.shell.flags import AsJson, Yes, command, flag, group, split_names, switch
 from mindstream.cli.shell.output import complain, print_json, print_table, say
 from mindstream.cli.shell.stopping import has_leave, run_kept
-from mindstream.models.asked_once import Told
+from mindstream.models.cached_prompts import Progress
 from mindstream.settings import Settings
 from mindstream.text.words import count_of
 from mindstream_evals.runs import town as service
@@ -177,7 +177,7 @@ def _in_words(counted: Counting, usd: float | None) -> str:
 
 
 def _run(settings: Settings, wish: Wish, json: bool) -> int:
-    async def work(told: Told) -> Evaluated:
+    async def work(told: Progress) -> Evaluated:
         async with service.open_evaluation(settings, wish, told) as (evaluation, spent):
             service.require_use(evaluation, wish)
             return await service.evaluate(evaluation, wish, spent)

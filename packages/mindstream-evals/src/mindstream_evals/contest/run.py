@@ -14,10 +14,9 @@ from mindstream.coach.packs.load import SHIPPED
 from mindstream.coach.packs.pack import Pack
 from mindstream.errors import InputError, SettingsError
 from mindstream.models.ask import ask
-from mindstream.models.model import Model
+from mindstream.models.model import Model, estimate_tokens
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
-from mindstream.models.shorten import estimate_tokens
 from mindstream.models.wrappers.override import LARGEST
 from mindstream.paths import read_text
 from mindstream_evals.contest.judge import POINTS, Grade, GradeAnswer, Vote, vote

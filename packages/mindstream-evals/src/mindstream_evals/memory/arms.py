@@ -19,7 +19,7 @@ from mindstream.memory.recall.rerank import SecondStage
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.validation import fitted_text
 from mindstream.models.embedders.embedder import Embedder
-from mindstream.models.shorten import estimate_tokens
+from mindstream.models.model import estimate_tokens
 from mindstream.text.lexical import Lexical
 from mindstream.text.words import terms
 from mindstream_evals.memory.forms import AskedTalk, TalkMessage, TalkQuestion

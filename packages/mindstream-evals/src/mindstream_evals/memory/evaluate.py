@@ -16,10 +16,9 @@ from mindstream.errors import ReplyInvalid
 from mindstream.ledger import Ledger
 from mindstream.models.ask import ask
 from mindstream.models.judge_answer import JudgeAnswer
-from mindstream.models.model import Model, Request
+from mindstream.models.model import Model, Request, estimate_tokens
 from mindstream.models.prompt import Prompt, rule
 from mindstream.models.recording import fingerprint
-from mindstream.models.shorten import estimate_tokens
 from mindstream.text.words import terms
 from mindstream_evals.memory.arms import ARMS, Arm, TalkArms
 from mindstream_evals.memory.forms import AskedTalk, TalkQuestion

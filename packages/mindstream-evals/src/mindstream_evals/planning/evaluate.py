@@ -16,11 +16,10 @@ from mindstream import chance
 from mindstream.clock import SystemClock
 from mindstream.errors import BudgetSpent, ModelDenied, ModelError, ModelRefused, ModelUnavailable, ReplyInvalid
 from mindstream.ledger import Ledger
-from mindstream.models.asked_once import AskedOnce
+from mindstream.models.cached_prompts import CachedPrompts
 from mindstream.models.judge_answer import JudgeAnswer, Judgement
-from mindstream.models.model import Call, Model, Part, Piece, Request, ToolSpec, Usage
+from mindstream.models.model import Call, Model, Part, Piece, Request, ToolSpec, Usage, estimate_tokens
 from mindstream.models.recording import fingerprint
-from mindstream.models.shorten import estimate_tokens, request_tokens
 from mindstream.models.wrappers.meter import Metered
 from mindstream.planning.exemplars import SHIPPED_FILE, shipped_exemplars
 from mindstream.planning.planner import UNPLANNED, WITHOUT_TOOLS, Planner, Strategy
@@ -116,7 +115,7 @@ def _estimated(request: Request, heard: list[Part]) -> list[Usage]:
     said = "".join(
         part.text if isinstance(part, Piece) else part.arguments for part in heard if isinstance(part, Piece | Call)
     )
-    return [Usage(request_tokens(request), estimate_tokens(said))] if said else []
+    return [Usage(request.tokens, estimate_tokens(said))] if said else []
 
 
 def _into(metered: list[Usage]) -> Any:
@@ -197,7 +196,7 @@ class Evaluation:
         elsewhere: solves a question in another process; None: all are solved here.
     """
 
-    asked: AskedOnce
+    asked: CachedPrompts
     ways: Sequence[Way]
     tools: Sequence[Tool] = ()
     with_llm: bool = False

@@ -25,7 +25,7 @@ from mindstream.engines.engine import Engine, open_engine
 from mindstream.errors import InputError
 from mindstream.ledger import Ledger
 from mindstream.location import Location
-from mindstream.models.asked_once import Told
+from mindstream.models.cached_prompts import Progress
 from mindstream.paths import write_text
 from mindstream.private_files import make_private_folder
 from mindstream.service.folders import holds_town
@@ -137,7 +137,7 @@ def jobs_of(settings: Settings, wish: Wish) -> list[Job]:
     return found
 
 
-async def run_ensemble(settings: Settings, wish: Wish, told: Told = lambda *_: None) -> Ensemble:
+async def run_ensemble(settings: Settings, wish: Wish, told: Progress = lambda *_: None) -> Ensemble:
     """Run all unfinished runs and combine the results, which are also written to `into`.
 
     A failed run is reported, and the others continue.
@@ -181,7 +181,7 @@ class _Running:
     failed: dict[str, Failed]
     all: int
     left: int
-    told: Told
+    told: Progress
 
     async def each(self, jobs: Sequence[Job]) -> None:
         """Run all jobs in their order, as many at a time as there are workers."""

@@ -11,7 +11,7 @@ from mindstream.errors import InputError
 from mindstream.ledger import Ledger
 from mindstream.memory.policy import read_policy
 from mindstream.memory.recall.rerank import second_stage
-from mindstream.models.embedders.named import embedder
+from mindstream.models.embedders.embedder import embedder
 from mindstream.models.providers.address import Address
 from mindstream.models.providers.prices import price
 from mindstream.models.rules import Rules

@@ -14,11 +14,10 @@ from typing import Any
 from mindstream.engines.engine import open_engine
 from mindstream.errors import BudgetSpent, InputError, SettingsError
 from mindstream.ledger import Ledger
-from mindstream.models.asked_once import AskedOnce, Told
+from mindstream.models.cached_prompts import CachedPrompts, Progress
 from mindstream.models.model import Request
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
-from mindstream.models.shorten import request_tokens
 from mindstream.paths import write_text
 from mindstream.planning.estimate import cost_of, estimate
 from mindstream.planning.exemplars import NONE, SHIPPED, choose_exemplars
@@ -131,7 +130,7 @@ class Expected:
 async def open_evaluation(
     settings: Settings,
     wish: Wish,
-    told: Told = lambda *_: None,
+    told: Progress = lambda *_: None,
     approve: Approve | None = None,
     part: str = "",
 ) -> AsyncIterator[Opened]:
@@ -158,7 +157,7 @@ async def open_evaluation(
             settings, [each for each in names if each != LLM], wish.docs, wish.mcp, means, approve, opened
         )
         _folder(wish)
-        asked = AskedOnce(models, Ledger(wish.kept, part=part), told, wish.at_once)
+        asked = CachedPrompts(models, Ledger(wish.kept, part=part), told, wish.at_once)
         evaluation = Evaluation(
             asked,
             ways,
@@ -232,7 +231,7 @@ async def expect(opened: Opened) -> Expected:
                     or score(question.kind, question.answers, found.answer).exact
                 )
                 if not known:
-                    asked = request_tokens(Request(prompt, JUDGE))
+                    asked = Request(prompt, JUDGE).tokens
                     calls, tokens = calls + 1, tokens + asked + VERDICT
                     usd.append(cost_of(opened.models.of(JUDGE).name, asked, VERDICT))
     return Expected(calls, tokens, None if None in usd else sum(each or 0.0 for each in usd))

@@ -13,8 +13,8 @@ from typing import Any
 
 from mindstream.engines.engine import Engine, open_engine
 from mindstream.errors import InputError
-from mindstream.models.embedders.named import embedder
-from mindstream.models.shorten import estimate_tokens
+from mindstream.models.embedders.embedder import embedder
+from mindstream.models.model import estimate_tokens
 from mindstream.planning.estimate import Estimate, RoleEstimate, priced
 from mindstream.private_files import make_private_folder
 from mindstream.service.opening import answering

@@ -7,9 +7,8 @@ from typing import Any
 
 from mindstream_town.inspect.estimate import CallCount, Counting
 
-from mindstream.models.model import Request
+from mindstream.models.model import Request, estimate_tokens
 from mindstream.models.prompt import Prompt
-from mindstream.models.shorten import estimate_tokens
 from mindstream_evals.town.evaluate import Evaluation
 from mindstream_evals.town.pairs import PERSON, SHUFFLED, Comparison, Pair
 from mindstream_evals.town.questions import Answer, Item

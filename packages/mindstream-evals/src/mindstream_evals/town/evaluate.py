@@ -12,7 +12,7 @@ from mindstream_town.residents.interview import CONDITIONS, Condition, Interview
 from mindstream import chance
 from mindstream.errors import InputError
 from mindstream.ledger import Ledger
-from mindstream.models.asked_once import AskedOnce, Told
+from mindstream.models.cached_prompts import CachedPrompts, Progress
 from mindstream.models.prompt import Prompt
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
@@ -100,7 +100,7 @@ class Evaluation:
     questions: Sequence[Question]
     ledger: Ledger
     person: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    told: Told = lambda *_: None
+    told: Progress = lambda *_: None
 
     def __post_init__(self) -> None:
         unknown = [each for each in self.design.conditions if each not in CONDITIONS]
@@ -108,7 +108,7 @@ class Evaluation:
             raise InputError(f"{unknown[0]!r} is no condition: known are {', '.join(CONDITIONS)}")
         self.names = self.design.residents or self.history.names
         self._event = find_event(self.history)
-        self.asked = AskedOnce(self.models, self.ledger, self.told)
+        self.asked = CachedPrompts(self.models, self.ledger, self.told)
         if self.design.shuffled and len(self.history.names) < 2:
             raise InputError("a town of one resident has no other answers to shuffle in")
 

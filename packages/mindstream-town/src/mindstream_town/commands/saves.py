@@ -12,7 +12,7 @@ from mindstream.cli.shell.flags import AsJson, command, flag, group, word
 from mindstream.cli.shell.output import complain, progress, tell
 from mindstream.errors import InputError
 from mindstream.location import Location
-from mindstream.models.embedders.named import embedder
+from mindstream.models.embedders.embedder import embedder
 from mindstream.service.folders import require_room_for_town
 from mindstream.settings import Settings
 from mindstream.text.words import count_of

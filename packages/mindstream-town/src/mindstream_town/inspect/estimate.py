@@ -10,12 +10,11 @@ from types import MappingProxyType
 
 from mindstream import chance
 from mindstream.memory.lifecycle.importance import Importance, RateImportance
-from mindstream.models.model import Distribution, Part, Piece, Request
+from mindstream.models.model import Distribution, Part, Piece, Request, estimate_tokens
 from mindstream.models.providers.address import Address
 from mindstream.models.providers.prices import price
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
-from mindstream.models.shorten import estimate_tokens
 from mindstream.reasoners.reflect.reflect import Found, Insight, Insights, Questions, SalientQuestions
 from mindstream_town.paper.prompts import Line, PaperTask, PaperTasks, PlanStrokes, PlanTasks, SayNext, Stroke, Strokes
 from mindstream_town.prompts.conduct import Agreed, TakeFromTalk, Taken

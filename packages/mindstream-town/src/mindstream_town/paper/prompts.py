@@ -7,9 +7,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from mindstream import chance
-from mindstream.models.decide import Question
+from mindstream.models.decide import Question, YesNo
 from mindstream.models.prompt import Prompt, rule
-from mindstream.models.questions import YesNo
 from mindstream_town.events import MENDED
 from mindstream_town.prompts.context import MATTERS, Memory, Where
 from mindstream_town.prompts.plans import BED, WAKE, Clock, Usual, check_waking_hours

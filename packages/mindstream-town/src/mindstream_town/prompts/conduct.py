@@ -8,9 +8,8 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from mindstream import chance
-from mindstream.models.decide import Question
+from mindstream.models.decide import Question, YesNo
 from mindstream.models.prompt import Prompt, rule
-from mindstream.models.questions import YesNo
 from mindstream_town.prompts.context import MATTERS, Memory
 from mindstream_town.prompts.plans import Clock, Task
 

@@ -31,8 +31,7 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.opening import AnyStore, is_begun, open_store
 from mindstream.memory.store.record import Kind, Record, RecordDraft, Triple
 from mindstream.memory.store.store import Commit, Entry, Store
-from mindstream.models.embedders.embedder import Embedder
-from mindstream.models.embedders.named import embedder
+from mindstream.models.embedders.embedder import Embedder, embedder
 from mindstream_town.events import (
     JOURNAL,
     TOWN,

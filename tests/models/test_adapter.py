@@ -8,8 +8,7 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from mindstream.models.model import Usage
-from mindstream.models.providers.adapter import Arrival, Delta
-from mindstream.models.providers.gathered import MOST, gathered, joined
+from mindstream.models.providers.adapter import MAX_GATHERED, Arrival, Delta, gathered, joined
 from mindstream.models.providers.provider import GAP_S
 
 
@@ -73,7 +72,7 @@ async def test_a_stream_is_closed_with_the_block_and_an_endless_one_waits() -> N
         await coming.next()
         for _ in range(3):
             await asyncio.sleep(0.01)
-        assert given <= 2 * MOST
+        assert given <= 2 * MAX_GATHERED
     assert closed
 
 

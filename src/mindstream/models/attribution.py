@@ -1,9 +1,9 @@
-"""What a call of a model is for, as whoever asks says it: it stands in the log with the call.
+"""Attribute model calls to their purpose; the log stores this with each call.
 
 with calls_for(Cause(rows=(heard.seq,))):
     await ask(model, prompt)
 
-Tasks that are begun in the block inherit it.
+Tasks that are started in the block inherit it.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What calls are for.
+    """The purpose of model calls.
 
     Attributes:
-        rows: the seqs of the rows of the log that they think about, or answer.
-        resident, step: who in a town asks, and when; "" and None: it is in none.
+        rows: the seqs of the log rows that the calls are about, or answer.
+        resident, step: the resident and the time step of a town; "" and None outside of towns.
     """
 
     rows: tuple[int, ...] = ()
@@ -28,13 +28,13 @@ class Cause:
     step: int | None = None
 
 
-NOBODY_SAID = Cause()
-_cause: ContextVar[Cause] = ContextVar("cause", default=NOBODY_SAID)
+NO_CAUSE = Cause()
+_cause: ContextVar[Cause] = ContextVar("cause", default=NO_CAUSE)
 
 
 @contextmanager
 def calls_for(cause: Cause) -> Iterator[None]:
-    """Let calls that begin in the block be for something. Not around a `yield` of an async generator."""
+    """Attribute calls that start in the block to a cause. Do not use it around a `yield` of an async generator."""
     before = _cause.set(cause)
     try:
         yield
@@ -43,5 +43,5 @@ def calls_for(cause: Cause) -> Iterator[None]:
 
 
 def current_cause() -> Cause:
-    """Return what a call that begins now is for."""
+    """Return the cause of a call that starts now."""
     return _cause.get()

