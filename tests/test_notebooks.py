@@ -13,7 +13,7 @@ import pytest
 from pydantic import BaseModel
 
 from mindstream import ManualClock, Memory, Plan, PlannedStep, Solution, Timeline
-from mindstream.notebook import MOST, Share, table
+from mindstream.html_tables import MOST, Share, table
 from mindstream.planning.plan import Evidence
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "examples" / "notebooks").glob("*.ipynb"))
@@ -104,6 +104,6 @@ def test_a_table_is_small_whatever_is_shown() -> None:
 
 
 def test_nothing_of_notebooks_is_loaded_unless_it_is_asked_for() -> None:
-    code = "import sys, mindstream; mindstream.Memory; mindstream.Plan; print('mindstream.notebook' in sys.modules)"
+    code = "import sys, mindstream; mindstream.Memory; mindstream.Plan; print('mindstream.html_tables' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

@@ -1,4 +1,4 @@
-"""Modules that moved to other distributions: their old names can be imported for one version, with a warning."""
+"""Modules that were renamed or moved to other distributions: old names work for one version, with a warning."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ from collections.abc import Sequence
 from types import ModuleType
 
 MOVED = {
+    "mindstream.intake": "mindstream.redaction",
+    "mindstream.ledger": "mindstream.evaluation_cache",
+    "mindstream.notebook": "mindstream.html_tables",
+    "mindstream.tools.by_need": "mindstream.tools.tool_search",
     "mindstream.town.evaluation": "mindstream_evals.town",
     "mindstream.town": "mindstream_town",
     "mindstream.studio": "mindstream_studio",

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 from mindstream.errors import ReplyInvalid
-from mindstream.ledger import Ledger
+from mindstream.evaluation_cache import EvaluationCache
 from mindstream.models.ask import ask
 from mindstream.models.model import Model, Request
 from mindstream.models.prompt import Prompt
@@ -28,7 +28,9 @@ class AskedOnce:
         unreadable: how many replies could not be read, even when they were asked for again.
     """
 
-    def __init__(self, models: Models, ledger: Ledger, told: Told = lambda *_: None, at_once: int = AT_ONCE) -> None:
+    def __init__(
+        self, models: Models, ledger: EvaluationCache, told: Told = lambda *_: None, at_once: int = AT_ONCE
+    ) -> None:
         self.models, self.ledger, self.unreadable = models, ledger, 0
         self._told, self._at_once = told, at_once
         self._asked: dict[str, asyncio.Lock] = {}

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, get_args
 
-from mindstream import chance, intake
+from mindstream import chance, redaction
 from mindstream.errors import BudgetSpent, InputError, ToolError
 from mindstream.log import erasures
 from mindstream.log.names import checked_name
@@ -121,7 +121,7 @@ class Planner:
             ModelError: the planner or the solver failed. (A spent budget is no error: see `Solution.stopped`.)
             StorageError: the log cannot be written.
         """
-        task = (await intake.cleaned(task)).text
+        task = (await redaction.cleaned(task)).text
         how, memory = self.how, self.memory
         if how not in STRATEGIES:
             raise InputError(f"there is no way {how!r} of solving; there are: {', '.join(get_args(Strategy))}")

@@ -168,7 +168,7 @@ class Solution:
         return tuple(id for id, each in self.evidence.items() if each.own)
 
     def _repr_html_(self) -> str:
-        from mindstream.notebook import Failure, table
+        from mindstream.html_tables import Failure, table
 
         rows = []
         for step, tool, called, needs, _ in table_rows(self.plan):

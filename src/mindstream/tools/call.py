@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mindstream import intake
+from mindstream import redaction
 from mindstream.errors import ToolError
 from mindstream.foreign_code import ForeignFailure, ForeignTask, Overdue
 from mindstream.models.model import Call
@@ -62,7 +62,7 @@ async def _observe(tool: Tool, call: Call, timeout_s: float) -> Observation:
 
 def observe_text(result: str) -> Observation:
     """Return what is taken of a tool's text, and whose words it is."""
-    return Observation(intake.clean(cut(result)).text, foreign=isinstance(result, ForeignText))
+    return Observation(redaction.clean(cut(result)).text, foreign=isinstance(result, ForeignText))
 
 
 def cut(text: str) -> str:

@@ -111,7 +111,7 @@ async def run_tool_loop(
 ) -> R:
     """Put a prompt with tools until the model answers; each step's calls run at once.
 
-    The tools are read anew at each step: a list that a tool adds to offers more (`tools/by_need.find_tools_tool`).
+    The tools are read anew at each step: a list that a tool adds to offers more (`tools/tool_search.find_tools_tool`).
 
     Raises:
         ModelError: the model failed, or did not answer in so many steps.

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 from mindstream import chance
 from mindstream.clock import SystemClock
 from mindstream.errors import BudgetSpent, ModelDenied, ModelError, ModelRefused, ModelUnavailable, ReplyInvalid
-from mindstream.ledger import Ledger
+from mindstream.evaluation_cache import EvaluationCache
 from mindstream.models.asked_once import AskedOnce
 from mindstream.models.judge_answer import JudgeAnswer, Judgement
 from mindstream.models.model import Call, Model, Part, Piece, Request, ToolSpec, Usage
@@ -47,7 +47,7 @@ class RunCalls:
         halted: why the run has no result: a model is not available, or the budget is spent.
     """
 
-    ledger: Ledger
+    ledger: EvaluationCache
     run: str
     calls: int = 0
     input_tokens: int = 0

@@ -24,7 +24,7 @@ CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_.\-/]+")
 LONGEST, SHOWN = 1_000, 200
 
 
-class ToolShelf:
+class ToolIndex:
     """Many tools, found by a need in words: by the cosine and BM25 of their names, descriptions and arguments.
 
     Raises:
@@ -62,7 +62,7 @@ def _standardised(values: Floats) -> Floats:
     return (values - values.mean()) / spread if spread > 1e-9 else np.zeros_like(values)
 
 
-def find_tools_tool(shelf: ToolShelf, attached: list[Tool], k: int = FOUND) -> FunctionTool:
+def find_tools_tool(shelf: ToolIndex, attached: list[Tool], k: int = FOUND) -> FunctionTool:
     """Make the tool `find_tools`, by which a model has more tools attached to its own run.
 
     Args:
