@@ -34,7 +34,7 @@ from mindstream.planning.plan import Evidence, Plan, bind
 from mindstream.planning.planner import Planner, Strategy
 from mindstream.planning.run import Solution
 from mindstream.tools.ask_model import model_tool
-from mindstream.tools.tool import FROM_STRANGERS, FunctionTool, Traits, tool
+from mindstream.tools.tool import UNTRUSTED, FunctionTool, Traits, tool
 
 TASK = "Where does the winner of the 2024 Australian Open come from?"
 FACTS = ("Jannik Sinner won it", "Jannik Sinner comes from Sexten")
@@ -156,7 +156,7 @@ class World:
             return self._change("wipe", text)
 
         changing = [tool(each, Traits(changes=True)) for each in (save, send, wipe)]
-        return [*(tool(each, FROM_STRANGERS) for each in (search, read_page)), *changing, model_tool(model)]
+        return [*(tool(each, UNTRUSTED) for each in (search, read_page)), *changing, model_tool(model)]
 
     def _change(self, name: str, text: str) -> str:
         self.made.append((name, text))

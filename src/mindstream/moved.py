@@ -35,7 +35,7 @@ class MovedModules:  # no base class: `importlib.abc` takes a third of the impor
         target: ModuleType | None = None,  # noqa: ARG002
     ) -> importlib.machinery.ModuleSpec | None:
         """Return a spec for an old name; None for any other."""
-        return importlib.machinery.ModuleSpec(fullname, self) if _new_name(fullname) else None
+        return importlib.machinery.ModuleSpec(fullname, self) if _new_name(fullname) else None  # type: ignore[arg-type]
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
         """Return the module at the new place.

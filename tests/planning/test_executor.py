@@ -142,7 +142,7 @@ async def test_nothing_changes_the_world_without_leave_or_with_the_words_of_stra
         """Read a page."""
         return f"the words of {name}"
 
-    tools = [tool(send, Traits(changes=True)), tool(page, Traits(foreign=True))]
+    tools = [tool(send, Traits(changes=True)), tool(page, Traits(untrusted=True))]
     plan = plan_of("#E1 = page[x]\n#E2 = send[mine]\n#E3 = send[#E1]", ["page", "send"])
     await run(plan, Executor(tools))
     assert sent == []

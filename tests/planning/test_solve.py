@@ -40,7 +40,7 @@ class Library:
 
     def __init__(self, foreign: bool = False) -> None:
         self.asked: list[str] = []
-        self.tool: FunctionTool = tool(self.search, Traits(foreign=foreign))
+        self.tool: FunctionTool = tool(self.search, Traits(untrusted=foreign))
 
     async def search(self, query: str) -> str:
         """Search the library."""

@@ -37,7 +37,7 @@ async def test_every_tool_can_be_had_by_its_name(tmp_path: Path, monkeypatch: py
                 "calculator", "web_search", "wikipedia", "wolfram", "read_page", "search_documents", "list_documents",
                 "read_document", "LLM", "recall",
             ]  # fmt: skip
-            own = [each.spec.name for each in tools if not traits_of(each).foreign]
+            own = [each.spec.name for each in tools if not traits_of(each).untrusted]
             assert own == ["calculator", "LLM", "recall"], "others give what strangers wrote"
 
 

@@ -56,7 +56,7 @@ async def test_redirects_are_followed_so_often(server: WebServer) -> None:
     server.paths = {"/a": Answers(status=301, headers={"Location": "/b?x=1"}), "/b": Answers("there")}
     assert (await HERE.ask(f"{server.url}/a", follow=True)).text == "there"
     server.answer = Answers(status=307, headers={"Location": "/again"})
-    with pytest.raises(ToolError, match="on and on"):
+    with pytest.raises(ToolError, match="redirects more than"):
         await HERE.ask(server.url, follow=True)
 
 
@@ -72,7 +72,7 @@ async def test_what_has_no_end_is_cut(server: WebServer) -> None:
     server.answer = Answers(chunks=lambda: itertools.repeat(b"x" * 65_536))
     answer = await Web(("127.0.0.1",), 20, most_bytes=300_000).ask(server.url)
     assert answer.is_cut and len(answer.body) == 300_000
-    with pytest.raises(ToolError, match="sent too much"):
+    with pytest.raises(ToolError, match="sent more than"):
         answer.json()
 
 
@@ -86,7 +86,7 @@ async def test_what_is_slow_is_not_waited_for(server: WebServer) -> None:
 
 async def test_what_is_packed_is_refused(server: WebServer) -> None:
     server.answer = Answers(b"\x1f\x8b" + b"x" * 99, headers={"Content-Encoding": "gzip"})
-    with pytest.raises(ToolError, match="where plain text was asked for"):
+    with pytest.raises(ToolError, match="which was not asked for"):
         await HERE.ask(server.url)
 
 
@@ -103,10 +103,10 @@ BAD = {
     "broken": (Answers(f"no: {KEY}", 500), "failed .HTTP 500.: no: ...$|failed"),
     "moved": (Answers(status=302, headers={"Location": "http://169.254.169.254/"}), "not followed"),
     "not JSON": (Answers("<html>hello", 200), "no JSON"),
-    "a list": (Answers([1, 2]), "no list of results|something else"),
+    "a list": (Answers([1, 2]), "list of results|unknown answer"),
     "a wrong shape": (
         Answers({"results": {"a": 1}, "error": {"code": "x", "info": "Bad thing."}}),
-        "no list|Bad thing",
+        "list of results|Bad thing",
     ),
 }
 
@@ -193,7 +193,7 @@ async def test_a_page_is_read_as_people_read_it(server: WebServer) -> None:
     ("answer", "says"),
     [
         (Answers(b"\x89PNG", headers={"Content-Type": "image/png"}), "is image/png, and only text is read"),
-        (Answers(b"ab\0cd", headers={"Content-Type": "text/plain"}), "is no text"),
+        (Answers(b"ab\0cd", headers={"Content-Type": "text/plain"}), "is not text"),
         (Answers("<div>" * 300_000 + "x"), "longer than 1 seconds"),
     ],
     ids=["an image", "binary", "deep"],

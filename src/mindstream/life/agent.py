@@ -96,7 +96,7 @@ class StepCalls:
             found = await self._make(call, number, names)
             if not self.tainted:
                 self.given |= addresses_of(call.arguments)
-            self.tainted = self.tainted or found.foreign
+            self.tainted = self.tainted or found.untrusted
             if getattr(self.toolbox().get(call.tool), "finds", False):
                 self.given |= links([found.text])
             results.append(found)

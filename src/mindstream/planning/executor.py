@@ -360,7 +360,7 @@ class Executor:
         began = CLOCK.elapsed()
         observed, tries = await self._observe(step, tool, traits, written)
         seconds = CLOCK.elapsed() - began
-        foreign = foreign or observed.foreign
+        foreign = foreign or observed.untrusted
         return Evidence(step.id, observed.text, observed.failed, foreign, step.tool, arguments, tries, seconds)
 
     def _ungiven(self, step: PlannedStep, tool: Tool, written: str, needed: Mapping[str, Evidence]) -> str:
@@ -390,7 +390,7 @@ class Executor:
         timeout_s = traits.timeout_s or self._limits.timeout_s
         if traits.batch:
             observed = await self._batches.call(call, traits.batch, timeout_s)
-            observed = replace(observed, foreign=observed.foreign or traits.foreign)
+            observed = replace(observed, untrusted=observed.untrusted or traits.untrusted)
         else:
             async with self._free:
                 observed = await call_tool(call, [tool], timeout_s)

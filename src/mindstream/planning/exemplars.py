@@ -11,7 +11,7 @@ from mindstream.errors import InputError
 from mindstream.memory.recall.exemplars import SHOTS, Exemplars
 from mindstream.models.model import ToolSpec
 from mindstream.planning.formats.read import read, read_named
-from mindstream.tools.call import ForeignText
+from mindstream.tools.call import UntrustedText
 
 MOST = 64
 SHIPPED, NONE = "shipped", "none"
@@ -23,10 +23,10 @@ SEARCH = "search"
 async def find_exemplars(given: Sequence[str] | Exemplars, task: str) -> tuple[str, ...]:
     """Return the exemplars for a task: the given ones, or the best that a source finds.
 
-    Third-party ones are `ForeignText`: a plan based on them is untrusted (`Plan.foreign`).
+    Third-party ones are `UntrustedText`: a plan based on them is untrusted (`Plan.foreign`).
     """
     found = given if isinstance(given, Sequence) else await given.examples(task, SHOTS)
-    return tuple(ForeignText(each) if getattr(each, "foreign", False) else _plain(each) for each in found)
+    return tuple(UntrustedText(each) if getattr(each, "foreign", False) else _plain(each) for each in found)
 
 
 def _plain(exemplar: object) -> str:

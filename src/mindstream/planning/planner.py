@@ -249,7 +249,7 @@ def planner_tool(tools: Sequence[Tool], models: AnyModels, how: Strategy = "rewo
         lacks = [f"not found: {solution.unanswered}"] if solution.unanswered else []
         return "\n".join([solution.answer.strip(), *lacks, *(["", "found on the way:", *found] if found else [])])
 
-    foreign = any(traits_of(each).foreign for each in tools)
-    made = tool(solve_task, Traits(foreign=foreign, timeout_s=TOOL_SECONDS + 5))
+    foreign = any(traits_of(each).untrusted for each in tools)
+    made = tool(solve_task, Traits(untrusted=foreign, timeout_s=TOOL_SECONDS + 5))
     spec = replace(made.spec, description=f"{made.spec.description}\nIt can use: {able or 'no tools'}.")
     return replace(made, spec=spec)

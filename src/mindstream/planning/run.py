@@ -36,7 +36,7 @@ from mindstream.planning.prompts import (
     show_steps,
     states_of,
 )
-from mindstream.tools.call import ForeignText
+from mindstream.tools.call import UntrustedText
 from mindstream.tools.tool import Tool, traits_of
 from mindstream.tracing import genai, span
 
@@ -67,7 +67,7 @@ async def plan_task(
 
 def is_untrusted(exemplars: Sequence[str]) -> bool:
     """Return whether an exemplar in a planner's prompt is third-party content."""
-    return any(isinstance(each, ForeignText) for each in exemplars)
+    return any(isinstance(each, UntrustedText) for each in exemplars)
 
 
 async def write_steps(

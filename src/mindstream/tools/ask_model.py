@@ -14,7 +14,7 @@ from mindstream.tools.tool import FunctionTool, Traits, tool
 
 Instruction = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=40_000)]
 A_DAY_S = 86_400.0
-"""How long one call may take: the model has a patience of its own."""
+"""Timeout of a call in seconds; the model has its own, which is shorter."""
 
 
 class AskModel(Prompt[str]):
@@ -26,7 +26,7 @@ class AskModel(Prompt[str]):
 
 
 def model_tool(model: Model) -> FunctionTool:
-    """Make the tool `LLM`."""
+    """Make the tool `LLM`, which asks a model."""
 
     async def LLM(instruction: Instruction) -> str:  # noqa: N802 (the name that planners know)
         """Let a language model do what needs no look-up: reason, compare, extract, sum up; give it all it needs."""

@@ -1,8 +1,8 @@
-"""Which addresses a call may reach once third-party content is in the context: an address can carry words away.
+"""Addresses that a call may reach once third-party content is in the context: an address can leak data.
 
-A document may order a model to fetch `https://its.host/?d=WHAT_THE_MEMORY_HOLDS`. Reading is free otherwise; so a call
-with an address that nobody trusted gave needs approval. Addresses are given by the user, by a plan that was written
-before the content was read, and by tools whose results name pages (`Traits.finds`).
+A document may order a model to fetch `https://its.host/?d=WHAT_THE_MEMORY_HOLDS`. Reading needs no approval otherwise;
+so a call with an address from no trusted source needs it. Trusted are addresses of the user, of a plan that was
+written before the content was read, and of tools whose results name pages (`Traits.finds`).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _ADDRESS = re.compile(r"\s*[a-z][a-z0-9+.\-]*:/*\S|\s*//", re.IGNORECASE)
 def addresses_of(arguments: JsonValue) -> frozenset[str]:
     """Return the arguments of a call that are addresses, in the form of `text.links.bare`.
 
-    A value that begins as an address is one as a whole: a tool sends all of it. Text that merely contains an address
-    (a question to a search or a model) is fetched by no tool.
+    A value that begins as an address is one as a whole: a tool sends all of it. Text that only contains an address
+    (a question to a search or a model) is not fetched.
 
     Args:
         arguments: values, or their JSON text as a model wrote it.
@@ -33,15 +33,15 @@ def addresses_of(arguments: JsonValue) -> frozenset[str]:
         try:
             arguments = first_json(arguments, dict)
         except ReplyInvalid:
-            return frozenset()  # no tool is called with what is no JSON
+            return frozenset()  # without JSON arguments no tool is called
     return frozenset(bare(text.strip()) for text in _texts(arguments) if _is_address(text))
 
 
 def ungiven(tool: Tool, arguments: str, given: Set[str]) -> str:
-    """Return an address of a call that nobody trusted gave; "" where there is none.
+    """Return an address of a call that no trusted source gave; "" if there is none.
 
-    A tool that `changes` something is not asked about here: it needs approval in any case. One that `concludes` only
-    reads what it is handed.
+    Tools that `change` something need approval in any case, and tools that `conclude` only read their arguments:
+    for both the result is "".
     """
     if traits_of(tool).changes or traits_of(tool).concludes:
         return ""
@@ -49,10 +49,10 @@ def ungiven(tool: Tool, arguments: str, given: Set[str]) -> str:
 
 
 def refusal_of(address: str) -> str:
-    """Return what a model is told where such a call is not made."""
+    """Return the message to the model if such a call is not made."""
     return (
         f"not called: neither the user nor a search gave the address {address[:200]!r}, third-party content was read"
-        " before, and nobody approved the call. Use an address that was given."
+        " before, and the call was not approved. Use an address that was given."
     )
 
 

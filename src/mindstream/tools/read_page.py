@@ -9,11 +9,11 @@ from pydantic import Field
 
 from mindstream.errors import ToolError
 from mindstream.tools.child import run_child
-from mindstream.tools.tool import FROM_STRANGERS, FunctionTool, tool
+from mindstream.tools.tool import UNTRUSTED, FunctionTool, tool
 from mindstream.tools.web.web import Web, WebResponse
 
 PART = 6_000
-"""Characters of a page that one call returns."""
+"""Maximum number of characters of a page that one call returns."""
 PARSER = Path(__file__).with_name("file_text.py")
 SECONDS, MEGABYTES = 5, 1_000
 Place = Annotated[int, Field(ge=0, le=10_000_000)]
@@ -35,7 +35,7 @@ def page_tool(web: Web) -> FunctionTool:
             return f"{part}\n… (characters {from_character} to {end} of {len(text)}; the next part is from {end})"
         return f"{part}\n… (the page was too large, and its end is cut off)" if answer.is_cut else part
 
-    return tool(read_page, FROM_STRANGERS)
+    return tool(read_page, UNTRUSTED)
 
 
 async def readable(answer: WebResponse) -> str:
@@ -48,7 +48,7 @@ async def readable(answer: WebResponse) -> str:
     if kind and not (kind.startswith("text/") or kind.endswith(("json", "xml"))):
         raise ToolError(f"that page is {kind[:60]}, and only text is read")
     if b"\0" in answer.body[:1_000] and "utf-16" not in answer.headers.get("Content-Type", "").lower():
-        raise ToolError("that page is no text")
+        raise ToolError("that page is not text")
     text = answer.text
     if "html" in kind or (not kind and "<html" in text[:1_000].lower()):
         text = await run_child(PARSER, "read_html", text, seconds=SECONDS, megabytes=MEGABYTES)

@@ -1,4 +1,4 @@
-"""A mind's own memory as a tool: what is tainted in it comes back as the words of strangers."""
+"""A mind's own memory as a tool: a result with tainted records is third-party content."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from pydantic import Field
 from mindstream.errors import ToolError
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, is_tainted
-from mindstream.tools.call import ForeignText
+from mindstream.tools.call import UntrustedText
 from mindstream.tools.tool import FunctionTool, Words, tool
 
-LONGEST = 1_000
+MAX_TEXT = 1_000
+"""Maximum number of characters of a record that are shown."""
 Count = Annotated[int, Field(ge=1, le=20)]
 
 
 def recall_tool(stream: Memory) -> FunctionTool:
-    """Make the tool `recall`, over one stream; to look strengthens nothing."""
+    """Make the tool `recall` over one memory; its searches strengthen no record."""
 
     async def recall(query: Words, count: Count = 5) -> str:
         """Look in memory; returns what fits best, each with its day and what it is."""
@@ -26,7 +27,7 @@ def recall_tool(stream: Memory) -> FunctionTool:
         if not found:
             raise ToolError("nothing is remembered")
         text = "\n".join(_line(each.record) for each in found)
-        return ForeignText(text) if any(is_tainted(each.record) for each in found) else text
+        return UntrustedText(text) if any(is_tainted(each.record) for each in found) else text
 
     return tool(recall)
 
@@ -35,4 +36,4 @@ def _line(record: Record) -> str:
     day = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%d")
     by = f" by {record.by}" if record.by else ""
     mark = ", from outside" if is_tainted(record) else ""
-    return f"{day} ({record.kind}{by}{mark}): {' '.join(record.text[:LONGEST].split())}"
+    return f"{day} ({record.kind}{by}{mark}): {' '.join(record.text[:MAX_TEXT].split())}"

@@ -17,7 +17,7 @@ from mindstream.planning.prompts import ActOnTask
 from mindstream.planning.run import PlanningRun
 from mindstream.text.links import links
 from mindstream.tools import loop
-from mindstream.tools.call import ForeignText, Observation, call_tool
+from mindstream.tools.call import Observation, UntrustedText, call_tool
 from mindstream.tools.given_addresses import addresses_of, ungiven
 from mindstream.tools.tool import Tool, Traits, key_argument, traits_of
 
@@ -73,7 +73,7 @@ class _Guarded:
             raise ToolError(found.text if found.failed else EMPTY)
         if self.traits.finds:
             self.watched.searched.append(found.text)
-        return ForeignText(found.text) if found.foreign else found.text
+        return UntrustedText(found.text) if found.untrusted else found.text
 
 
 @dataclass
@@ -143,7 +143,7 @@ class _Watched:
         return ""
 
     async def _keep(self, step: PlannedStep, found: Observation, seconds: float, tell: bool = True) -> None:
-        self.foreign = self.foreign or found.foreign
+        self.foreign = self.foreign or found.untrusted
         evidence = Evidence(step.id, found.text, found.failed, self.foreign, step.tool, step.arguments, 1, seconds)
         self.run.evidence[step.id] = evidence
         self.run.plan = Plan(task=self.run.task, steps=tuple(self._steps.values()), foreign=self.foreign)

@@ -134,7 +134,7 @@ async def _accepted(
         same = list(offered.values())
     else:
         how = "look at it, and accept it with --trust"
-        words = {tool.name: f"has a tool that nobody has accepted: {show(tool.name)}; {how}" for tool in changes.new}
+        words = {tool.name: f"has a tool that has not been accepted: {show(tool.name)}; {how}" for tool in changes.new}
         for before, now in changes.changed:
             diff = "\n".join(difference(before, now))[:MAX_ERROR]
             words[now.name] = f"has changed {show(now.name)} since it was accepted; {how}:\n{diff}"
@@ -148,7 +148,7 @@ def _tool(connection: Connection, accepted: Definition, *, reads: bool) -> McpTo
     description = _readable(accepted.description).strip() or f"A tool of {server.name}, without a description."
     name = ODD.sub("_", accepted.name).strip("_")[:MAX_NAME] or "tool"
     spec = ToolSpec(name, description, _readable_schema(object_schema(accepted.parameters)))
-    traits = Traits(changes=not reads, foreign=True, timeout_s=server.timeout_s)
+    traits = Traits(changes=not reads, untrusted=True, timeout_s=server.timeout_s)
     return McpTool(spec, accepted, server, traits, connection)
 
 

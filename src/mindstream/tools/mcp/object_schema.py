@@ -24,7 +24,7 @@ def object_schema(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _merged(schema: Any, root: dict[str, Any], depth: int) -> tuple[dict[str, Any], list[str]]:
-    """Return the properties of a schema and of its branches, and which of them are required in any case."""
+    """Return the properties of a schema and of its branches, and the names that are always required."""
     if not isinstance(schema, dict) or depth > MAX_DEPTH:
         return {}, []
     listed, named = schema.get("required"), schema.get("properties")
