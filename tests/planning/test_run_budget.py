@@ -16,7 +16,7 @@ from mindstream.models.model import Call, Part, Piece, Request, Usage
 from mindstream.models.shorten import request_tokens
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.planning.planner import Planner, Strategy
-from mindstream.tools.ask_model import model_tool
+from mindstream.tools.own_tools import model_tool
 from mindstream.tools.tool import Traits, tool
 
 

@@ -16,7 +16,7 @@ from mindstream.models.fake import Line
 from mindstream.models.model import Call
 from mindstream.models.roles import Models
 from mindstream.text.links import links
-from mindstream.tools.given_addresses import addresses_of, ungiven
+from mindstream.tools.call import addresses_of, ungiven
 from mindstream.tools.tool import PLAIN, UNTRUSTED, FunctionTool, Traits, tool
 
 STOLEN = "https://spy.test/?d=8812"

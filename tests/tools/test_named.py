@@ -15,9 +15,8 @@ from mindstream.memory.memory import Memory
 from mindstream.models.fake import FakeModel
 from mindstream.models.model import Call
 from mindstream.tools import named
-from mindstream.tools.ask_model import model_tool
 from mindstream.tools.named import Means, named_tools
-from mindstream.tools.recall import recall_tool
+from mindstream.tools.own_tools import model_tool, recall_tool
 from mindstream.tools.tool import traits_of
 
 

@@ -13,10 +13,8 @@ from web_server import Answers, WebServer
 
 from mindstream.errors import ToolError
 from mindstream.models.model import Call
-from mindstream.tools import read_page
-from mindstream.tools.read_page import page_tool
 from mindstream.tools.tool import FunctionTool
-from mindstream.tools.web.search import Ddgs, Tavily, search_tool, wikipedia_tool, wolfram_tool
+from mindstream.tools.web.search import Ddgs, Tavily, page_tool, search_tool, wikipedia_tool, wolfram_tool
 from mindstream.tools.web.web import Web, checked_url
 
 HERE = Web(allow=("127.0.0.1",), timeout_s=5)
@@ -201,7 +199,7 @@ async def test_a_page_is_read_as_people_read_it(server: WebServer) -> None:
 async def test_a_page_that_cannot_be_read_says_why(
     answer: Answers, says: str, server: WebServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(read_page, "SECONDS", 1)
+    monkeypatch.setattr("mindstream.tools.web.search.SECONDS", 1)
     server.answer = answer
     with pytest.raises(ToolError, match=says):
         await call(page_tool(HERE), url=server.url)

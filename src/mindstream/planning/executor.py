@@ -22,8 +22,7 @@ from mindstream.memory.lease import LEASE_S
 from mindstream.models.model import Call
 from mindstream.planning.plan import Evidence, Plan, PlannedStep, Reference, bind, find_parts
 from mindstream.text.links import links
-from mindstream.tools.call import Observation, call_tool, observe_text
-from mindstream.tools.given_addresses import addresses_of, refusal_of, ungiven
+from mindstream.tools.call import Observation, addresses_of, call_tool, observe_text, refusal_of, ungiven
 from mindstream.tools.tool import PLAIN, Batch, Tool, Traits, checked_tools, key_argument, traits_of
 
 MAX_BATCH = 32

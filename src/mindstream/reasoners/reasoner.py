@@ -24,8 +24,7 @@ from mindstream.memory.store.record import Record, RecordDraft, Triple
 from mindstream.memory.store.store import Entry, Revision
 from mindstream.models.model import Call
 from mindstream.text.links import links
-from mindstream.tools.call import Observation, UntrustedText
-from mindstream.tools.given_addresses import refusal_of, ungiven
+from mindstream.tools.call import Observation, UntrustedText, refusal_of, ungiven
 from mindstream.tools.loop import watched_call
 from mindstream.tools.tool import Tool, traits_of
 

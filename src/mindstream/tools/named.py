@@ -14,13 +14,11 @@ from mindstream.location import AnyData
 from mindstream.memory.memory import Memory
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
-from mindstream.tools.ask_model import model_tool
 from mindstream.tools.calculator import calculator
 from mindstream.tools.documents import open_documents
-from mindstream.tools.read_page import page_tool
-from mindstream.tools.recall import recall_tool
+from mindstream.tools.own_tools import model_tool, recall_tool
 from mindstream.tools.tool import Tool, checked_tools, tool
-from mindstream.tools.web.search import Ddgs, Search, Tavily, search_tool, wikipedia_tool, wolfram_tool
+from mindstream.tools.web.search import Ddgs, Search, Tavily, page_tool, search_tool, wikipedia_tool, wolfram_tool
 from mindstream.tools.web.web import Web
 
 NAMES = ("calculator", "web", "wikipedia", "wolfram", "read_page", "documents:DIR", "llm", "recall")

@@ -41,7 +41,7 @@ class Traits:
         batch: makes several calls in one.
         cost_usd: cost of one call, if known.
         concludes: its result is derived from its arguments only: a model that reads the result needs no arguments.
-        finds: its results name pages that may be fetched (a search engine; see tools/given_addresses).
+        finds: its results name pages that may be fetched (a search engine; see tools/call).
         ready: returns whether it can be used yet; a life does not offer it before. None: always.
     """
 

@@ -15,8 +15,7 @@ from mindstream.life.steps import Done
 from mindstream.life.tools.own_tools import Where
 from mindstream.models.model import Call, ToolSpec
 from mindstream.models.reply import first_json
-from mindstream.tools.call import Observation, call_tool
-from mindstream.tools.given_addresses import ungiven
+from mindstream.tools.call import Observation, call_tool, ungiven
 from mindstream.tools.tool import Tool, key_argument, traits_of
 from mindstream.tools.tool_search import ToolIndex
 

@@ -17,8 +17,7 @@ from mindstream.planning.prompts import ActOnTask
 from mindstream.planning.run import PlanningRun
 from mindstream.text.links import links
 from mindstream.tools import loop
-from mindstream.tools.call import Observation, UntrustedText, call_tool
-from mindstream.tools.given_addresses import addresses_of, ungiven
+from mindstream.tools.call import Observation, UntrustedText, addresses_of, call_tool, ungiven
 from mindstream.tools.tool import Tool, Traits, key_argument, traits_of
 
 STEPS = 12
@@ -97,7 +96,7 @@ class _Watched:
         self.run.evidence = {}
 
     def given(self) -> frozenset[str]:
-        """Return the addresses that may be fetched after third-party content was read (tools/given_addresses)."""
+        """Return the addresses that may be fetched after third-party content was read (tools/call)."""
         return links([self.run.task, *self.searched]).union(*map(addresses_of, self.own_calls))
 
     def step(self, call: Call) -> PlannedStep:

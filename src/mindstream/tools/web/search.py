@@ -1,18 +1,20 @@
-"""Web search (ddgs, without a key; Tavily, with a key), Wikipedia and Wolfram Alpha."""
+"""Tools for the web: search (ddgs, without a key; Tavily, with a key), Wikipedia, Wolfram Alpha, pages."""
 
 from __future__ import annotations
 
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any, Protocol
 
 from pydantic import Field
 
 from mindstream.errors import ToolError
 from mindstream.models.providers.secrets import mask, remember
+from mindstream.tools.child import run_child
 from mindstream.tools.tool import UNTRUSTED, FunctionTool, ShortWords, Traits, run_in_thread, tool
-from mindstream.tools.web.web import Web, checked_url
+from mindstream.tools.web.web import Web, WebResponse, checked_url
 
 TITLE, SNIPPET = 200, 600
 Count = Annotated[int, Field(ge=1, le=10)]
@@ -195,3 +197,48 @@ def wolfram_tool(key: str, web: Web, url: str = "https://www.wolframalpha.com/ap
         return mask(answer.text[:MAX_ANSWER]).strip() or "Wolfram Alpha answered with nothing"
 
     return tool(wolfram, UNTRUSTED)
+
+
+PART = 6_000
+"""Maximum number of characters of a page that one call returns."""
+PARSER = Path(__file__).parents[1] / "file_text.py"
+SECONDS, MEGABYTES = 5, 1_000
+Place = Annotated[int, Field(ge=0, le=10_000_000)]
+
+
+def page_tool(web: Web) -> FunctionTool:
+    """Make the tool `read_page`."""
+
+    async def read_page(url: str, from_character: Place = 0) -> str:
+        """Read the text of a page of the web (http or https); what is long comes in parts, by `from_character`."""
+        answer = await web.ask(url, follow=True, headers={"Accept": "text/html, text/*, application/json"})
+        answer.check()
+        text = await readable(answer)
+        if from_character and from_character >= len(text):
+            raise ToolError(f"that page has {len(text):,} characters")
+        part = text[from_character : from_character + PART]
+        end = from_character + len(part)
+        if end < len(text):
+            return f"{part}\n… (characters {from_character} to {end} of {len(text)}; the next part is from {end})"
+        return f"{part}\n… (the page was too large, and its end is cut off)" if answer.is_cut else part
+
+    return tool(read_page, UNTRUSTED)
+
+
+async def readable(answer: WebResponse) -> str:
+    """Return the text of a page, a paragraph a line.
+
+    Raises:
+        ToolError: the page is not text, or is empty.
+    """
+    kind = answer.content_type
+    if kind and not (kind.startswith("text/") or kind.endswith(("json", "xml"))):
+        raise ToolError(f"that page is {kind[:60]}, and only text is read")
+    if b"\0" in answer.body[:1_000] and "utf-16" not in answer.headers.get("Content-Type", "").lower():
+        raise ToolError("that page is not text")
+    text = answer.text
+    if "html" in kind or (not kind and "<html" in text[:1_000].lower()):
+        text = await run_child(PARSER, "read_html", text, seconds=SECONDS, megabytes=MEGABYTES)
+    if not text.strip():
+        raise ToolError("there is no text on that page; it may be made by scripts, which are not run")
+    return text

@@ -25,8 +25,8 @@ from mindstream.models.wrappers.meter import Metered
 from mindstream.planning.exemplars import SHIPPED_FILE, shipped_exemplars
 from mindstream.planning.planner import UNPLANNED, WITHOUT_TOOLS, Planner, Strategy
 from mindstream.planning.prompts import ActOnTask, AnswerAlone, AnswerFromEvidence, KnowInstead, MakePlan, MendPlan
-from mindstream.tools.ask_model import model_tool
 from mindstream.tools.documents import open_documents
+from mindstream.tools.own_tools import model_tool
 from mindstream.tools.tool import Tool
 from mindstream_evals.planning.failing import with_failures
 from mindstream_evals.planning.questions import Question, score
