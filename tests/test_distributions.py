@@ -17,6 +17,8 @@ from mindstream import plugins
 from mindstream.cli.app import COMMANDS, ELSEWHERE
 from mindstream.errors import ToolError
 from mindstream.moved import MOVED
+from mindstream.planning.executor import refuse
+from mindstream.planning.planner import Planner
 from mindstream.service.operations.table import operations
 from mindstream.tools.folder import Folder
 
@@ -84,6 +86,21 @@ def test_names_below_an_old_module_are_found_too() -> None:
     with pytest.warns(DeprecationWarning, match=r"mindstream\.town\.town has moved"):
         from mindstream.town.town import Town  # type: ignore[import-not-found]
     assert Town is importlib.import_module("mindstream_town.town").Town
+
+
+def test_earlier_names_of_classes_and_arguments_work_with_a_warning() -> None:
+    for module, old, new in (
+        ("evaluation_cache", "Ledger", "EvaluationCache"),
+        ("tools.call", "ForeignText", "UntrustedText"),
+        ("tools.tool_search", "ToolShelf", "ToolIndex"),
+    ):
+        found = importlib.import_module(f"mindstream.{module}")
+        with pytest.warns(DeprecationWarning, match=f"{old} is called {new} now"):
+            assert getattr(found, old) is getattr(found, new)
+        assert not hasattr(found, "NeverThere")
+    with pytest.warns(DeprecationWarning, match=r"Planner\(leave=\) is called approver= now"):
+        planner = Planner(models={}, leave=refuse)  # type: ignore[call-arg]
+    assert planner.approver is refuse is planner.leave  # type: ignore[attr-defined]
 
 
 def test_the_core_wheel_names_no_other_distribution_in_its_dependencies() -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import glob
 import json
 import os
-import warnings
 from pathlib import Path
 from typing import Any
 
 from mindstream.errors import InputError
+from mindstream.moved import renamed
 from mindstream.private_files import append_private
 
 
@@ -89,8 +89,4 @@ def _read(file: Path, *, repair: bool = False) -> dict[str, dict[str, Any]]:
     return found
 
 
-def __getattr__(name: str) -> object:
-    if name == "Ledger":
-        warnings.warn("Ledger is called EvaluationCache now", DeprecationWarning, stacklevel=2)
-        return EvaluationCache
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = renamed(__name__, Ledger="EvaluationCache")

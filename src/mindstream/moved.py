@@ -6,8 +6,13 @@ import importlib
 import importlib.machinery
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
+from operator import attrgetter
 from types import ModuleType
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 MOVED = {
     "mindstream.intake": "mindstream.redaction",
@@ -73,6 +78,39 @@ def _new_name(name: str) -> str | None:
         if name == old or name.startswith(f"{old}."):
             return new + name.removeprefix(old)
     return None
+
+
+def renamed(module: str, **names: str) -> Callable[[str], Any]:
+    """Return a `__getattr__` for a module: earlier names (old=new) work, with a warning."""
+
+    def get(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        warnings.warn(f"{module}.{name} is called {names[name]} now", DeprecationWarning, stacklevel=2)
+        return getattr(sys.modules[module], names[name])
+
+    return get
+
+
+def renamed_arguments(**names: str) -> Callable[[type[T]], type[T]]:
+    """Return a class decorator: earlier names of arguments (old=new) work, with a warning, also as attributes."""
+
+    def decorate(cls: type[T]) -> type[T]:
+        made: Callable[..., None] = cls.__init__
+
+        @wraps(made)
+        def init(self: T, *values: Any, **given: Any) -> None:
+            for old in names.keys() & given.keys():
+                warnings.warn(f"{cls.__name__}({old}=) is called {names[old]}= now", DeprecationWarning, stacklevel=2)
+                given[names[old]] = given.pop(old)
+            made(self, *values, **given)
+
+        setattr(cls, "__init__", init)  # noqa: B010 (a type checker does not accept a plain assignment)
+        for old, new in names.items():
+            setattr(cls, old, property(attrgetter(new)))
+        return cls
+
+    return decorate
 
 
 sys.meta_path.insert(0, MovedModules())  # an old folder that still holds bytecode would be found as a package

@@ -22,4 +22,4 @@ async def test_a_result_can_be_untrusted_though_its_tool_is_not() -> None:
 def test_the_earlier_name_of_the_trait_works_with_a_warning() -> None:
     with pytest.warns(DeprecationWarning, match="untrusted="):
         traits = Traits(foreign=True)  # type: ignore[call-arg]
-    assert traits == Traits(untrusted=True) and traits.foreign
+    assert traits == Traits(untrusted=True) and traits.foreign  # type: ignore[attr-defined]

@@ -18,6 +18,7 @@ from mindstream.models.cause import calls_for, current_cause
 from mindstream.models.model import Model
 from mindstream.models.roles import AnyModels, open_models
 from mindstream.models.wrappers.budget import Budget, Budgeted
+from mindstream.moved import renamed_arguments
 from mindstream.planning.executor import LIMITS, Approver, Limits, RunWatcher, one_at_a_time, refuse
 from mindstream.planning.exemplars import find_exemplars
 from mindstream.planning.journal import GIVEN, REMEMBERED, RunCheckpoint, open_journal, outlast, read_run
@@ -52,6 +53,7 @@ UNPLANNED = ("react", "direct", "cot")
 WITHOUT_TOOLS = ("direct", "cot")
 
 
+@renamed_arguments(leave="approver")
 @dataclass(frozen=True, kw_only=True)
 class Planner:
     """Plans tasks and solves them with tools: as ReWOO (Xu 2023), ReAct (Yao 2023) or Plan-and-Execute (Wang 2023).
@@ -69,7 +71,7 @@ class Planner:
         seconds: timeout of a run; a resumed run has it again.
         replans: maximum number of times that a run's plan is revised, after failed steps or a missing answer.
         own_knowledge: ask the model for its own knowledge if a step fails; such evidence is marked (`Solution.own`).
-        leave: asked for approval before a tool that changes the world is called; by default such calls are refused.
+        approver: asked for approval before a tool that changes the world is called; by default such calls are refused.
         watchers: notified of a run's progress.
         remembered: plans of earlier tasks. A plan for a task of the same form is run without the planner, and a new
             plan that ends well is kept (not for strategies without a plan).
@@ -86,7 +88,7 @@ class Planner:
     replans: int = 1
     own_knowledge: bool = False
     limits: Limits = LIMITS
-    leave: Approver = refuse
+    approver: Approver = refuse
     watchers: Sequence[RunWatcher] = ()
     remembered: RememberedPlans | None = None
 
@@ -153,7 +155,7 @@ class Planner:
                 allowance,
                 self.replans,
                 self.limits,
-                one_at_a_time(self.leave),
+                one_at_a_time(self.approver),
                 (*([journal] if journal else []), *self.watchers),
                 run,
                 begun,

@@ -214,7 +214,7 @@ class PlanningRun:
     allowance: Allowance
     replans: int
     limits: Limits
-    leave: Approver
+    approver: Approver
     watchers: Sequence[RunWatcher]
     name: str
     begun: RunCheckpoint
@@ -310,7 +310,7 @@ class PlanningRun:
             self.tools,
             run=self.name,
             limits=self.limits,
-            leave=self.leave,
+            approver=self.approver,
             watchers=self.watchers,
             found=self.evidence,
             foreign=self.plan.foreign,

@@ -9,7 +9,6 @@ of tools whose results name pages (`Traits.finds`).
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
@@ -20,6 +19,7 @@ from mindstream.errors import ReplyInvalid, ToolError
 from mindstream.foreign_code import ForeignFailure, ForeignTask, Overdue
 from mindstream.models.model import Call
 from mindstream.models.reply import first_json
+from mindstream.moved import renamed
 from mindstream.text.links import bare, links
 from mindstream.tools.tool import Tool, traits_of
 from mindstream.tracing import fail, genai, span, tell
@@ -134,8 +134,4 @@ def _texts(value: JsonValue) -> Iterator[str]:
             yield from _texts(each)
 
 
-def __getattr__(name: str) -> object:
-    if name == "ForeignText":
-        warnings.warn("ForeignText is called UntrustedText now", DeprecationWarning, stacklevel=2)
-        return UntrustedText
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = renamed(__name__, ForeignText="UntrustedText")

@@ -7,11 +7,10 @@ import contextlib
 import contextvars
 import inspect
 import threading
-import warnings
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from functools import partial, wraps
+from functools import partial
 from typing import Annotated, Any, Protocol, TypeAlias, TypeVar
 
 from pydantic import StringConstraints, TypeAdapter, ValidationError
@@ -21,11 +20,13 @@ from mindstream.errors import InputError, ReplyInvalid, ToolError
 from mindstream.models.model import Call, JsonSchema, ToolSpec
 from mindstream.models.prompt import complaints, first_json
 from mindstream.models.schema import find_faults
+from mindstream.moved import renamed_arguments
 
 Batch: TypeAlias = Callable[[Sequence[Call]], Awaitable[Sequence[str]]]
 """Makes several calls of one tool at once; returns the results in the order of the calls."""
 
 
+@renamed_arguments(foreign="untrusted")
 @dataclass(frozen=True, slots=True)
 class Traits:
     """The properties of a tool that decide how it is called.
@@ -57,24 +58,6 @@ class Traits:
     finds: bool = False
     ready: Callable[[], bool] | None = None
 
-    @property
-    def foreign(self) -> bool:
-        """The earlier name of `untrusted`."""
-        return self.untrusted
-
-
-_init = Traits.__init__
-
-
-@wraps(_init)
-def _accept_old_name(self: Traits, *values: Any, **named: Any) -> None:
-    if "foreign" in named:
-        warnings.warn("Traits(foreign=) is called untrusted= now", DeprecationWarning, stacklevel=2)
-        named["untrusted"] = named.pop("foreign")
-    _init(self, *values, **named)
-
-
-Traits.__init__ = _accept_old_name  # type: ignore[method-assign]
 
 PLAIN = Traits()
 UNTRUSTED = Traits(untrusted=True)

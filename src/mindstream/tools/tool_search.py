@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.model import JsonSchema, ToolSpec
+from mindstream.moved import renamed
 from mindstream.text.lexical import Lexical
 from mindstream.text.words import terms
 from mindstream.tools.tool import FunctionTool, Tool, Words, checked_tools, tool
@@ -99,8 +99,4 @@ def _words_of(node: object) -> str:
     return str(node.get("description", ""))[:MAX_SHOWN] if isinstance(node, dict) else ""
 
 
-def __getattr__(name: str) -> object:
-    if name == "ToolShelf":
-        warnings.warn("ToolShelf is called ToolIndex now", DeprecationWarning, stacklevel=2)
-        return ToolIndex
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = renamed(__name__, ToolShelf="ToolIndex")

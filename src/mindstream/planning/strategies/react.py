@@ -62,7 +62,7 @@ class _Guarded:
         address = ungiven(self.tool, call.arguments, self.watched.given()) if foreign else ""
         if self.traits.changes or address:
             wish = Wish(self.watched.step(call), call.arguments, foreign, address)
-            if not await run.leave(wish):
+            if not await run.approver(wish):
                 raise ToolError(refusal(wish))
         if not foreign:
             self.watched.own_calls.append(call.arguments)
