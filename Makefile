@@ -78,6 +78,6 @@ TESTING := httpx hypothesis pytest pytest-asyncio pytest-timeout pytest-xdist
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet 'crewai>=1.15,<1.16'
 	$(@D)/bin/python -m pip install --quiet --no-deps -e .
-	$(@D)/bin/python -m pip install --quiet $(TESTING) genai-prices google-re2 ijson jinja2 jsonschema-rs leather numpy \
-	    prompt-toolkit pyjson5 pypdf pystemmer rapidfuzz selectolax tomlkit wordllama
+	$(@D)/bin/python -m pip install --quiet $(TESTING) genai-prices google-re2 ijson jinja2 jsonschema-rs numpy \
+	    prompt-toolkit pyjson5 pypdf pystemmer rapidfuzz selectolax wordllama
 	@touch $@

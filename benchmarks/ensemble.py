@@ -28,7 +28,7 @@ from typing import Any
 
 from mindstream_evals.runs.ensemble import Wish, jobs_of, live_run, run_ensemble
 
-from mindstream.ledger import Ledger
+from mindstream.evaluation_cache import EvaluationCache
 from mindstream.settings import Settings
 
 RULES = Settings(model="rules")
@@ -108,7 +108,7 @@ async def timed(work: Awaitable[list[str]]) -> Row:
 
 async def measure(asked: argparse.Namespace) -> Row:
     """Let them live each way, in folders of their own; a way that is kept already is not gone again."""
-    kept, engines = Ledger(asked.kept), asked.engines.split(",")
+    kept, engines = EvaluationCache(asked.kept), asked.engines.split(",")
     ways: dict[str, Callable[[Path], Awaitable[list[str]]]] = {"first half": lambda at: live_here(at, asked, 0)}
     ways |= {name: lambda at, ray=name == "ray": live_there(at, asked, ray) for name in engines}
     ways["second half"] = lambda at: live_here(at, asked, 1)

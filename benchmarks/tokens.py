@@ -36,7 +36,7 @@ from tokens_play import Case, Exchange, Player, lines_of, play
 from mindstream.models.embedders.wordllama import token_ids
 from mindstream.planning.planner import Strategy
 from mindstream.planning.prompts import ActOnTask, AnswerFromEvidence, MakePlan
-from mindstream.tools.ask_model import AskModel
+from mindstream.tools.own_tools import AskModel
 
 CACHED, WRITTEN = 0.1, 5.0
 """What a token read from a cache costs, and one that is written, where one that is read costs 1."""

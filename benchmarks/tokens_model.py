@@ -20,7 +20,7 @@ from mindstream.models.providers.prices import price
 from mindstream.models.roles import Models
 from mindstream.planning.planner import Planner, Strategy
 from mindstream.text.words import terms
-from mindstream.tools.ask_model import model_tool
+from mindstream.tools.own_tools import model_tool
 from mindstream.tools.tool import Tool
 
 

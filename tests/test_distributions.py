@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import re
 import subprocess
 import sys
+import tomllib
 import warnings
 from pathlib import Path
 
@@ -13,8 +15,12 @@ import pytest
 
 from mindstream import plugins
 from mindstream.cli.app import COMMANDS, ELSEWHERE
+from mindstream.errors import ToolError
 from mindstream.moved import MOVED
+from mindstream.planning.executor import refuse
+from mindstream.planning.planner import Planner
 from mindstream.service.operations.table import operations
+from mindstream.tools.folder import Folder
 
 ALONE = (
     "import importlib.metadata, sys; importlib.metadata.entry_points = lambda **_: ();"
@@ -82,9 +88,72 @@ def test_names_below_an_old_module_are_found_too() -> None:
     assert Town is importlib.import_module("mindstream_town.town").Town
 
 
+def test_earlier_names_of_classes_and_arguments_work_with_a_warning() -> None:
+    for module, old, new in (
+        ("evaluation_cache", "Ledger", "EvaluationCache"),
+        ("tools.call", "ForeignText", "UntrustedText"),
+        ("tools.tool_search", "ToolShelf", "ToolIndex"),
+    ):
+        found = importlib.import_module(f"mindstream.{module}")
+        with pytest.warns(DeprecationWarning, match=f"{old} is called {new} now"):
+            assert getattr(found, old) is getattr(found, new)
+        assert not hasattr(found, "NeverThere")
+    with pytest.warns(DeprecationWarning, match=r"Planner\(leave=\) is called approver= now"):
+        planner = Planner(models={}, leave=refuse)  # type: ignore[call-arg]
+    assert planner.approver is refuse is planner.leave  # type: ignore[attr-defined]
+
+
 def test_the_core_wheel_names_no_other_distribution_in_its_dependencies() -> None:
     wanted = importlib.metadata.requires("mindstream") or []
     assert not [
         each for each in wanted if each.startswith(("mindstream-town", "mindstream-evals", "mindstream-studio"))
     ]
     assert (Path(plugins.__file__).parent / "py.typed").is_file()
+
+
+PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
+OPTIONAL = ("leather", "opentelemetry", "pypdf", "selectolax", "tomlkit")
+"""Modules of extras and of other distributions that are installed with the tests."""
+IN_ALL = ("anthropic", "google", "local", "mcp", "planning", "server", "postgres", "web", "documents", "charts", "otlp")
+
+
+def test_at_most_twenty_dependencies_are_always_installed_and_each_is_imported() -> None:
+    names = [re.split(r"[><=]", each)[0] for each in PROJECT["dependencies"]]
+    modules = {  # of each distribution
+        name: {module for module, owners in importlib.metadata.packages_distributions().items() if name in owners}
+        for name in (importlib.metadata.distribution(each).name for each in names)
+    }
+    source = "\n".join(path.read_text("utf-8") for path in Path(plugins.__file__).parent.rglob("*.py"))
+    imported = {each.partition(".")[0] for each in re.findall(r"^\s*(?:from|import) ([\w.]+)", source, re.MULTILINE)}
+    imported |= set(re.findall(r"find_spec\(\"(\w+)\"\)", source))
+    assert len(names) <= 20
+    assert [name for name in modules if not modules[name] & imported] == []
+
+
+def test_all_has_every_extra_except_the_large_ones_and_frameworks() -> None:
+    (everything,) = PROJECT["optional-dependencies"]["all"]
+    assert {*everything.partition("[")[2].rstrip("]").split(",")} >= {*IN_ALL}
+
+
+def test_public_names_need_no_extra_and_what_does_names_it() -> None:
+    done = alone(
+        f"sys.modules.update(dict.fromkeys({OPTIONAL}));"
+        "import mindstream, mindstream.cli.app, mindstream.tracing, mindstream.cli.shell.output as output\n"
+        "for name in set(mindstream.__all__) - {'Town'}: getattr(mindstream, name)\n"
+        "for attempt in (lambda: mindstream.tracing.trace(True), lambda: output.picture({})):\n"
+        "    try: attempt()\n"
+        "    except mindstream.SettingsError as error: print(str(error).partition('pip')[2])\n"
+    )
+    assert done.stdout.split("\n")[:2] == [" install 'mindstream[otlp]'", " install 'mindstream[charts]'"], done.stderr
+
+
+@pytest.mark.parametrize(("file", "extra"), [("page.html", "web"), ("paper.pdf", "documents")])
+async def test_a_file_that_needs_an_extra_names_it(
+    file: str, extra: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / file).write_text("<p>words</p>")
+    for name in ("selectolax", "pypdf"):
+        (tmp_path / f"{name}.py").write_text(f"raise ModuleNotFoundError('no', name={name!r})")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ToolError, match=rf"pip install 'mindstream\[{extra}\]'"):
+        await Folder(tmp_path).read(file)

@@ -13,7 +13,7 @@ import pytest
 from pydantic import BaseModel
 
 from mindstream import ManualClock, Memory, Plan, PlannedStep, Solution, Timeline
-from mindstream.notebook import MOST, Share, table
+from mindstream.html_tables import MAX_ROWS, Share, table
 from mindstream.planning.plan import Evidence
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "examples" / "notebooks").glob("*.ipynb"))
@@ -99,11 +99,11 @@ async def test_what_people_said_is_escaped(folder: Path) -> None:
 
 
 def test_a_table_is_small_whatever_is_shown() -> None:
-    html = table("many", ("n", "share"), [("x" * 10_000, Share(7.0))] * (MOST + 3))
+    html = table("many", ("n", "share"), [("x" * 10_000, Share(7.0))] * (MAX_ROWS + 3))
     assert "… and 3 more" in html and len(html) < 100_000 and "--share:100%" in html
 
 
 def test_nothing_of_notebooks_is_loaded_unless_it_is_asked_for() -> None:
-    code = "import sys, mindstream; mindstream.Memory; mindstream.Plan; print('mindstream.notebook' in sys.modules)"
+    code = "import sys, mindstream; mindstream.Memory; mindstream.Plan; print('mindstream.html_tables' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 GRACE_S = 1.0
 """Time, in seconds, that cancelled code has to stop before it is abandoned."""
-LONGEST = 500
+MAX_MESSAGE = 500
 """Maximum number of characters of an error message."""
 
 
@@ -120,4 +120,4 @@ def describe(error: BaseException) -> str:
         return "timed out"
     if not isinstance(error, MindstreamError):
         words = f"{type(error).__name__}: {words}" if words else type(error).__name__
-    return words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
+    return words if len(words) <= MAX_MESSAGE else words[: MAX_MESSAGE - 1] + "…"

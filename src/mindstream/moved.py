@@ -1,14 +1,18 @@
-"""Modules that moved: their old names can be imported for one version, with a warning."""
+"""Modules that were renamed or moved to other distributions: old names work for one version, with a warning."""
 
 from __future__ import annotations
 
 import importlib
-import importlib.abc
 import importlib.machinery
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
+from operator import attrgetter
 from types import ModuleType
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 MOVED = {
     "mindstream.conformance.promise": "mindstream_evals.conformance.samples",
@@ -21,6 +25,15 @@ MOVED = {
     "mindstream.planning.permission": "mindstream.planning.executor",
     "mindstream.sharing.grading.draft_rubric": "mindstream.sharing.grading.prompts",
     "mindstream.tools.traits": "mindstream.tools.tool",
+    "mindstream.intake": "mindstream.redaction",
+    "mindstream.ledger": "mindstream.evaluation_cache",
+    "mindstream.notebook": "mindstream.html_tables",
+    "mindstream.tools.algebra": "mindstream.tools.calculator",
+    "mindstream.tools.ask_model": "mindstream.tools.own_tools",
+    "mindstream.tools.by_need": "mindstream.tools.tool_search",
+    "mindstream.tools.given_addresses": "mindstream.tools.call",
+    "mindstream.tools.read_page": "mindstream.tools.web.search",
+    "mindstream.tools.recall": "mindstream.tools.own_tools",
     "mindstream.town.evaluation": "mindstream_evals.town",
     "mindstream.town": "mindstream_town",
     "mindstream.studio": "mindstream_studio",
@@ -32,7 +45,7 @@ MOVED = {
 }
 
 
-class MovedModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class MovedModules:  # no base class: `importlib.abc` takes a third of the import time
     """Finds modules under their old names; the module that is returned is the one at the new place."""
 
     def find_spec(
@@ -42,7 +55,7 @@ class MovedModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         target: ModuleType | None = None,  # noqa: ARG002
     ) -> importlib.machinery.ModuleSpec | None:
         """Return a spec for an old name; None for any other."""
-        return importlib.machinery.ModuleSpec(fullname, self) if _new_name(fullname) else None
+        return importlib.machinery.ModuleSpec(fullname, self) if _new_name(fullname) else None  # type: ignore[arg-type]
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
         """Return the module at the new place.
@@ -75,6 +88,39 @@ def _new_name(name: str) -> str | None:
         if name == old or name.startswith(f"{old}."):
             return new + name.removeprefix(old)
     return None
+
+
+def renamed(module: str, **names: str) -> Callable[[str], Any]:
+    """Return a `__getattr__` for a module: earlier names (old=new) work, with a warning."""
+
+    def get(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        warnings.warn(f"{module}.{name} is called {names[name]} now", DeprecationWarning, stacklevel=2)
+        return getattr(sys.modules[module], names[name])
+
+    return get
+
+
+def renamed_arguments(**names: str) -> Callable[[type[T]], type[T]]:
+    """Return a class decorator: earlier names of arguments (old=new) work, with a warning, also as attributes."""
+
+    def decorate(cls: type[T]) -> type[T]:
+        made: Callable[..., None] = cls.__init__
+
+        @wraps(made)
+        def init(self: T, *values: Any, **given: Any) -> None:
+            for old in names.keys() & given.keys():
+                warnings.warn(f"{cls.__name__}({old}=) is called {names[old]}= now", DeprecationWarning, stacklevel=2)
+                given[names[old]] = given.pop(old)
+            made(self, *values, **given)
+
+        setattr(cls, "__init__", init)  # noqa: B010 (a type checker does not accept a plain assignment)
+        for old, new in names.items():
+            setattr(cls, old, property(attrgetter(new)))
+        return cls
+
+    return decorate
 
 
 sys.meta_path.insert(0, MovedModules())  # an old folder that still holds bytecode would be found as a package

@@ -40,7 +40,7 @@ MAX_BYTES = 100_000
 OTHER_VARIABLES = frozenset({FILE_VARIABLE, "MINDSTREAM_DEBUG", "MINDSTREAM_WEBHOOK_SECRET"})
 TABLES = ("memory", "context", "patience_s")
 """Fields that an environment variable may set as JSON."""
-MOST = 10**15
+MAX_COUNT = 10**15
 """Maximum of a whole number."""
 EXPECTED: Mapping[str, str] = {
     "float_parsing": "a number without a unit is expected, as 30 or 2.5",
@@ -102,12 +102,14 @@ class Settings(BaseModel):
     reranker: str = ""
     memory: dict[str, str | int | float] = Field(default_factory=dict)
     prompts: Path | None = None
-    context: Annotated[int, Field(ge=512, le=MOST)] | dict[str, Annotated[int, Field(ge=512, le=MOST)]] | None = None
+    context: (
+        Annotated[int, Field(ge=512, le=MAX_COUNT)] | dict[str, Annotated[int, Field(ge=512, le=MAX_COUNT)]] | None
+    ) = None
     keep_prompts: bool = False
     timezone: str = ""
     deadline_s: float = Field(30.0, gt=0, allow_inf_nan=False)
-    budget_calls: int | None = Field(None, ge=0, le=MOST)
-    budget_tokens: int | None = Field(None, ge=0, le=MOST)
+    budget_calls: int | None = Field(None, ge=0, le=MAX_COUNT)
+    budget_tokens: int | None = Field(None, ge=0, le=MAX_COUNT)
     budget_usd: float | None = Field(None, ge=0, allow_inf_nan=False)
     redact: str = ""
 

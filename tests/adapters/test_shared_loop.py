@@ -63,7 +63,7 @@ def test_it_is_opened_once_however_many_ask_first(folder: Path, monkeypatch: pyt
 def test_of_many_memories_those_used_last_stay_open_and_nothing_is_lost(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loop, "MOST_OPEN", 3)
+    monkeypatch.setattr(loop, "MAX_OPEN", 3)
     handles = [Handle(folder, f"user {n}") for n in range(6)]
     begun, go_on = threading.Event(), threading.Event()
 

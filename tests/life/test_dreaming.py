@@ -14,7 +14,7 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import is_tainted
 from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Request
-from mindstream.tools.tool import FROM_STRANGERS, tool
+from mindstream.tools.tool import UNTRUSTED, tool
 
 FRAGMENTS = ("The tram squeals below the window.", "Otto bakes rye bread on Fridays.")
 LIVED: list[Line] = [[call("S")], FINISH, "ok"]
@@ -69,7 +69,7 @@ async def test_untrusted_tool_results_taint_the_dream(tmp_path: Path, clock: Man
 
     model = script(LIVED, [[call("read_gazette")], "The mayor eats my tram."])
     config = LifeConfig(dream_tools=("read_gazette",))
-    tools = [tool(read_gazette, FROM_STRANGERS)]
+    tools = [tool(read_gazette, UNTRUSTED)]
     async with living(tmp_path, model, clock=clock, config=config, tools=tools) as life:
         await life.run(turns=2)
         assert is_tainted((await life.memory.latest("dream"))[0]) and life.state.tainted

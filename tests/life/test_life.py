@@ -18,7 +18,7 @@ from mindstream.life.state import read_state
 from mindstream.memory.memory import Memory
 from mindstream.models.model import Part, Piece, Request
 from mindstream.models.roles import Models
-from mindstream.tools.tool import FROM_STRANGERS, Traits, tool
+from mindstream.tools.tool import UNTRUSTED, Traits, tool
 
 
 async def test_a_task_goes_down_to_m1_and_m0_and_only_results_come_back(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ async def test_untrusted_text_taints_the_memories(tmp_path: Path) -> None:
         [[call("M1", task="Read the letter.")], [call("U", memory="A letter asks for money.")], FINISH, "ok"],
         [[call("read_letter")], "It asks for money."],
     )
-    async with living(tmp_path, model, tools=[tool(read_letter, FROM_STRANGERS)]) as life:
+    async with living(tmp_path, model, tools=[tool(read_letter, UNTRUSTED)]) as life:
         await life.run(turns=2)
         (note,) = await life.memory.latest("note", 1)
     assert note.data["tainted"] is True and life.state.tainted

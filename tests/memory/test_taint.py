@@ -16,9 +16,9 @@ from mindstream.memory.store.store import Entry
 from mindstream.models.model import Call
 from mindstream.reasoners.background import conclude
 from mindstream.reasoners.reasoner import RunContext, RunResult, Writing
-from mindstream.tools.call import ForeignText, Observation, call_tool
-from mindstream.tools.recall import recall_tool
-from mindstream.tools.tool import FROM_STRANGERS, tool
+from mindstream.tools.call import Observation, UntrustedText, call_tool
+from mindstream.tools.own_tools import recall_tool
+from mindstream.tools.tool import UNTRUSTED, tool
 
 PAGE = "A page says that the museum opens at nine."
 
@@ -45,9 +45,9 @@ async def test_what_is_drawn_from_a_page_is_still_tainted_next_week(tmp_path: Pa
         clock.advance(7 * 86_400)
         look = recall_tool(stream)
         found = await call_tool(Call("recall", json.dumps({"query": "when does the museum open?"})), [look])
-        assert found.foreign and "from outside" in found.text
+        assert found.untrusted and "from outside" in found.text
         found = await call_tool(Call("recall", json.dumps({"query": "likes museums", "count": 1})), [look])
-        assert not found.foreign and "Ada likes museums" in found.text
+        assert not found.untrusted and "Ada likes museums" in found.text
 
 
 async def test_what_a_run_comes_to_that_read_a_page_is_tainted(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ async def test_what_a_run_comes_to_that_read_a_page_is_tainted(tmp_path: Path) -
 
     def some() -> str:
         """Read a page or not."""
-        return ForeignText(PAGE)
+        return UntrustedText(PAGE)
 
     async def nothing_more(*_: object) -> Sequence[Entry]:
         return ()
@@ -68,7 +68,7 @@ async def test_what_a_run_comes_to_that_read_a_page_is_tainted(tmp_path: Path) -
             records = await stream.build_records([RecordDraft(text="It opens at nine.", kind="note")])
             return [Entry(Remembered(count=1, kinds={"note": 1}), "facts", tuple(records))], ()
 
-        for read in (tool(page, FROM_STRANGERS), tool(some), None):
+        for read in (tool(page, UNTRUSTED), tool(some), None):
             context = RunContext("facts", stream, (), ())
             call = Call("page" if read else "none", "{}", "c1")
             found = await call_tool(Call(read.spec.name, "{}"), [read]) if read else Observation("own words")

@@ -12,7 +12,7 @@ from mindstream.memory.store.record import RecordDraft
 from mindstream.models.fake import FakeModel
 from mindstream.planning.journal import RunCheckpoint, read_run
 from mindstream.planning.planner import Planner
-from mindstream.tools.recall import recall_tool
+from mindstream.tools.own_tools import recall_tool
 from mindstream.tools.tool import tool
 
 

@@ -15,7 +15,7 @@ from mindstream.errors import ModelError
 from mindstream.models.model import Call, Part, Piece, Request, Usage
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.planning.planner import Planner, Strategy
-from mindstream.tools.ask_model import model_tool
+from mindstream.tools.own_tools import model_tool
 from mindstream.tools.tool import Traits, tool
 
 
@@ -79,7 +79,7 @@ async def test_a_budget_is_never_exceeded_by_more_than_one_call(seeds: range) ->
         budget, most = Budget(**allowed), draw.choice((None, 1, 3, 7))  # type: ignore[arg-type]
         how: Strategy = draw.choice(get_args(Strategy)[:3])
         tools = [
-            tool(library.look, Traits(retries=1, cost_usd=0.001, foreign=True)),
+            tool(library.look, Traits(retries=1, cost_usd=0.001, untrusted=True)),
             model_tool(Budgeted(model, budget)),
         ]
         try:

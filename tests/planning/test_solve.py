@@ -24,7 +24,7 @@ from mindstream.planning.journal import read_run
 from mindstream.planning.plan import Plan
 from mindstream.planning.planner import Planner, Strategy
 from mindstream.planning.prompts import read_answer
-from mindstream.tools.ask_model import model_tool
+from mindstream.tools.own_tools import model_tool
 from mindstream.tools.tool import FunctionTool, Traits, tool
 
 PLAN = """Plan: find who won.
@@ -40,7 +40,7 @@ class Library:
 
     def __init__(self, foreign: bool = False) -> None:
         self.asked: list[str] = []
-        self.tool: FunctionTool = tool(self.search, Traits(foreign=foreign))
+        self.tool: FunctionTool = tool(self.search, Traits(untrusted=foreign))
 
     async def search(self, query: str) -> str:
         """Search the library."""

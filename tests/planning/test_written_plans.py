@@ -131,8 +131,8 @@ async def test_a_plan_that_was_given_is_in_the_log_and_another_one_keeps_what_st
 
 async def test_a_planner_is_a_tool() -> None:
     mind = FakeModel({"make_plan": [REWOO], "answer_from_evidence": ["Ten million."]})
-    solver = planner_tool([replace(search, traits=Traits(foreign=True))], mind)
-    assert solver.spec.name == "solve_task" and "search" in solver.spec.description and solver.traits.foreign
+    solver = planner_tool([replace(search, traits=Traits(untrusted=True))], mind)
+    assert solver.spec.name == "solve_task" and "search" in solver.spec.description and solver.traits.untrusted
     found = await call_tool(Call("solve_task", '{"task": "How many people live in the capital of Peru?"}'), [solver])
     assert found.text.startswith("Ten million.") and "E2 search: what is known of people in" in found.text
     silent = planner_tool([search], FakeModel({"make_plan": ["no"]}))

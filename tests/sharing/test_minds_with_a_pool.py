@@ -167,7 +167,7 @@ async def test_a_life_offers_only_what_it_was_told_to_and_may(folder: Path) -> N
         """Look something up."""
         return f"{query}: obey"
 
-    look = tool(find, Traits(foreign=True))
+    look = tool(find, Traits(untrusted=True))
 
     def script() -> FakeModel:
         tasks = [m1("Count the lamps."), m1("Look up the tide."), m1("Fail.")]

@@ -13,14 +13,14 @@ from fake_endpoint import KEY, FakeEndpoint
 from hamlet import hamlet
 from mindstream_town.town import Town
 
-from mindstream import Coach, ManualClock, Memory, Mind, SqliteStore, intake
+from mindstream import Coach, ManualClock, Memory, Mind, SqliteStore, redaction
 from mindstream.errors import SettingsError
-from mindstream.intake import Cleaned
 from mindstream.log.events import Heard, Logged, Redacted
 from mindstream.memory.store.record import RecordDraft, Triple
 from mindstream.memory.store.store import Commit
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.models.providers.provider import provider
+from mindstream.redaction import Cleaned
 from mindstream.service.export_file import Header, read_export
 from mindstream.service.importing.reading import Source, reader
 from mindstream.service.importing.writing import Import
@@ -50,9 +50,9 @@ def bytes_of(folder: Path) -> bytes:
 
 @pytest.fixture
 def switched_on() -> Iterator[None]:
-    intake.switch_on(Numbers())
+    redaction.switch_on(Numbers())
     yield
-    intake.switch_on(None)
+    redaction.switch_on(None)
 
 
 @pytest.mark.usefixtures("switched_on")
@@ -77,7 +77,7 @@ async def test_what_is_taken_out_of_an_utterance_reaches_neither_disk_nor_model(
 @pytest.mark.usefixtures("switched_on")
 async def test_so_it_is_with_what_is_retained_imported_and_observed(folder: Path, tmp_path: Path) -> None:
     clock = ManualClock()
-    intake.switch_on(None)
+    redaction.switch_on(None)
     async with SqliteStore(tmp_path / "before") as store:
         ann = UserMemory(store, "ann", "wordllama", clock)
         about = Triple("ann", "dials", "4711")
@@ -85,7 +85,7 @@ async def test_so_it_is_with_what_is_retained_imported_and_observed(folder: Path
             "It was 4711 before.", "note", data={"said": ["4711"]}, keywords=("code 4711",), about=about
         )
         lines = [line.encode() async for line in export(ann)]
-    intake.switch_on(Numbers())
+    redaction.switch_on(Numbers())
     passage = {"id": "1", "text": "Ann's code is 4711", "metadata": {"code": ["4711"]}, "tags": ["4711"]}
     source = Source("passages", io.BytesIO(json.dumps([passage]).encode()))
     async with SqliteStore(folder) as store, Memory(store, "ann", WordLlama(), clock) as memory:
@@ -157,7 +157,7 @@ def test_a_redactor_that_is_not_there_is_named() -> None:
 
 
 @pytest.fixture(scope="module")
-def presidio() -> intake.Redactor:
+def presidio() -> redaction.Redactor:
     pytest.importorskip("presidio_analyzer", reason="mindstream[redact] is not installed")
     return open_redactor("presidio")
 
@@ -173,7 +173,7 @@ def presidio() -> intake.Redactor:
         ("I sleep from 22:30 to 6:45.", "I sleep from 22:30 to 6:45."),
     ],
 )
-def test_presidio_takes_out_what_has_a_form(said: str, kept: str, presidio: intake.Redactor) -> None:
+def test_presidio_takes_out_what_has_a_form(said: str, kept: str, presidio: redaction.Redactor) -> None:
     cleaned = presidio.clean(said)
     assert cleaned.text == kept and bool(cleaned.taken) == (said != kept)
     assert presidio.clean(cleaned.text) == Cleaned(cleaned.text), "a mark is nobody's number"

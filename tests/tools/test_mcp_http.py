@@ -163,7 +163,7 @@ async def raw_http(how: str) -> AsyncIterator[RawHttp]:
     ("how", "found"),
     [
         ("redirect", r"leads to 'http://127.0.0.1:9/elsewhere', which is not followed"),
-        ("locked", r"lets nobody in without the right headers \(HTTP 401\)"),
+        ("locked", r"refuses these headers \(HTTP 401\)"),
         ("large", r"more than 8,000,000 bytes"),
         ("packed", r"answers packed"),
         ("cut off", r"the answer broke off"),
@@ -209,7 +209,7 @@ async def test_headers_come_from_the_environment_and_go_nowhere_else(
 @pytest.mark.parametrize(
     ("url", "error", "words"),
     [
-        ("https://me:secret@example.com/mcp", SettingsError, "must not hold a name and a password"),
+        ("https://me:secret@example.com/mcp", SettingsError, "must not contain a name and a password"),
         ("https://127.0.0.1:1/mcp", ToolError, "127.0.0.1 is an address of this machine"),
         ("https://169.254.169.254/latest", ToolError, "of a private network"),
     ],

@@ -15,9 +15,8 @@ from mindstream.memory.memory import Memory
 from mindstream.models.fake import FakeModel
 from mindstream.models.model import Call
 from mindstream.tools import named
-from mindstream.tools.ask_model import model_tool
 from mindstream.tools.named import Means, named_tools
-from mindstream.tools.recall import recall_tool
+from mindstream.tools.own_tools import model_tool, recall_tool
 from mindstream.tools.tool import traits_of
 
 
@@ -37,7 +36,7 @@ async def test_every_tool_can_be_had_by_its_name(tmp_path: Path, monkeypatch: py
                 "calculator", "web_search", "wikipedia", "wolfram", "read_page", "search_documents", "list_documents",
                 "read_document", "LLM", "recall",
             ]  # fmt: skip
-            own = [each.spec.name for each in tools if not traits_of(each).foreign]
+            own = [each.spec.name for each in tools if not traits_of(each).untrusted]
             assert own == ["calculator", "LLM", "recall"], "others give what strangers wrote"
 
 

@@ -37,7 +37,7 @@ async def test_what_somebody_else_wrote_or_changed_stays(tmp_path: Path) -> None
     await write(tmp_path, "a.md", "one")
     (tmp_path / "a.md").write_text("one, and my remark")
     for name in ("mine.md", "a.md"):
-        with pytest.raises(ToolError, match="somebody else"):
+        with pytest.raises(ToolError, match="from another source"):
             await write(tmp_path, name, "new")
 
 
@@ -45,7 +45,7 @@ async def test_what_somebody_else_wrote_or_changed_stays(tmp_path: Path) -> None
     "name", ["../a.md", "a/b.md", "/etc/x", ".hidden", "", " a.md", "a\nb.md", "x" * 200, "..", "a\\b"]
 )
 async def test_only_a_plain_name_is_taken(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ToolError, match="plain name"):
+    with pytest.raises(ToolError, match="plain file name"):
         await write(tmp_path / "out", name, "text")
     assert not (tmp_path / "a.md").exists()
 
@@ -54,6 +54,6 @@ async def test_a_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "secret").write_text("secret")
     (tmp_path / "out" / "a.md").symlink_to(tmp_path / "secret")
-    with pytest.raises(ToolError, match="no regular file"):
+    with pytest.raises(ToolError, match="not a regular file"):
         await write(tmp_path / "out", "a.md", "text")
     assert (tmp_path / "secret").read_text() == "secret"

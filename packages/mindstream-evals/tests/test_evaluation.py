@@ -24,7 +24,7 @@ from mindstream_town.prompts.conduct import AnswerInterview
 from mindstream_town.residents.interview import CONDITIONS, open_interview
 
 from mindstream.errors import InputError, ModelUnavailable
-from mindstream.ledger import Ledger
+from mindstream.evaluation_cache import EvaluationCache
 from mindstream.models.model import Part, Piece, Request
 from mindstream.models.roles import Models
 from mindstream.text.words import terms
@@ -95,7 +95,7 @@ class Opened:
         self._interview = open_interview(self.folder, models=self.models)
         return Evaluation(
             await self._interview.__aenter__(), history, self.models, self.design, load_questions(),
-            Ledger(self.ledger), **self.more,
+            EvaluationCache(self.ledger), **self.more,
         )  # fmt: skip
 
     async def __aexit__(self, *error: Any) -> None:
@@ -263,7 +263,7 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
     other = tmp_path / "other.jsonl"
     other.write_text('{"cell": 1}\n')
     with pytest.raises(InputError, match="not a file of an evaluation"):
-        Ledger(other)
+        EvaluationCache(other)
 
 
 def test_a_draw_counts_half_and_missing_conditions_have_no_rating() -> None:

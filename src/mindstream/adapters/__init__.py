@@ -1,1 +1,1 @@
-"""mindstream in others' programs, a module a framework (docs/adapters.md); nothing is imported unless asked for."""
+"""Adapters for other frameworks, one module each (docs/adapters.md); none is imported by mindstream itself."""

@@ -1,4 +1,4 @@
-"""Claude's memory tool over a stream: a file is a record, each version of it stays as history until it is forgotten.
+"""Claude's memory tool over a memory: a file is a record; earlier versions stay as history until they are forgotten.
 
 client.beta.messages.tool_runner(…, tools=[MindstreamMemoryTool("data", user="ann")])
 """
@@ -21,12 +21,12 @@ from mindstream.memory.store.store import Store
 from mindstream.memory.store.validation import fitted_text
 from mindstream.models.embedders.embedder import Embedder
 
-ROOT, MOST_FILES, MOST_BYTES = "/memories", 10_000, 1_000_000
-"""So many files are seen, and so long may one be."""
+ROOT, MAX_FILES, MAX_BYTES = "/memories", 10_000, 1_000_000
+"""Root of all paths, maximum number of files that are read, and maximum size of a file."""
 
 
 class _Files:
-    """The files that a memory holds, and what commands do to them; a ToolError is for the model to read."""
+    """The files of a memory and the commands on them; the message of a ToolError is for the model."""
 
     def __init__(self, memory: Memory, records: Iterable[Record]) -> None:
         self.memory, held = memory, {str(each.data["path"]): each for each in records}
@@ -93,7 +93,7 @@ class _Files:
         return path
 
     def _named(self, asked: str, verb: str = "") -> list[str]:
-        """Return the path of a file, or of those below a folder, which the root is even where it is empty."""
+        """Return the path of a file, or the paths below a folder; the root is a folder even if it is empty."""
         path = _checked(asked)
         if verb and path == ROOT:
             raise ToolError(f"Cannot {verb} the {ROOT} directory itself")
@@ -101,21 +101,21 @@ class _Files:
         return below if below or path == ROOT else [self._file(asked)]
 
     def _free(self, asked: str, says: str, *more: str) -> str:
-        """Return a path at which a file or a folder can be."""
+        """Return a path that is free for a file or a folder."""
         path, taken = _checked(asked), [*self.contents, *more]
         if path == ROOT or any(f"{other}/".startswith(f"{path}/") for other in taken):
             raise ToolError(says.format(asked))
         if any(path.startswith(f"{other}/") for other in taken):
-            raise ToolError(f"{asked} would lie within a file, or within what is renamed")
+            raise ToolError(f"{asked} would be inside a file, or inside the renamed folder")
         return path
 
 
 def _command(change: Callable[[_Files, Any], Awaitable[str]]) -> tuple[Any, Any]:
-    """Return the methods that carry out a command of the tool, one after the other."""
+    """Return the sync and async methods for a command of the tool; commands run one after the other."""
 
     async def run(tool: _OnFiles, command: Any, memory: Memory) -> str:
         async with tool.alone:
-            files = _Files(memory, await memory.latest("document", MOST_FILES, episode=ROOT))
+            files = _Files(memory, await memory.latest("document", MAX_FILES, episode=ROOT))
             try:
                 return await change(files, command)
             except InputError as error:
@@ -125,11 +125,11 @@ def _command(change: Callable[[_Files, Any], Awaitable[str]]) -> tuple[Any, Any]
 
 
 class _OnFiles:
-    """What both tools are: files in a memory.
+    """The common part of both tools: files in a memory.
 
     Args:
-        data, user: a folder, a database's URL, or a store; and whose memory it is.
-        embed: an embedder, or the name of one; sdk: what the SDK's own tool takes (`cache_control`).
+        data: a folder, a database's URL, or a store. user: the owner of the memory.
+        embed: an embedder, or its name. sdk: arguments of the SDK's own tool (`cache_control`).
     """
 
     def __init__(
@@ -139,18 +139,18 @@ class _OnFiles:
         self.handle, self.alone = Handle(data, user, embed), asyncio.Lock()
 
     async def _history(self, path: str, memory: Memory) -> list[Record]:
-        """Return the versions of a file, oldest first, under whatever name, deleted ones too: content is in `data`."""
+        """Return the versions of a file, oldest first, under all its names, with deleted ones: content is in `data`."""
         lasts = [each for each in await _lasts(memory, path) if each.data["path"] == _checked(path)]
         found = [each for last in lasts for each in await memory.history(last.id)]
         return sorted(found, key=lambda each: each.created)
 
     async def _forget(self, path: str = ROOT, *, memory: Memory) -> int:
-        """Erase a file, or all below a folder, for good, with every version; return how many records that were."""
+        """Erase a file, or all files below a folder, with every version; return the number of records."""
         ids = [each.id for each in await _lasts(memory, path)]
         return (await memory.forget(*ids)).records if ids else 0
 
     async def _clear_all_memory(self, memory: Memory) -> str:
-        """Erase all files for good, with every version."""
+        """Erase all files, with every version."""
         await self._forget(memory=memory)
         return "All memory cleared"
 
@@ -160,7 +160,7 @@ METHODS = [*map(_command, NAMED), both(_OnFiles._history), both(_OnFiles._forget
 
 
 class MindstreamMemoryTool(_OnFiles, BetaAbstractMemoryTool):
-    """The memory tool for `Anthropic`: what Claude writes under /memories is in a user's memory."""
+    """The memory tool for `Anthropic`: files that Claude writes under /memories are stored in a user's memory."""
 
     view, create, str_replace, insert, delete, rename, history, forget, clear_all_memory = (each[0] for each in METHODS)
 
@@ -172,7 +172,7 @@ class AsyncMindstreamMemoryTool(_OnFiles, BetaAsyncAbstractMemoryTool):
 
 
 def _checked(path: str) -> str:
-    """Return a path without what means nothing in it; a ToolError where it leaves the memory."""
+    """Return the normal form of a path; a ToolError if it is outside of the memory."""
     parts = [part for part in path.split("/") if part]
     if not path.startswith("/") or parts[:1] != [ROOT[1:]] or {".", ".."} & {*parts} or not path.isprintable():
         raise ToolError(f"Path must start with {ROOT} and stay within it, got: {path}")
@@ -180,21 +180,21 @@ def _checked(path: str) -> str:
 
 
 def _numbered(content: str, view_range: Sequence[int] | None) -> str:
-    """Show a file with the numbers of its lines, or those from one to another (-1: the last)."""
+    """Return a file, or the lines of a range (-1: the last line), with line numbers."""
     first, last = view_range if view_range and len(view_range) == 2 else (1, -1)
     lines = list(enumerate(content.split("\n"), 1))[max(0, first - 1) : None if last == -1 else last]
     return "\n".join(f"{number:>6}\t{line}" for number, line in lines)
 
 
 def _draft(path: str, content: str) -> RecordDraft:
-    if len(content.encode()) > MOST_BYTES:
-        raise ToolError(f"{path} would be longer than {MOST_BYTES:,} bytes")
-    words = fitted_text(f"{path}\n{content}")  # to be recalled by; the content itself stands beside it, to the letter
+    if len(content.encode()) > MAX_BYTES:
+        raise ToolError(f"{path} would be longer than {MAX_BYTES:,} bytes")
+    words = fitted_text(f"{path}\n{content}")  # for recall; the exact content is in `data`
     return RecordDraft(text=words, kind="document", episode=ROOT, data={"path": path, "content": content})
 
 
 async def _lasts(memory: Memory, asked: str) -> list[Record]:
-    """Return the last versions of a file, or of those below a folder, deleted ones too."""
+    """Return the last versions of a file, or of the files below a folder, with deleted ones."""
     path = _checked(asked)
     found = await memory.find(kinds=["document"], where={"episode": ROOT}, over=True)
     return [each for each in found if not each.superseded_by and f"{each.data['path']}/".startswith(f"{path}/")]

@@ -16,8 +16,8 @@ from crewai.memory.types import MemoryRecord, ScopeInfo
 from numpy.typing import NDArray
 
 from mindstream import caches
-from mindstream.adapters.keeping import fit_text
 from mindstream.adapters.loop import Handle, both
+from mindstream.adapters.storing import fit_text
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.store import Store
@@ -27,7 +27,7 @@ EPISODE, PORTION = "crewai", 1_000
 
 
 class Held(NamedTuple):
-    """What is at hand of a record: all but its content, and its vector, of length 1."""
+    """The cached part of a record: all but its content, and its unit vector."""
 
     stored: str
     record: MemoryRecord
@@ -35,12 +35,12 @@ class Held(NamedTuple):
 
 
 class MindstreamStorage:
-    """The protocol `StorageBackend`. CrewAI asks by its own embedder's vectors: they are kept, and compared by cosine.
+    """The protocol `StorageBackend`: searches by the cosine of vectors of CrewAI's own embedder.
 
     Args:
         data: a folder, a database's URL, or a store.
-        user: whose memory, a name for the crew.
-        embed: the embedder by which mindstream's own recall finds the same records.
+        user: the owner of the memory, a name for the crew.
+        embed: the embedder of mindstream's own recall of these records.
     """
 
     def __init__(
@@ -51,13 +51,13 @@ class MindstreamStorage:
         caches.watch(self)
 
     def forget(self, stream: str) -> None:
-        """Let go of what is at hand: something of it was erased."""
+        """Empty the cache after an erasure in this stream."""
         if stream == self._stream:
             self._upto, self._held = 0, dict[str, Held]()
             self._stack: tuple[dict[str, int], NDArray[np.float32]] | None = None
 
     async def _save(self, records: list[MemoryRecord], memory: Memory) -> None:
-        """Write records, in one transaction; of an id that is there already the new one takes the place."""
+        """Store records in one transaction; a record with a known id replaces the stored one."""
         async with self._alone:
             latest = {record.id: record for record in records}
             known = {each.record.id: each.stored for each in await self._all(record_ids=latest, memory=memory)}
@@ -85,17 +85,19 @@ class MindstreamStorage:
             vectors = np.array([each.vector for each in of], np.float32).reshape(-1, len(query_embedding))
             self._stack = {each.stored: row for row, each in enumerate(of)}, vectors
         rows, vectors = self._stack
-        of_all = np.append(np.clip(vectors @ _unit(query_embedding), 0, 1), 0)  # the last: of whoever has no vector
+        of_all = np.append(
+            np.clip(vectors @ _unit(query_embedding), 0, 1), 0
+        )  # the last one is for records without a vector
         scores = of_all[[rows.get(each.stored, -1) for each in passing]]
         order = np.argsort(-scores, kind="stable")[: max(0, limit)]
         best = {passing[at].stored: float(scores[at]) for at in order if scores[at] >= min_score}
         return [(_known(each), best[each.id]) for each in await memory.store.records(memory.key, list(best))]
 
     async def _delete(self, *named: Any, memory: Memory, **filters: Any) -> int:
-        """Forget for good what meets all that is named, with every version; return how many records that were."""
+        """Forget the records that meet all conditions, with every version; return their number."""
         found = await self._all(*named, **filters, memory=memory)
         if found:
-            self._stream = ""  # what is at hand stays, but for what the look after it takes out
+            self._stream = ""  # keeps the cache, from which `_all` removes these
             await memory.forget(*(each.stored for each in found))
             await self._all(memory=memory)
         return len(found)
@@ -105,7 +107,7 @@ class MindstreamStorage:
     delete, adelete = both(_delete)
 
     def update(self, record: MemoryRecord) -> None:
-        """Replace the record of that id; what it was stays as history."""
+        """Replace the record with this id; the earlier version stays as history."""
         self.save([record])
 
     def get_record(self, record_id: str) -> MemoryRecord | None:
@@ -118,7 +120,7 @@ class MindstreamStorage:
         return self._read(found[max(0, offset) :][: max(0, limit)])
 
     def get_scope_info(self, scope: str) -> ScopeInfo:
-        """Return what a scope and those below it hold."""
+        """Return information about a scope and the scopes below it."""
         made = sorted((each.record.created_at for each in self._found(scope)), key=_aware)
         return ScopeInfo(
             path=_path(scope) or "/",
@@ -143,7 +145,7 @@ class MindstreamStorage:
         return len(self._found(scope_prefix))
 
     def reset(self, scope_prefix: str | None = None) -> None:
-        """Forget a scope and those below it, or everything, for good."""
+        """Forget a scope and the scopes below it, or everything."""
         self.delete(scope_prefix)
 
     def _read(self, held: Iterable[Held]) -> list[MemoryRecord]:
@@ -160,7 +162,7 @@ class MindstreamStorage:
         *,
         memory: Memory,
     ) -> list[Held]:
-        """Return what meets all that is named, in the order of writing, with all that anybody has written."""
+        """Return the records that meet all conditions, in the order of writing, including those of other processes."""
         async with self._reading:
             self._stream, upto, after, more = memory.key, 0, 0, True
             while more:

@@ -1,7 +1,7 @@
-"""A mind as the delegate of a voice agent: the talker's answer comes at once, what its reasoners come to follows.
+"""A mind as the delegate of a voice agent: the talker answers at once, follow-ups of the reasoners come later.
 
-A question that is asked again in the same words, nothing else having been asked between, is the same question: the
-result was lost on its way, or somebody spoke into it. It is not heard twice, so that nobody acts on it twice.
+A question that is repeated in the same words, without another one in between, is the same question: its result was
+lost, or the user interrupted it. It is heard once only, so that no reasoner acts on it twice.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from mindstream.minds.mind import Mind
 
 Spoken: TypeAlias = Waiting | Piece | Said | FollowUp
 ROUNDS, PAUSE_S = 100, 0.02
-"""How often it is seen to that nothing goes on that was called off: what has just been heard is not begun at once."""
+"""Number and interval of attempts to cancel: reasoners start a moment after an utterance is heard."""
 
 
 class MindDelegate:
-    """Asks a mind, and gives what is to be said, as it comes.
+    """Asks a mind and yields the texts to speak as they come.
 
     Args:
-        mind: one that somebody answers for, open as long as this is used, on the loop that uses it.
+        mind: a mind with a responder; it stays open while the delegate is used, on the same event loop.
     """
 
     def __init__(self, mind: Mind) -> None:
@@ -32,9 +32,9 @@ class MindDelegate:
         self._heard: Logged | None = None
 
     async def ask(self, question: str) -> AsyncGenerator[Spoken]:
-        """Give fillers, pieces, the answer and what follows it, until the reasoners have nothing left to do.
+        """Yield fillers, pieces, the answer and its follow-ups, until the reasoners have finished.
 
-        Closing it breaks the answer off. The reasoners go on: `call_off` stops them.
+        Closing the generator interrupts the answer, but not the reasoners: `call_off` stops them.
         """
         words = " ".join(question.casefold().split())
         if self._heard is not None and words == self._words:
@@ -47,12 +47,12 @@ class MindDelegate:
                 yield event
 
     async def call_off(self) -> None:
-        """Stop what the reasoners do about the newest question, and what they were about to do."""
+        """Cancel the work of the reasoners on the newest question, running or pending."""
         memory, heard = self.mind.memory, self._heard
         for _ in range(ROUNDS if heard else 0):
             work = await memory.store.open_work(memory.key)
             if heard is None or self._heard is not heard or all(each.cause != heard.seq for each in work):
-                return  # it is over, or something newer was asked
+                return  # it has ended, or there is a newer question
             await self.mind.cancel()
             await asyncio.sleep(PAUSE_S)
 
@@ -68,12 +68,14 @@ class MindDelegate:
                     yield event
 
     async def _again(self, heard: Logged) -> AsyncGenerator[Spoken]:
-        """Give what was said of it already, answer it where that was broken off, and wait for what follows."""
+        """Yield the earlier answer (or answer again if it was interrupted), then the follow-ups."""
         given = set[int]()
         if self._answered:
             rows = await self._said_of(heard)
             given = {row.seq for row in rows}
-            said = [row.event for row in rows if isinstance(row.event, Said)][-1]  # a broken beginning may stand before
+            said = [row.event for row in rows if isinstance(row.event, Said)][
+                -1
+            ]  # an interrupted one may come before it
             more = [row.event.text for row in rows if isinstance(row.event, FollowUp)]
             yield said.model_copy(update={"text": "\n".join([said.text, *more])})
         else:
@@ -88,7 +90,7 @@ class MindDelegate:
                 yield row.event
 
     async def _said_of(self, heard: Logged) -> list[Logged]:
-        """Return what has been said of an utterance: answers and what followed."""
+        """Return the answers and follow-ups to an utterance."""
         memory = self.mind.memory
         rows = [row async for row in memory.log(heard.seq, [Said.kind, FollowUp.kind])]
         return [row for row in rows if isinstance(row.event, Said | FollowUp) and row.event.answers == heard.seq]

@@ -1,8 +1,8 @@
-"""Any embedder as ours, in batches, with a cache: a LangChain `Embeddings`, a function, one of ours by its name.
+"""Use any embedder in mindstream, in batches and with a cache: a LangChain `Embeddings`, a function, or a name.
 
     Memory.open("data", "ann", embed=AnyEmbedder(OpenAIEmbeddings(model="text-embedding-3-small")))
 
-What speaks OpenAI's protocol is one of ours: `openai:NAME`, `http://host:port/v1#NAME`.
+Endpoints with OpenAI's protocol need no adapter: `openai:NAME`, `http://host:port/v1#NAME`.
 """
 
 from __future__ import annotations
@@ -22,16 +22,18 @@ from mindstream.errors import ModelUnavailable
 from mindstream.models.embedders.embedder import Embedder, embedder, unit
 
 BATCH, KEPT = 128, 4_096
-"""So many texts are given to it at once; so many vectors are kept, by a digest of their texts."""
+"""Maximum number of texts of a request, and of vectors in the cache (by digests of their texts)."""
 
 
 class AnyEmbedder:
-    """An embedder of ours, made of another one.
+    """A mindstream embedder made of another one.
 
     Args:
-        embed: a LangChain `Embeddings`; a function, plain or async, from texts to vectors; one of ours, or its name.
-        name: under which its vectors are kept; vectors of different names are never compared. "": what it is called.
-        in_process: it computes here, and is waited for; an endpoint is not waited for long. None: a function does.
+        embed: a LangChain `Embeddings`; a sync or async function from texts to vectors; an embedder of mindstream, or
+            its name.
+        name: stored with its vectors; vectors of different names are never compared. "": derived from the embedder.
+        in_process: it computes in this process, so recalls wait for it; for an endpoint they wait shortly. None: true
+            for functions only.
     """
 
     def __init__(
@@ -47,14 +49,14 @@ class AnyEmbedder:
         caches.watch(self)
 
     def forget(self, _: str) -> None:
-        """Let go of all vectors: something was erased."""
+        """Empty the cache after an erasure."""
         self._kept.clear()
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return unit vectors, one row per text; a blank text gives zeros and is not asked for.
+        """Return unit vectors, one row per text; blank texts give zeros without a request.
 
         Raises:
-            ModelUnavailable: what it answers is not a vector a text.
+            ModelUnavailable: it did not return one vector per text.
         """
         digests = [hashlib.blake2b(text.encode(errors="replace"), digest_size=16).digest() for text in texts]
         found = {digest: self._kept[digest] for digest in digests if digest in self._kept}
@@ -83,13 +85,13 @@ class AnyEmbedder:
             answer = await asyncio.to_thread(inner, texts)
         rows = np.array(answer, dtype=np.float32)
         if rows.ndim != 2 or len(rows) != len(texts) or rows.shape[1] != (self.width or rows.shape[1]):
-            raise ModelUnavailable(f"{self.name} gave numbers of the shape {rows.shape} for {len(texts)} texts")
+            raise ModelUnavailable(f"{self.name} returned numbers of shape {rows.shape} for {len(texts)} texts")
         self.width = int(rows.shape[1])
         return unit(rows)
 
 
 def as_embedder(embed: Any) -> Embedder | str | None:
-    """Return one of ours, its name, or None as it is; make one of any other."""
+    """Return an embedder of mindstream, a name or None as it is; wrap any other embedder."""
     is_ours = embed is None or isinstance(embed, str) or (hasattr(embed, "embed") and hasattr(embed, "width"))
     return embed if is_ours else AnyEmbedder(embed)
 

@@ -14,8 +14,8 @@ from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemor
 from google.adk.memory.memory_entry import MemoryEntry
 from google.genai import types
 
-from mindstream.adapters.keeping import fit_text, keep, retain_each, storable
 from mindstream.adapters.loop import Handle
+from mindstream.adapters.storing import ALL, failures_logged, fit_text, retain_each, storable
 from mindstream.clock import format_iso
 from mindstream.errors import InputError
 from mindstream.memory.memory import Memory
@@ -27,19 +27,18 @@ if TYPE_CHECKING:
     from google.adk.events.event import Event
     from google.adk.sessions.session import Session
 
-MOST = 1_000_000
 DELETED = "deleted of "
-"""What an event's id stands under that was deleted, beside the session's name: it is not to come back."""
+"""Prefix of the episode, before the session's name, with the ids of deleted events, which must not be stored again."""
 
 
 class MindstreamMemoryService(BaseMemoryService):
-    """What was said, found by mindstream's recall; each app's user has a memory, named `app|user`.
+    """Memory of conversations, searched by mindstream's recall; each user of an app has a memory, named `app|user`.
 
     Args:
         data: a folder, a database's URL, or a store.
-        k: so many memories a search finds at most.
-        floor: with less certainty (0 to 1) it finds none.
-        embed: an embedder, or the name of one; None: the one that made the vectors of the memory.
+        k: maximum number of results of a search.
+        floor: minimum certainty (0 to 1) of the search; below it, there are no results.
+        embed: an embedder, or its name; None: the embedder of the stored vectors.
     """
 
     def __init__(
@@ -57,14 +56,14 @@ class MindstreamMemoryService(BaseMemoryService):
         """Return the memory of an app's user.
 
         Raises:
-            InputError: the app's name has a `|`, so that it could be another app's user.
+            InputError: the app's name contains a `|`, so that it could mean the user of another app.
         """
         if "|" in app_name:
-            raise InputError(f"an app's name has no | in it, not {app_name!r}")
+            raise InputError(f"an app's name must not contain |, found {app_name!r}")
         return Handle(self.data, f"{app_name}|{user_id}", self.embed)
 
     async def add_session_to_memory(self, session: Session) -> None:
-        """Take in what of a session is not in memory yet."""
+        """Store the events of a session that are not stored yet."""
         await self._add(session.app_name, session.user_id, session.id, session.events)
 
     async def add_events_to_memory(
@@ -76,7 +75,7 @@ class MindstreamMemoryService(BaseMemoryService):
         session_id: str | None = None,
         custom_metadata: Mapping[str, object] | None = None,  # noqa: ARG002
     ) -> None:
-        """Take in events that are not in memory yet; `custom_metadata` is not heeded."""
+        """Store events that are not stored yet; `custom_metadata` is ignored."""
         await self._add(app_name, user_id, session_id or "", events)
 
     async def add_memory(
@@ -87,7 +86,7 @@ class MindstreamMemoryService(BaseMemoryService):
         memories: Sequence[MemoryEntry],
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Take in facts as notes; one that is known already is not kept twice. Metadata is kept, and not searched."""
+        """Store facts as notes; known facts are not stored again. Metadata is stored, and not searched."""
         drafts = [
             RecordDraft(
                 text=text,
@@ -102,7 +101,7 @@ class MindstreamMemoryService(BaseMemoryService):
             await self.handle(app_name, user_id).do(lambda memory: memory.retain_all(drafts))
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
-        """Return what answers best of what this app's user said, was told, or is known."""
+        """Return the best answers from the conversations and facts of this app's user."""
         if not query.strip():
             return SearchMemoryResponse()
         found = await self.handle(app_name, user_id).do(
@@ -111,13 +110,13 @@ class MindstreamMemoryService(BaseMemoryService):
         return SearchMemoryResponse(memories=[_entry(each.record) for each in found])
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
-        """Forget a memory for good, by the id of its entry; it does not come back with its session."""
+        """Forget a memory by the id of its entry; adding its session later does not restore it."""
 
         async def delete(memory: Memory) -> None:
             async with self._alone:
                 if (record := await memory.get(str(memory_id))) is None:
                     return
-                if event := record.data.get("event"):  # a mark first: whoever dies between has not lost it
+                if event := record.data.get("event"):  # first, so that a crash in between does not lose it
                     await memory.retain("[deleted]", "document", episode=_gone(record.episode), data={"event": event})
                 await memory.forget(record.id)
 
@@ -127,8 +126,8 @@ class MindstreamMemoryService(BaseMemoryService):
     async def _add(self, app: str, user: str, session: str, events: Sequence[Event]) -> None:
         async def add(memory: Memory) -> None:
             async with self._alone:
-                there = await memory.latest("chat", MOST, episode=session)
-                gone = await memory.latest("document", MOST, episode=_gone(session))
+                there = await memory.latest("chat", ALL, episode=session)
+                gone = await memory.latest("document", ALL, episode=_gone(session))
                 known, drafts = {each.data.get("event") for each in (*there, *gone)}, list[RecordDraft]()
                 for event in events:
                     text = _words(event.content)
@@ -138,7 +137,8 @@ class MindstreamMemoryService(BaseMemoryService):
                 if drafts:
                     await retain_each(memory, drafts)
 
-        await keep("the session", self.handle(app, user).do(add))
+        with failures_logged("the session"):
+            await self.handle(app, user).do(add)
 
 
 def _gone(session: str) -> str:
@@ -172,7 +172,7 @@ def _entry(record: Record) -> MemoryEntry:
 
 
 def _words(content: types.Content | None) -> str:
-    """Return the words of what was said; nothing where it is a call, a picture or a thought."""
+    """Return the text of a content, without calls, pictures and thoughts."""
     parts = (content.parts if content else None) or []
     said = " ".join(part.text for part in parts if part.text and not part.thought)
     return fit_text(said)

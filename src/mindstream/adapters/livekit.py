@@ -1,4 +1,4 @@
-"""A coach behind a LiveKit voice agent: `ask_coach` answers at once, tells what follows, can be called off.
+"""A coach for a LiveKit voice agent: the tool `ask_coach` answers at once, reports follow-ups, and can be cancelled.
 
 async with Mind.open("data", user="ann", responder=Coach.using()) as mind:
     session = AgentSession(llm=…, tools=[CoachToolset(mind)])
@@ -24,15 +24,15 @@ Tell: TypeAlias = Callable[[str], Awaitable[None]]
 AskFunction: TypeAlias = Callable[[str, Tell], Awaitable[str]]
 
 SAYS = "The coach says: {message}\nTell the user, in these words as far as they fit. More of it may follow by itself."
-"""How what a mind says is handed to the voice agent's model."""
+"""The message to the voice agent's model with a text of the mind."""
 
 
 class CoachToolset(AsyncToolset):
     """One tool, `ask_coach`, for the sessions of one conversation.
 
-    With a mind, the tool's output is what its talker answers (or says while it waits), and what its reasoners come to
-    behind that is said when the line is free; calling it off stops them, hanging up does not. With a function, what it
-    tells is said as it is told, and then what it returns.
+    With a mind, the tool's output is the talker's answer (or its filler), and follow-ups of the reasoners are spoken
+    when the line is free; cancelling the call stops the reasoners, hanging up does not. With a function, each text
+    that it passes to `tell` is spoken, and then the text that it returns.
 
     Args:
         coach: a mind, or `async def coach(question, tell) -> answer`.
@@ -67,6 +67,6 @@ class CoachToolset(AsyncToolset):
         return ToolResult("The coach has said all that there was to say.", reply_required=False)
 
     async def aclose(self) -> None:
-        """End what goes on. What a mind has heard it still thinks about: that is for its memory."""
+        """Cancel running calls. A mind continues to reason about utterances that it has heard, for its memory."""
         self._hung_up = True
         await super().aclose()

@@ -15,12 +15,10 @@ from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, Query
 from llama_index.core.utils import get_tokenizer
 
 from mindstream.adapters.embeddings import as_embedder
-from mindstream.adapters.keeping import keep, keep_waiting
 from mindstream.adapters.loop import Handle
-from mindstream.adapters.talks import Message, Talk
+from mindstream.adapters.storing import Conversation, Message, metadata_of, retain_documents
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.recall import Recalled
-from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Store
 from mindstream.models.embedders.embedder import Embedder
 
@@ -29,10 +27,10 @@ TOKENS = 30_000
 
 
 class MindstreamMemory(BaseMemory):
-    """The messages of a session, in a memory: `MindstreamMemory.from_defaults("data", session_id="ann")`.
+    """The messages of a session, stored in a memory: `MindstreamMemory.from_defaults("data", session_id="ann")`.
 
     Attributes:
-        token_limit: `get` returns the newest messages within it, from one of the user's on; `get_all` all.
+        token_limit: `get` returns the newest messages within it, beginning with one of the user; `get_all` all.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -40,8 +38,7 @@ class MindstreamMemory(BaseMemory):
     session_id: str
     token_limit: int = TOKENS
     tokenizer_fn: Callable[[str], list[Any]] = Field(default_factory=get_tokenizer, exclude=True)
-    _handle: Handle = PrivateAttr()
-    _talk: Talk = PrivateAttr()
+    _conversation: Conversation = PrivateAttr()
 
     @classmethod
     def class_name(cls) -> str:
@@ -60,62 +57,38 @@ class MindstreamMemory(BaseMemory):
         """Open a session of a memory.
 
         Args:
-            data: a folder, a database's URL, or a store (a tenant's sees that tenant's alone).
-            session_id: which talk; several of a user stand in one memory.
-            user: whose memory; "": the session's own.
+            data: a folder, a database's URL, or a store (of a tenant: only that tenant's data is visible).
+            session_id: the conversation; a memory can have several.
+            user: the owner of the memory; "": the session has a memory of its own.
         """
         memory = cls(session_id=session_id, **settings)
-        memory._handle = Handle(data, user or session_id, as_embedder(embed))
-        memory._talk = Talk(BY, session_id)
+        handle = Handle(data, user or session_id, as_embedder(embed))
+        memory._conversation = Conversation(handle, BY, session_id)
         return memory
 
     def get(self, input: str | None = None, **kwargs: Any) -> list[ChatMessage]:  # noqa: ARG002
         """Return the newest messages within the limit of tokens."""
         return self._within_limit(self.get_all())
 
-    async def aget(self, input: str | None = None, **kwargs: Any) -> list[ChatMessage]:  # noqa: ARG002
-        """Return the newest messages within the limit of tokens."""
-        return self._within_limit(await self.aget_all())
-
     def get_all(self) -> list[ChatMessage]:
-        """Return all messages, as they stand in the memory now."""
-        return list(map(ChatMessage.model_validate, self._handle.wait(self._talk.read)))
-
-    async def aget_all(self) -> list[ChatMessage]:
-        """Return all messages, as they stand in the memory now."""
-        return list(map(ChatMessage.model_validate, await self._handle.do(self._talk.read)))
+        """Return the stored messages."""
+        return list(map(ChatMessage.model_validate, self._conversation.read()))
 
     def put(self, message: ChatMessage) -> None:
-        """Write a message down."""
+        """Store a message."""
         self.put_messages([message])
 
-    async def aput(self, message: ChatMessage) -> None:
-        """Write a message down."""
-        await self.aput_messages([message])
-
     def put_messages(self, messages: Sequence[ChatMessage]) -> None:
-        """Write messages down, in one commit; a failure is logged, so that the run goes on with its answer."""
-        keep_waiting("the messages", lambda: self._handle.wait(partial(self._talk.add, list(map(_message, messages)))))
-
-    async def aput_messages(self, messages: Sequence[ChatMessage]) -> None:
-        """Write messages down, in one commit; a failure is logged, so that the run goes on with its answer."""
-        await keep("the messages", self._handle.do(partial(self._talk.add, list(map(_message, messages)))))
+        """Store messages in one commit; a failure is logged, so that the run continues with its answer."""
+        self._conversation.add(list(map(_message, messages)))
 
     def set(self, messages: Sequence[ChatMessage]) -> None:
-        """Put messages in the place of those that are there, in one commit; the old ones go to the archive."""
-        self._handle.wait(partial(self._talk.set, list(map(_message, messages))))
-
-    async def aset(self, messages: Sequence[ChatMessage]) -> None:
-        """Put messages in the place of those that are there, in one commit; the old ones go to the archive."""
-        await self._handle.do(partial(self._talk.set, list(map(_message, messages))))
+        """Replace all messages, in one commit; the old ones are archived."""
+        self._conversation.set(list(map(_message, messages)))
 
     def reset(self) -> None:
-        """Put all messages into the archive; `memory.purge()` erases them for good."""
+        """Archive all messages; `memory.purge()` erases them."""
         self.set([])
-
-    async def areset(self) -> None:
-        """Put all messages into the archive; `memory.purge()` erases them for good."""
-        await self.aset([])
 
     def _within_limit(self, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
         used, first = 0, len(messages)
@@ -124,7 +97,7 @@ class MindstreamMemory(BaseMemory):
             if used > self.token_limit:
                 break
             if messages[at].role in (MessageRole.USER, MessageRole.SYSTEM):
-                first = at  # an answer, or a tool's result, does not stand first
+                first = at  # an answer, or a tool's result, is not first
         return list(messages[first:])
 
 
@@ -139,15 +112,16 @@ def _message(message: ChatMessage) -> Message:
 
 
 class MindstreamRetriever(BaseRetriever):
-    """What a memory recalls, as nodes with scores.
+    """Recalled records as nodes with scores.
 
     Args:
-        data: a folder, a database's URL, or a store (a tenant's sees that tenant's alone).
-        user: whose memory.
-        similarity_top_k: how many; `floor`: with less certainty (0 to 1) that any answers, none.
-        kinds: of which kinds of records; None: of all. where: what entries of their data must be.
-        touch: a recall counts: what is returned is held better. False: a pure read.
-        nodes: are written down first.
+        data: a folder, a database's URL, or a store (of a tenant: only that tenant's data is visible).
+        user: the owner of the memory.
+        similarity_top_k: maximum number of nodes.
+        floor: minimum certainty (0 to 1) that there is an answer; below it, no nodes.
+        kinds: kinds of records; None: all. where: required values of their data.
+        touch: a recall strengthens the returned records. False: it is a pure read.
+        nodes: nodes to store first.
     """
 
     def __init__(
@@ -166,27 +140,22 @@ class MindstreamRetriever(BaseRetriever):
     ) -> None:
         super().__init__(**settings)
         self.handle = Handle(data, user, as_embedder(embed))
-        self._how: dict[str, Any] = {
-            "k": similarity_top_k,
-            "floor": floor,
-            "kinds": kinds,
-            "where": where,
-            "touch": touch,
-        }
+        how = {"k": similarity_top_k, "floor": floor, "kinds": kinds, "where": where, "touch": touch}
+        self._how: dict[str, Any] = how
         if nodes:
             self.add_nodes(nodes)
 
     def add_nodes(self, nodes: Sequence[BaseNode]) -> list[str]:
-        """Write nodes down, in one commit, each as it stands; return the ids of their records.
+        """Store nodes unchanged, in one commit; return the ids of their records.
 
         Raises:
-            InputError: there is nothing in one, or over 100,000 characters: split it before.
+            InputError: a node is blank, or has over 100,000 characters: split it before.
         """
-        return self.handle.wait(partial(_keep, nodes))
+        return self.handle.wait(partial(_retain, nodes))
 
     async def aadd_nodes(self, nodes: Sequence[BaseNode]) -> list[str]:
-        """Write nodes down, in one commit, each as it stands; return the ids of their records."""
-        return await self.handle.do(partial(_keep, nodes))
+        """Store nodes unchanged, in one commit; return the ids of their records."""
+        return await self.handle.do(partial(_retain, nodes))
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return self.handle.wait(partial(self._recall, query_bundle.query_str))
@@ -198,24 +167,14 @@ class MindstreamRetriever(BaseRetriever):
         return list(map(_node, await memory.recall(query, **self._how)))
 
 
-async def _keep(nodes: Sequence[BaseNode], memory: Memory) -> list[str]:
-    drafts = [
-        RecordDraft(
-            text=each.get_content(MetadataMode.NONE),
-            kind="document",
-            by=BY,
-            data={**each.metadata, "node_id": each.node_id, BY: dict(each.metadata)},
-        )
-        for each in nodes
-    ]
-    return [record.id for record in await memory.retain_all(drafts)]
+async def _retain(nodes: Sequence[BaseNode], memory: Memory) -> list[str]:
+    parts = ((each.get_content(MetadataMode.NONE), each.metadata, {"node_id": each.node_id}) for each in nodes)
+    return await retain_documents(memory, BY, parts)
 
 
 def _node(found: Recalled) -> NodeWithScore:
-    """Return a record as a node: with its own id and metadata where it was one, else with what a record has."""
+    """Return a record as a node, with its own id and metadata, or else with the fields of the record."""
     record = found.record
-    told = {"kind": record.kind, "by": record.by, "episode": record.episode, "created": record.created, **record.data}
-    own = record.data.get(BY) if record.kind == "document" else None
-    id_ = str(record.data["node_id"]) if isinstance(own, dict) else record.id
-    node = TextNode(id_=id_, text=record.text, metadata=dict(own) if isinstance(own, dict) else told)
-    return NodeWithScore(node=node, score=found.score)
+    metadata, is_own = metadata_of(record, BY)
+    id_ = str(record.data["node_id"]) if is_own else record.id
+    return NodeWithScore(node=TextNode(id_=id_, text=record.text, metadata=metadata), score=found.score)

@@ -1,4 +1,4 @@
-"""One event loop for all adapters, in a thread of its own: frameworks call from threads, from loops that come and go.
+"""One event loop for all adapters, in its own thread: frameworks call from threads and from short-lived loops.
 
 handle = Handle("data", "ann")
 handle.wait(lambda memory: memory.recall("keys"))  # from a thread
@@ -27,10 +27,10 @@ from mindstream.models.embedders.embedder import Embedder
 
 T = TypeVar("T")
 Work: TypeAlias = Coroutine[Any, Any, T]
-MOST_OPEN = 64
-"""So many memories that nothing is being done with stay open; of more, those that were used longest ago are closed."""
+MAX_OPEN = 64
+"""Maximum number of open memories; of more, those that were used longest ago and are idle are closed."""
 LAST_S = 5.0
-"""How long the end of the program waits for what recalls have touched to be written."""
+"""Seconds for which the end of the program waits until the effects of recalls are stored."""
 
 _starting = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
@@ -40,10 +40,10 @@ _working: Counter[tuple[object, ...]] = Counter()
 
 
 def wait(work: Work[T]) -> T:
-    """Do work on the adapters' loop and return what comes of it; the calling thread waits.
+    """Do work on the adapters' loop and return its result; the calling thread waits.
 
     Raises:
-        RuntimeError: it is called on that loop itself, which would wait for ever.
+        RuntimeError: it was called on that loop itself, which would deadlock.
     """
     if _is_here():
         work.close()
@@ -54,19 +54,19 @@ def wait(work: Work[T]) -> T:
 
 
 async def do(work: Work[T]) -> T:
-    """Do work on the adapters' loop and return what comes of it; the calling loop goes on. Cancelling cancels it."""
+    """Do work on the adapters' loop and return its result; cancelling cancels the work."""
     if _is_here():
         return await work
     return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, _running()))
 
 
 class Handle:
-    """A memory by its data and its name, for whoever calls; opened when first used, and once in a process.
+    """A memory for callers on any thread or loop; it is opened at first use, and once in a process.
 
     Args:
-        data: a folder, a database's URL, or a store (one that is opened for a tenant is that tenant's alone).
-        user: whose memory; a name is a wall.
-        embed: an embedder, or the name of one; None: the one that made the vectors of the memory.
+        data: a folder, a database's URL, or a store (of a tenant: only that tenant's data is visible).
+        user: the owner of the memory; memories of different names are isolated from one another.
+        embed: an embedder, or its name; None: the embedder of the stored vectors.
     """
 
     def __init__(self, data: str | Path | Store, user: str, embed: Embedder | str | None = None) -> None:
@@ -81,15 +81,15 @@ class Handle:
         )
 
     def wait(self, work: Callable[[Memory], Work[T]]) -> T:
-        """Do something with the memory; the calling thread waits."""
+        """Use the memory; the calling thread waits."""
         return wait(self._done(work))
 
     async def do(self, work: Callable[[Memory], Work[T]]) -> T:
-        """Do something with the memory; the calling loop goes on."""
+        """Use the memory without blocking the calling loop."""
         return await do(self._done(work))
 
     def close(self) -> None:
-        """Close the memory, for all adapters that use it; whoever uses it again opens it again."""
+        """Close the memory for all adapters that use it; the next use opens it again."""
         wait(_close(self._key))
 
     async def _done(self, work: Callable[[Memory], Work[T]]) -> T:
@@ -100,7 +100,7 @@ class Handle:
             _working[self._key] -= 1
             if not _working[self._key]:
                 del _working[self._key]
-            if len(_memories) > MOST_OPEN:
+            if len(_memories) > MAX_OPEN:
                 await asyncio.shield(_close_oldest())
 
     async def _memory(self) -> Memory:
@@ -120,7 +120,7 @@ class Handle:
 
 
 def both(work: Callable[..., Work[Any]]) -> tuple[Any, Any]:
-    """Return two methods for an object with a `handle`, one that waits, one that is awaited.
+    """Return a sync and an async method for objects with a `handle`.
 
     Args:
         work: a method whose last argument is the memory.
@@ -138,10 +138,10 @@ def both(work: Callable[..., Work[Any]]) -> tuple[Any, Any]:
 
 
 async def _close_oldest() -> None:
-    """Close what was used longest ago, and nothing that is being used; what is written is on disk already."""
-    for key in [key for key in _memories if key not in _working][: len(_memories) - MOST_OPEN]:
-        if key not in _working:  # nor has come to be meanwhile
-            with contextlib.suppress(StorageError):  # of what a recall touched; it is no error of who calls now
+    """Close idle memories that were used longest ago; their data is on disk already."""
+    for key in [key for key in _memories if key not in _working][: len(_memories) - MAX_OPEN]:
+        if key not in _working:  # a use may have begun during an earlier close
+            with contextlib.suppress(StorageError):  # the effects of a recall; not an error of this caller
                 await _close(key)
 
 
@@ -180,14 +180,14 @@ async def _settle() -> None:
 
 
 def _end() -> None:
-    """Write what recalls have touched in the last second; all else is on disk already."""
+    """Store the effects of recalls in the last second; all other data is on disk already."""
     if _loop is not None and _memories:
         with contextlib.suppress(Exception):
             asyncio.run_coroutine_threadsafe(_settle(), _loop).result(LAST_S)
 
 
 def _forked() -> None:
-    """Begin anew in a child process: it has no thread of ours, and no connection of the parent's is its own."""
+    """Reset the state in a forked process, which has neither our thread nor its own connections."""
     global _loop, _starting
     _loop, _starting = None, threading.Lock()
     _stores.clear()

@@ -1,4 +1,4 @@
-"""A session of the OpenAI Agents SDK: its items come back as they were stored, and what was said is in memory.
+"""A session of the OpenAI Agents SDK: items are returned unchanged, and their texts can be recalled.
 
 await Runner.run(agent, "Hello!", session=MindstreamSession("monday", data="data", user="ann"))
 """
@@ -11,8 +11,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mindstream.adapters.keeping import fit_text, keep, retain_each, storable
 from mindstream.adapters.loop import Handle
+from mindstream.adapters.storing import ALL, failures_logged, fit_text, retain_each, storable
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.store import Store
@@ -22,19 +22,17 @@ if TYPE_CHECKING:
     from agents.memory import SessionSettings
 
     Item = Any
-MOST = 1_000_000
-"""So many items of a session are read at most."""
 
 
 class MindstreamSession:
-    """A conversation: an episode of a memory, an item a record. It implements the protocol `Session`.
+    """A conversation as an episode of a memory, with a record for each item. It implements the protocol `Session`.
 
     Args:
-        session_id: the conversation; it is gone on with where there is one of that name.
+        session_id: the conversation; an existing one is continued.
         data: a folder, a database's URL, or a store.
-        user: whose memory it is in, which spans the user's sessions; None: it has a memory to itself, of its own name.
-        session_settings: how many items runs are given, where they do not say.
-        embed: an embedder, or the name of one; None: the one that made the vectors of the memory.
+        user: the owner of the memory, which has all sessions of the user; None: a memory of the session's own name.
+        session_settings: default number of items for a run.
+        embed: an embedder, or its name; None: the embedder of the stored vectors.
     """
 
     def __init__(
@@ -51,21 +49,22 @@ class MindstreamSession:
         self._popping = asyncio.Lock()
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
-        """Return the newest items, oldest first; all of them where neither `limit` nor the settings name a number."""
+        """Return the newest items, oldest first; all if neither `limit` nor the settings give a number."""
         n = limit if limit is not None else getattr(self.session_settings, "limit", None)
         if n is not None and n <= 0:
             return []
-        records = await self.handle.do(lambda memory: self._latest(memory, MOST if n is None else n))
+        records = await self.handle.do(lambda memory: self._latest(memory, ALL if n is None else n))
         return [copy.deepcopy(each.data["item"]) for each in records]
 
     async def add_items(self, items: list[Any]) -> None:
-        """Store items, in one transaction. What cannot be stored is logged: the run that hands them over goes on."""
+        """Store items in one transaction. Failures are logged, so that the run continues."""
         drafts = [self._draft(item) for item in items]
         if drafts:
-            await keep("the conversation", self.handle.do(lambda memory: retain_each(memory, drafts)))
+            with failures_logged("the conversation"):
+                await self.handle.do(lambda memory: retain_each(memory, drafts))
 
     async def pop_item(self) -> Any | None:
-        """Take the newest item back, for good: it is forgotten, with whatever was drawn from it alone."""
+        """Remove and return the newest item: it is forgotten, with the records that are derived from it alone."""
 
         async def pop(memory: Memory) -> Any | None:
             async with self._popping:
@@ -77,7 +76,7 @@ class MindstreamSession:
         return await self.handle.do(pop)
 
     async def clear_session(self) -> None:
-        """Forget the session for good, with whatever was drawn from it alone."""
+        """Forget the session, with the records that are derived from it alone."""
 
         async def clear(memory: Memory) -> None:
             if await self._latest(memory, 1):
@@ -89,7 +88,7 @@ class MindstreamSession:
         return [each for each in await memory.latest("chat", n, episode=self.session_id) if "item" in each.data]
 
     def _draft(self, item: Any) -> RecordDraft:
-        plain = storable(item)  # what is kept is JSON, and is nobody else's
+        plain = storable(item)  # a JSON copy that the caller cannot change
         plain = plain if isinstance(plain, dict) else {"content": plain}
         role = str(plain.get("role") or "")
         by = self.handle.user if role == "user" else role or str(plain.get("type") or "item")
@@ -103,7 +102,7 @@ class MindstreamSession:
 
 
 def _words(item: dict[str, Any]) -> str:
-    """Return what an item says, to be recalled by: a message's text, a call, what a tool gave."""
+    """Return the text of an item for recall: a message's text, a call, a tool's result."""
     said = item.get("content") or item.get("output") or item.get("summary") or ""
     if isinstance(said, list):
         said = "\n".join(str(part.get("text") or "") for part in said if isinstance(part, dict))

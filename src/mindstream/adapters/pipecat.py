@@ -1,4 +1,4 @@
-"""A coach in a Pipecat pipeline: what was heard is answered at once, and what the coach comes to follows.
+"""A coach in a Pipecat pipeline: transcriptions are answered at once, follow-ups come later.
 
 async with Mind.open("data", user="ann", responder=Coach.using()) as mind:
     pipeline = Pipeline([transport.input(), stt, CoachProcessor(mind), tts, transport.output()])
@@ -33,14 +33,14 @@ AskFunction: TypeAlias = Callable[[str], Awaitable[str]]
 class CoachProcessor(FrameProcessor):
     """Answers transcriptions; all other frames pass.
 
-    An interruption, or a new transcription, takes back what has not been said yet. What a mind has heard it goes on
-    thinking about, for its memory. The end of the pipeline waits until the newest answer is out.
+    An interruption, or a new transcription, cancels the text that is not spoken yet. A mind continues to reason about
+    utterances that it has heard, for its memory. The end of the pipeline waits for the newest answer.
 
     Args:
         coach: a mind, or `async def coach(question) -> answer`.
-        update_after: after so many seconds a function's silence is filled; a mind says itself that it thinks.
-        thinking, still_thinking, sorry: what is said at once, while it takes long, and where it fails; of a mind, the
-            last alone.
+        update_after: seconds after which `still_thinking` is spoken for a function; a mind has its own fillers.
+        thinking, still_thinking, sorry: texts at the beginning, during a long answer, and after a failure; of these, a
+            mind uses the last only.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class CoachProcessor(FrameProcessor):
         self._answered = asyncio.Event()
 
     async def process_frame(self, frame: Frame, direction: FrameDirection) -> None:
-        """Take transcriptions; pass on the rest. Nothing waits for the coach but the end of the pipeline."""
+        """Answer transcriptions; pass on other frames. Only the end of the pipeline waits for the coach."""
         await super().process_frame(frame, direction)
         if isinstance(frame, TranscriptionFrame):
             await self._drop()
@@ -80,7 +80,7 @@ class CoachProcessor(FrameProcessor):
         await self.push_frame(frame, direction)
 
     async def cleanup(self) -> None:
-        """Let go of what is not said yet."""
+        """Cancel the text that is not spoken yet."""
         await self._drop()
         await super().cleanup()
 
@@ -91,7 +91,7 @@ class CoachProcessor(FrameProcessor):
                     await self._speak(events)
             else:
                 await self._by_function(question)
-        except Exception as error:  # noqa: BLE001  what a coach raises ends its answer, not the pipeline
+        except Exception as error:  # noqa: BLE001  an error of the coach ends its answer, not the pipeline
             await self.push_error(f"coach failed: {error}")
             await self._say(self._sorry)
         finally:
@@ -108,7 +108,7 @@ class CoachProcessor(FrameProcessor):
             asking.cancel()
 
     async def _speak(self, events: AsyncGenerator[Spoken]) -> None:
-        """Say what a mind says: its answer in the pieces in which it comes, each of the others as one."""
+        """Speak the events of a mind: its answer piece by piece, others as a whole."""
         speaking = False
         try:
             async for event in events:
@@ -125,7 +125,7 @@ class CoachProcessor(FrameProcessor):
                 if isinstance(event, Said):
                     self._answered.set()
         finally:
-            if speaking:  # it was broken off
+            if speaking:  # it was interrupted
                 await self.push_frame(LLMFullResponseEndFrame())
 
     async def _say(self, *sentences: str) -> None:

@@ -1,8 +1,8 @@
-"""A memory as a capability of a pydantic-ai agent: it recalls before a run, keeps the talk after it, and brings tools.
+"""A memory as a capability of a pydantic-ai agent: recall before a run, storing messages after it, and tools.
 
 agent = Agent(model, deps_type=Deps, capabilities=[MemoryCapability("data", user=lambda ctx: ctx.deps.user)])
 
-What is recalled comes as data: delimited, in the user's message. What tools return is data, too.
+Recalled records are delimited data in the user's message. Results of tools are data, too.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 from pydantic_core import to_json
 
-from mindstream.adapters.keeping import keep, split_text
 from mindstream.adapters.loop import Handle
+from mindstream.adapters.storing import failures_logged, split_text
 from mindstream.clock import format_iso
 from mindstream.errors import MindstreamError
 from mindstream.memory.memory import Memory
@@ -36,22 +36,22 @@ GUIDE = (
 )
 FACTS: tuple[Kind, ...] = ("note", "thought", "dream", "observation", "document")
 NO_MENTION = "Nothing was forgotten: no memory mentions this. Similar ones, which are kept unless the user means one:"
-SHOWN = 5
-"""So many of the memories that were forgotten are named, so that it is seen where the wrong ones were."""
+MAX_SHOWN = 5
+"""Maximum number of forgotten memories that are shown, so that the user can notice a wrong one."""
 
 
 @dataclass
 class MemoryCapability(AbstractCapability[Any]):
-    """A memory that lasts from run to run.
+    """A memory across runs.
 
     Args:
         data: a folder, a database's URL, or a store.
-        user: whose memory a run has: a name, or what tells it from the run's context.
-        recalled: so many facts are recalled for the prompt before each run, and half as many lines of talk; 0: none.
-        shown: where they stand, delimited: before the user's words (`message`), or in the agent's `instructions`.
-        talk: what the user said and what was answered is kept after a run; not after one that forgot something.
-        most_forgotten: `forget` refuses words by which more records than that would go.
-        embed: an embedder, or the name of one; None: the one that made the vectors of the memory.
+        user: the owner of a run's memory: a name, or a function of the run's context.
+        recalled: number of facts that are recalled for the prompt before each run, with half as many messages; 0: none.
+        shown: their place: before the user's words (`message`), or in the agent's `instructions`.
+        talk: store the prompt and the answer after a run, unless the run forgot something.
+        most_forgotten: maximum number of records that one call of `forget` erases; it refuses more.
+        embed: an embedder, or its name; None: the embedder of the stored vectors.
     """
 
     data: str | Path | Store
@@ -62,12 +62,12 @@ class MemoryCapability(AbstractCapability[Any]):
     most_forgotten: int = 20
     embed: Embedder | str | None = None
     _before: str | None = field(default=None, init=False, repr=False)
-    """What was recalled for this run; None: it has not been asked yet."""
+    """The recalled text of this run; None: not recalled yet."""
     _forgot: bool = field(default=False, init=False, repr=False)
 
     @classmethod
     def get_serialization_name(cls) -> str:
-        """Return how specs of agents call it."""
+        """Return the name for specs of agents."""
         return "MindstreamMemory"
 
     @classmethod
@@ -77,8 +77,8 @@ class MemoryCapability(AbstractCapability[Any]):
         """Make it from a spec of an agent (YAML, JSON).
 
         Args:
-            user_field: the attribute, or entry, of a run's deps that names its user; "": all runs are `user`'s.
-            options: the others of the class.
+            user_field: the attribute, or key, of a run's deps with the user's name; "": `user` owns all runs.
+            options: the other arguments of the class.
         """
         if not user_field:
             return cls(data, user=user, **options)
@@ -89,11 +89,11 @@ class MemoryCapability(AbstractCapability[Any]):
         return Handle(self.data, self.user if isinstance(self.user, str) else self.user(ctx), self.embed)
 
     async def for_run(self, ctx: RunContext[Any]) -> MemoryCapability:  # noqa: ARG002
-        """Return one that keeps what one run has recalled and forgotten."""
+        """Return a copy with the state of one run."""
         return dataclasses.replace(self)
 
     def get_instructions(self) -> Any:
-        """Say what the memory is for; with `shown="instructions"` what is recalled, too, anew for each run."""
+        """Return the description of the memory; with `shown="instructions"` also the recalled text of each run."""
         return [GUIDE, self._recalled] if self.shown == "instructions" else GUIDE
 
     def get_toolset(self) -> FunctionToolset[Any]:
@@ -125,11 +125,11 @@ class MemoryCapability(AbstractCapability[Any]):
             if (n := len(found.asked)) > self.most_forgotten:
                 return f"Nothing was forgotten: {n} memories mention this. Say more exactly what is to be forgotten."
             if not found:
-                similar = _shown(found.similar[:SHOWN])
+                similar = _shown(found.similar[:MAX_SHOWN])
                 return f"{NO_MENTION}\n{similar}" if similar else "Nothing to forget."
             self._forgot = True
             done = await memory.remove(found)
-            return f"Forgotten for good, {done.records} in all:\n{_shown(found.asked[:SHOWN])}"
+            return f"Forgotten for good, {done.records} in all:\n{_shown(found.asked[:MAX_SHOWN])}"
 
         try:
             return await self.handle(ctx).do(remove)
@@ -137,19 +137,20 @@ class MemoryCapability(AbstractCapability[Any]):
             return f"It was not done: {error}"
 
     async def before_model_request(self, ctx: RunContext[Any], request_context: Any) -> Any:
-        """Put what was recalled before the user's words, in what the model is sent; the history stays as it is."""
+        """Add the recalled text before the user's words in the request; the message history is not changed."""
         if self.shown == "message" and (known := await self._recalled(ctx)):
             request_context.messages = _with_part(request_context.messages, UserPromptPart(known))
         return request_context
 
     async def after_run(self, ctx: RunContext[Any], *, result: Any) -> Any:
-        """Keep what was said, on both sides. Whatever comes in the way of that is logged: the run has its result."""
+        """Store the prompt and the answer. Failures are logged, so that the run returns its result."""
         if self.talk and not self._forgot:
-            await keep("the conversation", self._keep(ctx, result.output))
+            with failures_logged("the conversation"):
+                await self._keep(ctx, result.output)
         return result
 
     async def _keep(self, ctx: RunContext[Any], output: Any) -> None:
-        """Keep the words of the prompt and of the answer, each in as many parts as it needs."""
+        """Store the text of the prompt and of the answer, in parts if they are long."""
         answer = output if isinstance(output, str) else to_json(output, fallback=str).decode()
         talk = [{"role": "user", "content": each} for each in split_text(_text(ctx.prompt))]
         if talk:
@@ -159,7 +160,7 @@ class MemoryCapability(AbstractCapability[Any]):
             await self.handle(ctx).do(lambda memory: memory.retain_messages(talk, session))
 
     async def _recalled(self, ctx: RunContext[Any]) -> str:
-        """Return what is recalled for the prompt, delimited; once a run. This very conversation is not repeated."""
+        """Recall for the prompt, once a run, without records of this conversation; return the delimited text."""
         if self._before is None:
             said, found = _text(ctx.prompt), list[Record]()
             if said and self.recalled:
@@ -171,7 +172,7 @@ class MemoryCapability(AbstractCapability[Any]):
 
 
 async def _for_prompt(memory: Memory, said: str, k: int) -> list[Record]:
-    """Recall facts, whatever they answer, and half as many lines of talk, where they may answer."""
+    """Recall facts, and half as many messages if they may answer."""
     facts = await memory.recall(said, k, kinds=FACTS)
     talk = await memory.recall(said, max(1, k // 2), kinds=["chat"], floor=LOW_CERTAINTY)
     return [each.record for each in (*facts, *talk)]
@@ -182,13 +183,13 @@ def _entry(deps: Any, name: str) -> Any:
 
 
 def _text(prompt: str | Sequence[Any] | None) -> str:
-    """Return the words of a prompt, of one with pictures the words alone."""
+    """Return the text of a prompt, without its pictures."""
     parts = [prompt] if isinstance(prompt, str) else [each for each in prompt or () if isinstance(each, str)]
     return "\n".join(parts).strip()
 
 
 def _shown(records: Sequence[Record]) -> str:
-    """Write memories one a line, each with its day and who said it."""
+    """Return memories as lines with day and author."""
     return listed(f"- {format_iso(each.created)[:10]} {each.by or 'seen'}: {each.text}" for each in records)
 
 

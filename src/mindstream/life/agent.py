@@ -15,8 +15,7 @@ from mindstream.life.steps import Done, Steps
 from mindstream.life.tools.own_tools import LifeTool, OwnTool, Where
 from mindstream.models.model import Call, Part, Piece, Request, ToolSpec
 from mindstream.text.links import links
-from mindstream.tools.call import Observation
-from mindstream.tools.given_addresses import addresses_of
+from mindstream.tools.call import Observation, addresses_of
 
 AT_ONCE = 8
 """Maximum number of calls of one reply."""
@@ -74,7 +73,7 @@ class StepCalls:
     Attributes:
         times_running: counts a call: how often it was made in a row, including this time.
         tainted: whether the role has read third-party content.
-        given: addresses that may be fetched then (tools/given_addresses).
+        given: addresses that may be fetched then (tools/call).
     """
 
     steps: Steps
@@ -96,7 +95,7 @@ class StepCalls:
             found = await self._make(call, number, names)
             if not self.tainted:
                 self.given |= addresses_of(call.arguments)
-            self.tainted = self.tainted or found.foreign
+            self.tainted = self.tainted or found.untrusted
             if getattr(self.toolbox().get(call.tool), "finds", False):
                 self.given |= links([found.text])
             results.append(found)

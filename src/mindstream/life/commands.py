@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mindstream import intake
+from mindstream import redaction
 from mindstream.errors import InputError
 from mindstream.life import opened
 from mindstream.life.events import (
@@ -67,7 +67,7 @@ async def give_goal(stream: Memory, goal: str, orders: Sequence[str] = ()) -> No
     for each in orders:
         read_order(each)
     state = await read_state(stream)
-    goal, orders = intake.clean(goal).text, [intake.clean(each).text for each in orders]
+    goal, orders = redaction.clean(goal).text, [redaction.clean(each).text for each in orders]
     goal, orders = (goal or state.goal).strip(), tuple(orders or state.orders)
     if not goal:
         raise InputError('this mind has no goal yet: give it one with --goal "…"')
@@ -86,7 +86,7 @@ async def say(stream: Memory, text: str) -> None:
     Raises:
         InputError: the text is empty, or the mind has no life.
     """
-    words = intake.clean(checked_text(text, MAX_UTTERANCE)).text
+    words = redaction.clean(checked_text(text, MAX_UTTERANCE)).text
     await look(stream)
     new = RecordDraft(text=words, kind="chat", by=stream.name, episode=SESSION, data={"by_user": True})
     record = (await stream.build_records([new]))[0]
@@ -100,7 +100,7 @@ async def answer(stream: Memory, text: str, id_: str = "", session: str = "") ->
     Raises:
         InputError: there is no question, or not this one.
     """
-    words, state = intake.clean(checked_text(text, MAX_UTTERANCE)).text, await look(stream)
+    words, state = redaction.clean(checked_text(text, MAX_UTTERANCE)).text, await look(stream)
     waiting = [*(each for each in state.questions if each not in state.answers), *state.late]
     if not waiting:
         raise InputError("there is no open question; use `say` to tell it something")
@@ -149,7 +149,7 @@ async def notice(stream: Memory, text: str) -> None:
     Raises:
         InputError: the text is empty, or the mind has no life.
     """
-    words = intake.clean(checked_text(text, MAX_UTTERANCE)).text
+    words = redaction.clean(checked_text(text, MAX_UTTERANCE)).text
     await look(stream)
     await _write(stream, Noticed(text=words))
 
@@ -160,7 +160,7 @@ async def add_task(stream: Memory, text: str) -> Task:
     Raises:
         InputError: it has no words, or exists already.
     """
-    return await _change(stream, (await look(stream)).ledger.add(intake.clean(text).text))
+    return await _change(stream, (await look(stream)).ledger.add(redaction.clean(text).text))
 
 
 async def stop_task(stream: Memory, number: int) -> Task:

@@ -39,8 +39,8 @@ from mindstream.memory.store.store import Fence
 from mindstream.minds.refused_messages import RefusedMessages
 from mindstream.models.decide import decide
 from mindstream.models.roles import AnyModels, Models, open_models
-from mindstream.tools.by_need import ToolShelf
 from mindstream.tools.tool import Tool
+from mindstream.tools.tool_search import ToolIndex
 from mindstream.tracing import genai, span
 
 TRIES, REST_S = 5, 2.0
@@ -108,7 +108,7 @@ class Life:
         self._inbox = Inbox(memory, state, user)
         self.steps = Steps(memory, state, config.budget, self._inbox, fence)
         self._outside = OutsideTools(
-            ToolShelf(tools, memory.embedder), state, config.permits, memory.name, config.attached
+            ToolIndex(tools, memory.embedder), state, config.permits, memory.name, config.attached
         )
         model, _, _ = (models.of(role) for role in ("M2", "M1", "M0"))  # a missing role is an error here
         self._m2 = M2(self.steps, model, self._own_tools(), config.prompt_tokens, config.rhythm.zone)

@@ -79,7 +79,7 @@ class Roles:
         trusted = links([state.goal, *state.orders, *state.answers.values(), *texts])
         tainted = where.tainted or any(each.foreign for each in shown)
         found = await self._work(where.id, "M1", prompt, toolbox, tainted, trusted)
-        if not (found.failed or found.foreign or was_begun):  # otherwise it is unknown which exemplars M1 was shown
+        if not (found.failed or found.untrusted or was_begun):  # otherwise it is unknown which exemplars M1 was shown
             missed = await self._offer(task, found.text, shown) or missed
         return Done(found, events=(Failed(text=missed, where="exemplars"),) if missed else ())
 
@@ -109,8 +109,8 @@ class Roles:
             raise
         except ModelError as error:
             gave = "gave no answer" if isinstance(error, ReplyInvalid) else "could not answer"
-            return Observation(f"{role} {gave}: {error}", failed=True, foreign=calls.tainted)
-        return Observation(answer, foreign=calls.tainted)
+            return Observation(f"{role} {gave}: {error}", failed=True, untrusted=calls.tainted)
+        return Observation(answer, untrusted=calls.tainted)
 
     async def _offer(self, task: str, result: str, shown: Sequence[Example]) -> str:
         """Offer a result to the source of exemplars; return why that failed, "" if it did not."""
@@ -141,7 +141,7 @@ class Roles:
             await self.steps.flush()  # before the dream is written
             if found.failed:
                 raise ModelUnavailable(found.text)
-            return Dreamt(found.text, model.name, found.foreign)
+            return Dreamt(found.text, model.name, found.untrusted)
 
         return compose
 

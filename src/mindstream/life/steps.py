@@ -155,7 +155,7 @@ class Steps:
         self._touch, self._revisions = done.touch, done.revisions
         found = done.found
         observed = Observed(
-            slot=SLOT, tool=call.tool, text=found.text, failed=found.failed, foreign=found.foreign, id=id_
+            slot=SLOT, tool=call.tool, text=found.text, failed=found.failed, foreign=found.untrusted, id=id_
         )
         self.note(observed, done.records)
         if done.touch is not None or done.records or done.revisions:

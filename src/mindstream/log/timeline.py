@@ -24,7 +24,7 @@ class Timeline(list[Logged]):
         return cls(kept)
 
     def _repr_html_(self) -> str:
-        from mindstream.notebook import table
+        from mindstream.html_tables import table
 
         rows = [
             (row.seq, format_iso(row.at)[:19].replace("T", " "), row.by, row.event.kind, _told(row)) for row in self

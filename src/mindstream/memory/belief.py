@@ -43,7 +43,7 @@ class Belief(Generic[Shape]):
     evidence: tuple[str, ...] = ()
 
     def _repr_html_(self) -> str:
-        from mindstream.notebook import table
+        from mindstream.html_tables import table
 
         fields = self.value.model_dump(mode="json").items()
         rows = [(name.replace("_", " "), _in_words(held)) for name, held in fields if held not in (None, [], {}, "")]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from pydantic import BaseModel, JsonValue
 
-from mindstream import caches, intake
+from mindstream import caches, redaction
 from mindstream.clock import EARLIEST, LATEST, Clock, Moment, SystemClock, Time, moment, moment_or_none
 from mindstream.errors import Conflict, InputError
 from mindstream.log import erasures
@@ -147,7 +147,7 @@ async def build_records(stream: Stream, news: Sequence[RecordDraft]) -> list[Rec
     A text that is too long is shortened: it was made by a model, and must not stop its run.
     """
     stream.require_own_vectors()
-    texts = [fitted_text((await intake.cleaned(new.text)).text if intake.is_on() else new.text) for new in news]
+    texts = [fitted_text((await redaction.cleaned(new.text)).text if redaction.is_on() else new.text) for new in news]
     vectors = await stream.embedding.at_once(texts)
     now = stream.clock.now()
     drawn = await _depths_and_taints(stream, [new.evidence for new in news])

@@ -9,7 +9,7 @@ from contextlib import aclosing
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
-from mindstream import intake
+from mindstream import redaction
 from mindstream.clock import Clock, format_iso
 from mindstream.errors import Conflict, HeardAlready, InputError, StorageError
 from mindstream.location import AnyData
@@ -248,7 +248,7 @@ class Mind:
             StorageError: the utterance or the answer could not be committed.
         """
         text = checked_text(text, MAX_UTTERANCE)
-        cleaned = await intake.cleaned(text) if intake.is_on() else intake.Cleaned(text)
+        cleaned = await redaction.cleaned(text) if redaction.is_on() else redaction.Cleaned(text)
         async with self._taking_in:
             handling = await self.responder.attend(cleaned.text, one_answer=one_answer)
             heard, *redacted = await self._write_down(cleaned, handling, by or handling.by or self.memory.name, once)
@@ -328,7 +328,7 @@ class Mind:
         """Return when the reasoners have no work left that could be done now."""
         await self.reasoners.settled()
 
-    async def _write_down(self, said: intake.Cleaned, handling: Handling, by: str, once: str) -> list[Logged]:
+    async def _write_down(self, said: redaction.Cleaned, handling: Handling, by: str, once: str) -> list[Logged]:
         """Commit an utterance with its record, its redactions, and the work that it causes."""
         memory, text = self.memory, said.text
         with self.reasoners.hearing():

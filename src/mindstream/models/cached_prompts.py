@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 from mindstream.errors import ReplyInvalid
-from mindstream.ledger import Ledger
+from mindstream.evaluation_cache import EvaluationCache
 from mindstream.models.ask import ask
 from mindstream.models.model import Request
 from mindstream.models.prompt import Prompt
@@ -29,7 +29,7 @@ class CachedPrompts:
     """
 
     def __init__(
-        self, models: Models, ledger: Ledger, told: Progress = lambda *_: None, at_once: int = MAX_PARALLEL
+        self, models: Models, ledger: EvaluationCache, told: Progress = lambda *_: None, at_once: int = MAX_PARALLEL
     ) -> None:
         self.models, self.ledger, self.unreadable = models, ledger, 0
         self._report, self._at_once = told, at_once

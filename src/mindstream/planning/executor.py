@@ -22,8 +22,7 @@ from mindstream.memory.lease import LEASE_S
 from mindstream.models.model import Call
 from mindstream.planning.plan import Evidence, Plan, PlannedStep, Reference, bind, find_parts
 from mindstream.text.links import links
-from mindstream.tools.call import Observation, call_tool, observe_text
-from mindstream.tools.given_addresses import addresses_of, refusal_of, ungiven
+from mindstream.tools.call import Observation, addresses_of, call_tool, observe_text, refusal_of, ungiven
 from mindstream.tools.tool import PLAIN, Batch, Tool, Traits, checked_tools, key_argument, traits_of
 
 MAX_BATCH = 32
@@ -165,19 +164,19 @@ async def refuse(_: Wish) -> bool:
 def allow(tools: Collection[str], otherwise: Approver = refuse) -> Approver:
     """Approve calls of these tools unless their arguments have third-party content; ask `otherwise` about others."""
 
-    async def leave(wish: Wish) -> bool:
+    async def approver(wish: Wish) -> bool:
         return (wish.step.tool in tools and not wish.foreign) or await otherwise(wish)
 
-    return leave
+    return approver
 
 
-def one_at_a_time(leave: Approver) -> Approver:
+def one_at_a_time(approver: Approver) -> Approver:
     """Ask about one call at a time: a person reads one question after the other."""
     asking = asyncio.Lock()
 
     async def ask(wish: Wish) -> bool:
         async with asking:
-            return await leave(wish)
+            return await approver(wish)
 
     return ask
 
@@ -225,7 +224,7 @@ class Executor:
         *,
         run: str = "run",
         limits: Limits | None = None,
-        leave: Approver = refuse,
+        approver: Approver = refuse,
         watchers: Sequence[RunWatcher] = (),
         found: Mapping[str, Evidence] | None = None,
         foreign: bool = False,
@@ -234,7 +233,7 @@ class Executor:
     ) -> None:
         self.evidence: dict[str, Evidence] = dict(found or {})
         self._tools = {tool.spec.name: tool for tool in checked_tools(tools)}
-        self._run, self._limits, self._leave, self._watchers = run, limits or Limits(), leave, watchers
+        self._run, self._limits, self._approver, self._watchers = run, limits or Limits(), approver, watchers
         self._take_call, self._instead, self._is_untrusted = take_call, instead, foreign
         self._written = 0
         self._free = asyncio.Semaphore(self._limits.at_once)
@@ -355,12 +354,12 @@ class Executor:
             )
         untrusted = foreign or self._is_untrusted
         wish = Wish(step, written, untrusted, self._ungiven(step, tool, written, needed) if untrusted else "")
-        if (traits.changes or wish.address) and not await self._leave(wish):
+        if (traits.changes or wish.address) and not await self._approver(wish):
             return failed(refusal(wish), arguments)
         began = CLOCK.elapsed()
         observed, tries = await self._observe(step, tool, traits, written)
         seconds = CLOCK.elapsed() - began
-        foreign = foreign or observed.foreign
+        foreign = foreign or observed.untrusted
         return Evidence(step.id, observed.text, observed.failed, foreign, step.tool, arguments, tries, seconds)
 
     def _ungiven(self, step: PlannedStep, tool: Tool, written: str, needed: Mapping[str, Evidence]) -> str:
@@ -390,7 +389,7 @@ class Executor:
         timeout_s = traits.timeout_s or self._limits.timeout_s
         if traits.batch:
             observed = await self._batches.call(call, traits.batch, timeout_s)
-            observed = replace(observed, foreign=observed.foreign or traits.foreign)
+            observed = replace(observed, untrusted=observed.untrusted or traits.untrusted)
         else:
             async with self._free:
                 observed = await call_tool(call, [tool], timeout_s)

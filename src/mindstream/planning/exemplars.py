@@ -11,7 +11,7 @@ from mindstream.errors import InputError
 from mindstream.memory.recall.exemplars import SHOTS, Example, Exemplars
 from mindstream.models.model import ToolSpec
 from mindstream.planning.formats.read import read, read_named
-from mindstream.tools.call import ForeignText
+from mindstream.tools.call import UntrustedText
 
 MOST = 64
 SHIPPED, NONE = "shipped", "none"
@@ -40,7 +40,7 @@ class LessonText(str):
 async def find_exemplars(given: Sequence[str] | Exemplars, task: str) -> tuple[str, ...]:
     """Return the exemplars for a task: the given ones, or the best that a source finds.
 
-    Third-party ones are `ForeignText`: a plan based on them is untrusted (`Plan.foreign`).
+    Third-party ones are `UntrustedText`: a plan based on them is untrusted (`Plan.foreign`).
     """
     found = given if isinstance(given, Sequence) else await given.examples(task, SHOTS)
     return tuple(each if isinstance(each, str) else _as_text(each) for each in found)
@@ -49,7 +49,7 @@ async def find_exemplars(given: Sequence[str] | Exemplars, task: str) -> tuple[s
 def _as_text(example: Example) -> str:
     if example.lessons:
         return LessonText(example)
-    return ForeignText(example.text) if example.foreign else example.text
+    return UntrustedText(example.text) if example.foreign else example.text
 
 
 def choose_exemplars(named: str, tools: Sequence[ToolSpec]) -> tuple[str, ...]:

@@ -329,7 +329,7 @@ class Plan(BaseModel):
         return draw(self)
 
     def _repr_html_(self) -> str:
-        from mindstream.notebook import table
+        from mindstream.html_tables import table
 
         return table(self.task or "plan", ("", "tool", "with", "after", "why"), table_rows(self))
 

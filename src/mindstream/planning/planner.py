@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, get_args
 
-from mindstream import chance, intake
+from mindstream import chance, redaction
 from mindstream.errors import BudgetSpent, InputError, ToolError
 from mindstream.log import erasures
 from mindstream.log.names import checked_name
@@ -18,6 +18,7 @@ from mindstream.models.attribution import calls_for, current_cause
 from mindstream.models.model import Model
 from mindstream.models.roles import AnyModels, open_models
 from mindstream.models.wrappers.budget import Budget, Budgeted
+from mindstream.moved import renamed_arguments
 from mindstream.planning.executor import LIMITS, Approver, Limits, RunWatcher, one_at_a_time, refuse
 from mindstream.planning.exemplars import LessonText, find_exemplars
 from mindstream.planning.journal import GIVEN, REMEMBERED, RunCheckpoint, open_journal, outlast, read_run
@@ -52,6 +53,7 @@ UNPLANNED = ("react", "direct", "cot")
 WITHOUT_TOOLS = ("direct", "cot")
 
 
+@renamed_arguments(leave="approver")
 @dataclass(frozen=True, kw_only=True)
 class Planner:
     """Plans tasks and solves them with tools: as ReWOO (Xu 2023), ReAct (Yao 2023) or Plan-and-Execute (Wang 2023).
@@ -69,7 +71,7 @@ class Planner:
         seconds: timeout of a run; a resumed run has it again.
         replans: maximum number of times that a run's plan is revised, after failed steps or a missing answer.
         own_knowledge: ask the model for its own knowledge if a step fails; such evidence is marked (`Solution.own`).
-        leave: asked for approval before a tool that changes the world is called; by default such calls are refused.
+        approver: asked for approval before a tool that changes the world is called; by default such calls are refused.
         watchers: notified of a run's progress.
         remembered: plans of earlier tasks. A plan for a task of the same form is run without the planner, and a new
             plan that ends well is kept (not for strategies without a plan).
@@ -86,7 +88,7 @@ class Planner:
     replans: int = 1
     own_knowledge: bool = False
     limits: Limits = LIMITS
-    leave: Approver = refuse
+    approver: Approver = refuse
     watchers: Sequence[RunWatcher] = ()
     remembered: RememberedPlans | None = None
 
@@ -121,7 +123,7 @@ class Planner:
             ModelError: the planner or the solver failed. (A spent budget is no error: see `Solution.stopped`.)
             StorageError: the log cannot be written.
         """
-        task = (await intake.cleaned(task)).text
+        task = (await redaction.cleaned(task)).text
         how, memory = self.how, self.memory
         if how not in STRATEGIES:
             raise InputError(f"there is no way {how!r} of solving; there are: {', '.join(get_args(Strategy))}")
@@ -156,7 +158,7 @@ class Planner:
                 allowance,
                 self.replans,
                 self.limits,
-                one_at_a_time(self.leave),
+                one_at_a_time(self.approver),
                 (*([journal] if journal else []), *self.watchers),
                 run,
                 begun,
@@ -260,7 +262,7 @@ def planner_tool(tools: Sequence[Tool], models: AnyModels, how: Strategy = "rewo
         lacks = [f"not found: {solution.unanswered}"] if solution.unanswered else []
         return "\n".join([solution.answer.strip(), *lacks, *(["", "found on the way:", *found] if found else [])])
 
-    foreign = any(traits_of(each).foreign for each in tools)
-    made = tool(solve_task, Traits(foreign=foreign, timeout_s=TOOL_SECONDS + 5))
+    foreign = any(traits_of(each).untrusted for each in tools)
+    made = tool(solve_task, Traits(untrusted=foreign, timeout_s=TOOL_SECONDS + 5))
     spec = replace(made.spec, description=f"{made.spec.description}\nIt can use: {able or 'no tools'}.")
     return replace(made, spec=spec)

@@ -6,7 +6,6 @@ missing (see `states_of`). So no evidence can add a call to a plan (Debenedetti 
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -20,7 +19,7 @@ from mindstream.errors import ToolError
 from mindstream.models.model import ToolSpec
 from mindstream.models.prompt import Prompt, rule
 from mindstream.planning.plan import Evidence, Plan, PlannedStep, Reference, Text, fill, find_references
-from mindstream.tools.algebra import read_formulas, words_in
+from mindstream.tools.calculator import read_formulas, words_in
 
 
 class ActOnTask(Prompt[str]):
@@ -318,7 +317,7 @@ def _is_formula(task: str) -> bool:
         return False
     sides = [side for formula in formulas for side in formula]
     is_equation = len(sides) > len(formulas)
-    return is_equation or not (any(map(words_in, sides)) or all(isinstance(side, ast.Constant) for side in sides))
+    return is_equation or not (any(map(words_in, sides)) or all(isinstance(side, str) for side in sides))
 
 
 SHOWN = 300

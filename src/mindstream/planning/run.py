@@ -37,7 +37,7 @@ from mindstream.planning.prompts import (
     show_steps,
     states_of,
 )
-from mindstream.tools.call import ForeignText
+from mindstream.tools.call import UntrustedText
 from mindstream.tools.tool import Tool, traits_of
 from mindstream.tracing import genai, span
 
@@ -68,7 +68,7 @@ async def plan_task(
 
 def is_untrusted(exemplars: Sequence[str]) -> bool:
     """Return whether an exemplar in a planner's prompt is third-party content."""
-    return any(isinstance(each, ForeignText) or (isinstance(each, LessonText) and each.foreign) for each in exemplars)
+    return any(isinstance(each, UntrustedText) or (isinstance(each, LessonText) and each.foreign) for each in exemplars)
 
 
 async def write_steps(
@@ -171,7 +171,7 @@ class Solution:
         return tuple(id for id, each in self.evidence.items() if each.own)
 
     def _repr_html_(self) -> str:
-        from mindstream.notebook import Failure, table
+        from mindstream.html_tables import Failure, table
 
         rows = []
         for step, tool, called, needs, _ in table_rows(self.plan):
@@ -218,7 +218,7 @@ class PlanningRun:
     allowance: Allowance
     replans: int
     limits: Limits
-    leave: Approver
+    approver: Approver
     watchers: Sequence[RunWatcher]
     name: str
     begun: RunCheckpoint
@@ -315,7 +315,7 @@ class PlanningRun:
             self.tools,
             run=self.name,
             limits=self.limits,
-            leave=self.leave,
+            approver=self.approver,
             watchers=self.watchers,
             found=self.evidence,
             foreign=self.plan.foreign,

@@ -24,8 +24,7 @@ from mindstream.memory.store.record import Record, RecordDraft, Triple
 from mindstream.memory.store.store import Entry, Revision
 from mindstream.models.model import Call
 from mindstream.text.links import links
-from mindstream.tools.call import ForeignText, Observation
-from mindstream.tools.given_addresses import refusal_of, ungiven
+from mindstream.tools.call import Observation, UntrustedText, refusal_of, ungiven
 from mindstream.tools.loop import watched_call
 from mindstream.tools.tool import Tool, traits_of
 
@@ -119,7 +118,7 @@ class Calls:
                     made[row.event.id] = row.event
                 case Observed() if row.event.slot == slot and not row.event.failed and now - row.at <= FRESH_S:
                     if call := made.pop(row.event.id, None):
-                        text = ForeignText(row.event.text) if row.event.foreign else row.event.text
+                        text = UntrustedText(row.event.text) if row.event.foreign else row.event.text
                         given[call.tool, call.arguments].append(text)
         return given
 
@@ -216,7 +215,7 @@ class RunContext:
         given = await self.calls.recorded_result(call)
         if given is not None:
             self.found.append(given)
-            self.strangers.extend([given] * isinstance(given, ForeignText))
+            self.strangers.extend([given] * isinstance(given, UntrustedText))
         return given
 
     async def log_call(self, call: Call) -> None:
@@ -228,12 +227,12 @@ class RunContext:
         """Log a tool result."""
         if not found.failed:
             self.found.append(found.text)
-        if found.foreign:
+        if found.untrusted:
             self.strangers.append(found.text)
         if any(traits_of(tool).finds for tool in self.tools if tool.spec.name == call.tool):
             self.searched.append(found.text)
         event = Observed(
-            slot=self.slot, tool=call.tool, text=found.text, failed=found.failed, foreign=found.foreign, id=call.id
+            slot=self.slot, tool=call.tool, text=found.text, failed=found.failed, foreign=found.untrusted, id=call.id
         )
         await self.memory.commit(Entry(event, self.slot))
 

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 
-from mindstream import intake
+from mindstream import redaction
 from mindstream.clock import format_iso
 from mindstream.errors import InputError
 from mindstream.log.events import Remembered
@@ -75,7 +75,7 @@ async def take_in(opened: UserMemory, export: Export[Header], progress: Callable
 async def _write(opened: UserMemory, records: list[Record]) -> None:
     opened.memory.require_own_vectors()
     embedder = opened.memory.embedder
-    if intake.is_on():
+    if redaction.is_on():
         records = await asyncio.to_thread(lambda: [_cleaned(record) for record in records])
     vectors = await embed_each(asking(embedder), [record.text for record in records])
     whole = [
@@ -94,10 +94,10 @@ async def _write(opened: UserMemory, records: list[Record]) -> None:
 def _cleaned(record: Record) -> Record:
     return replace(
         record,
-        text=intake.clean(record.text).text,
-        data=intake.clean_within(dict(record.data)),
-        keywords=tuple(intake.clean_within([*record.keywords])),
-        about=record.about and Triple(*intake.clean_within([*record.about])),
+        text=redaction.clean(record.text).text,
+        data=redaction.clean_within(dict(record.data)),
+        keywords=tuple(redaction.clean_within([*record.keywords])),
+        about=record.about and Triple(*redaction.clean_within([*record.about])),
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from mindstream import intake
+from mindstream import redaction
 from mindstream.errors import Conflict, InputError, ModelError, ReplyInvalid
 from mindstream.foreign_code import describe
 from mindstream.identifiers import normal_name
@@ -230,7 +230,7 @@ async def _measured(
 
 
 def _exemplar(pool: Pool, pair: Pair, writer: str) -> Exemplar:
-    query, answer = (intake.clean(checked_text(each)).text for each in (pair.query, pair.answer))
+    query, answer = (redaction.clean(checked_text(each)).text for each in (pair.query, pair.answer))
     asked_by = checked_name(pair.asked_by, "asked_by") if pair.asked_by else ""
     id_ = exemplar_id(f"pool:{pool.name}", checked_name(writer, "writer"), query, answer)
     examples = tuple(dict.fromkeys(pair.examples))

@@ -26,7 +26,6 @@ class DateSpan:
 
 
 Days = tuple[datetime, datetime]
-Reading = Callable[[Match[str], datetime], Days]
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -49,29 +48,47 @@ CHINESE_WEEKDAYS = "一二三四五六日天"
 CHINESE_UNITS = {"天": "day", "日": "day", "星期": "week", "礼拜": "week", "周": "week", "月": "month", "年": "year"}
 CHINESE_YEARS = {"今": 0, "去": 1, "前": 2}
 
-M = (
-    r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
-    r"|nov(?:ember)?|dec(?:ember)?)\.?(?!\w)"
-)
-D = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
-Y = r"(?P<year>(?:19|20)\d\d)"
-N = rf"(?P<n>\d{{1,6}}|{'|'.join(NUMBERS[1:])}|a couple of|a few|an?)"
-UNIT = r"(?P<unit>day|week|month|year)s?"
-WEEKDAY = rf"(?P<weekday>{'|'.join(WEEKDAYS)})"
-SEASON = rf"(?P<season>{'|'.join(SEASONS)})"
-C_N = rf"(?P<n>(?<!\d)\d{{1,6}}|[{CHINESE}十两几]{{1,3}})"
-C_UNIT = r"(?P<unit>天|日|个?星期|个?礼拜|周|个?月|年)"
-C_PERIOD = r"(?P<unit>周|个?星期|个?礼拜|个?月)"
-C_WEEKDAY = rf"(?:周|星期|礼拜)(?P<weekday>[{CHINESE_WEEKDAYS}])"
-C_MONTH = r"(?P<month>1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八九])月"
-C_DAY = r"(?P<day>[0-3]?\d)[日号]"
-STRETCH = re.compile(
-    rf"(?:{N} )?(?P<unit>day|week|weekend|month|year)s? (?P<way>before|after)(?: the| on| in)* ?$", re.IGNORECASE
-)
-HINT = re.compile(
-    rf"\d|[年月日天周]|星期|礼拜|{'|'.join(HOLIDAYS)}|\b(?:{'|'.join(MONTHS)}|{'|'.join(SEASONS)}|to(?:day|night)|yesterday|night|morning|evening)"
-    r"|\b(?:after|fore)noon|(?:day|week|weekend|month|year)s?\b",
-    re.IGNORECASE,
+PARTS = {
+    "months": "|".join(MONTHS),
+    "weekdays": "|".join(WEEKDAYS),
+    "numbers": "|".join(NUMBERS[1:]),
+    "seasons": "|".join(SEASONS),
+    "holidays": "|".join(HOLIDAYS),
+}
+"""The parts of patterns: `<name>` in a pattern stands for one. The table below adds others."""
+for _line in r"""
+D         (?P<day>[0-3]?\d)(?:st|nd|rd|th)?
+M         (?P<month><names>)\.?(?!\w)
+FIRST     (?P<first><names>)\.?(?!\w)
+names     jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|<autumn>
+autumn    oct(?:ober)?|nov(?:ember)?|dec(?:ember)?
+Y         (?P<year>(?:19|20)\d\d)
+N         (?P<n>\d{1,6}|<numbers>|a couple of|a few|an?)
+UNIT      (?P<unit>day|week|month|year)s?
+WEEKDAY   (?P<weekday><weekdays>)
+SEASON    (?P<season><seasons>)
+to        (?:and|to|until|through|till)
+数        (?P<n>(?<!\d)\d{1,6}|[零一二三四五六七八九十两几]{1,3})
+单位      (?P<unit>天|日|个?星期|个?礼拜|周|个?月|年)
+周期      (?P<unit>周|个?星期|个?礼拜|个?月)
+星期      (?:周|星期|礼拜)(?P<weekday>[一二三四五六日天])
+月        (?P<month>1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八九])月
+日        (?P<day>[0-3]?\d)[日号]
+""".strip().splitlines():
+    PARTS[_line.split()[0]] = _line.split(maxsplit=1)[1]
+
+
+def build_pattern(source: str) -> re.Pattern[str]:
+    """Compile a pattern with its parts; case is ignored."""
+    while named := re.search(rf"(?<!\?P)<({'|'.join(PARTS)})>", source):
+        source = source.replace(named[0], PARTS[named[1]])
+    return re.compile(source, re.IGNORECASE)
+
+
+STRETCH = build_pattern(r"(?:<N> )?(?P<unit>day|week|weekend|month|year)s? (?P<way>before|after)(?: the| on| in)* ?$")
+HINT = build_pattern(
+    r"\d|[年月日天周]|星期|礼拜|<holidays>|\b(?:<months>|<seasons>|to(?:day|night)|yesterday|night|morning|evening)"
+    r"|\b(?:after|fore)noon|(?:day|week|weekend|month|year)s?\b"
 )
 """A text without any of these names no time; most texts have none."""
 MAX_BEFORE = 60
@@ -99,11 +116,11 @@ def _spans(text: str, today: datetime) -> tuple[tuple[DateSpan, ...], str]:
         return (), text
     found: dict[int, Days] = {}
     rest = text
-    for pattern, reading in READINGS:
+    for pattern, reading, n in READINGS:
         for match in pattern.finditer(rest):
             with contextlib.suppress(ValueError, OverflowError):  # 31 February, or a year outside the calendar
                 before = rest[max(0, match.start() - MAX_BEFORE) : match.start()]
-                found[match.start()] = _stretched(reading(match, today), before)
+                found[match.start()] = _stretched(reading(match, today, n), before)
                 rest = rest[: match.start()] + "\0" * len(match[0]) + rest[match.end() :]
     named = dict.fromkeys(days for _, days in sorted(found.items()))
     return tuple(DateSpan(since.timestamp(), until.timestamp()) for since, until in named), rest.replace("\0", " ")
@@ -174,7 +191,7 @@ def _weekday(word: str) -> int:
     return WEEKDAYS.index(word) if word in WEEKDAYS else min(CHINESE_WEEKDAYS.index(word), 6)
 
 
-def _dated(match: Match[str], today: datetime) -> Days:
+def _dated(match: Match[str], today: datetime, _: int) -> Days:
     """Read day, month and year, as far as they are given."""
     parts = match.groupdict()
     month = _month_number(parts["month"])
@@ -185,19 +202,19 @@ def _dated(match: Match[str], today: datetime) -> Days:
     return _day(datetime(year, month, day, tzinfo=UTC)) if day else _month(year, month)
 
 
-def _last_month_named(match: Match[str], today: datetime) -> Days:
+def _last_month_named(match: Match[str], today: datetime, _: int) -> Days:
     month = _month_number(match["month"])
     return _month(today.year - (month >= today.month), month)
 
 
-def _months(match: Match[str], today: datetime) -> Days:
+def _months(match: Match[str], today: datetime, _: int) -> Days:
     """Read 'August and November 2023', 'from August to November'."""
     first, last = _month_number(match["first"]), _month_number(match["month"])
-    since, until = _dated(match, today)
+    since, until = _dated(match, today, 0)
     return since.replace(year=since.year - (first > last), month=first), until
 
 
-def _holiday(match: Match[str], today: datetime) -> Days:
+def _holiday(match: Match[str], today: datetime, _: int) -> Days:
     month, day, days = next(when for name, when in HOLIDAYS.items() if name in match["holiday"].lower())
     year = int(match["year"]) if match["year"] else today.year
     if not match["year"] and datetime(year, month, day, tzinfo=UTC) > today:
@@ -206,102 +223,103 @@ def _holiday(match: Match[str], today: datetime) -> Days:
     return since, since + timedelta(days=days)
 
 
-def _season(match: Match[str], today: datetime) -> Days:
+def _season(match: Match[str], today: datetime, _: int) -> Days:
     month = SEASONS[match["season"].lower()]
     year = match.groupdict().get("year")
     return _month(int(year) if year else today.year - (month + 2 >= today.month), month, 3)
 
 
-def _last_weekday(match: Match[str], today: datetime) -> Days:
+def _last_weekday(match: Match[str], today: datetime, _: int) -> Days:
     back = (today.weekday() - _weekday(match["weekday"])) % 7
     return _day(today - timedelta(days=back or 7))
 
 
-def _weekend(today: datetime, weeks: int) -> Days:
+def _weekend(_: Match[str], today: datetime, weeks: int) -> Days:
     saturday = today - timedelta(days=today.weekday() - 5 + 7 * weeks)
     return saturday, saturday + timedelta(days=2)
 
 
-def _lately(match: Match[str], today: datetime) -> Days:
+def _lately(match: Match[str], today: datetime, _: int) -> Days:
     days = {"day": 1, "week": 7, "month": 30, "year": 365}[_unit(match["unit"])] * _number(match["n"] or "one")
     return today - timedelta(days=days), today + timedelta(days=1)
 
 
-def _ago(match: Match[str], today: datetime) -> Days:
-    return _back(today, _number(match["n"]), _unit(match["unit"]))
+def _ago(match: Match[str], today: datetime, n: int) -> Days:
+    """Read 'three days ago'; without a number in the text, `n`: 'last week'."""
+    parts = match.groupdict()
+    return _back(today, _number(parts["n"]) if parts.get("n") else n, _unit(parts.get("unit") or "day"))
 
 
-def _back_by(n: int) -> Reading:
-    return lambda match, today: _back(today, n, _unit(match["unit"]))
-
-
-def _days_back(n: int) -> Reading:
-    return lambda _, today: _back(today, n, "day")
-
-
-def _of_year(match: Match[str], _: datetime) -> Days:
+def _of_year(match: Match[str], _: datetime, __: int) -> Days:
     return _year(int(match["year"]))
 
 
-def _chinese_date(match: Match[str], today: datetime) -> Days:
-    return _dated(match, today) if match["month"] else _of_year(match, today)
+def _chinese_date(match: Match[str], today: datetime, _: int) -> Days:
+    return _dated(match, today, 0) if match["month"] else _of_year(match, today, 0)
 
 
-def _chinese_year(match: Match[str], today: datetime) -> Days:
+def _chinese_year(match: Match[str], today: datetime, _: int) -> Days:
     year = today.year - CHINESE_YEARS[match["which"]]
     return _month(year, _month_number(match["month"])) if match["month"] else _year(year)
 
 
-def _chinese_weekday(match: Match[str], today: datetime) -> Days:
+def _chinese_weekday(match: Match[str], today: datetime, _: int) -> Days:
     monday = today - timedelta(days=today.weekday() + 7 * match["which"].count("上"))
     return _day(monday + timedelta(days=_weekday(match["weekday"])))
 
 
-ENGLISH: list[tuple[str, Reading]] = [
-    (r"\b(?P<year>(?:19|20)\d\d)[-/.](?P<month>[01]?\d)[-/.](?P<day>[0-3]?\d)\b", _dated),
-    (rf"\b{D}(?: of)? {M},? {Y}\b", _dated),
-    (rf"\b{M} {D},? {Y}\b", _dated),
-    (rf"\b{M.replace('month', 'first')} (?:and|to|until|through|till) {M},? {Y}\b", _months),
-    (rf"\b(?:between|from) {M.replace('month', 'first')} (?:and|to|until|through|till) {M}", _months),
-    (rf"\b{M}(?: of)?,? {Y}\b", _dated),
-    (rf"\b{D}(?: of)? {M}", _dated),
-    (rf"\b{M} {D}\b(?! ?(?:am|pm|:))", _dated),
-    (rf"\blast {M}", _last_month_named),
-    (rf"\b(?:in|during|since|of|this|by|until|early|late|mid)[ -]{M}", _dated),
-    (rf"\b{SEASON}(?: of)?,? {Y}\b", _season),
-    (rf"\b(?:last|this past) {SEASON}\b", _season),
-    (rf"(?P<holiday>{'|'.join(HOLIDAYS)})(?:'s)?(?: eve| day)?(?:(?: of)? {Y})?", _holiday),
-    (rf"\b(?:in|during|since|of|year) {Y}\b", _of_year),
-    (r"\bday before yesterday\b", _days_back(2)),
-    (r"\b(?:yesterday|last night)\b", _days_back(1)),
-    (r"\b(?:today|tonight|this (?:morning|afternoon|evening))\b", _days_back(0)),
-    (rf"\b{N} {UNIT} (?:ago|back)\b", _ago),
-    (rf"\b(?:in|over|during|for|within) the (?:last|past) (?:{N} )?{UNIT}\b", _lately),
-    (rf"\b(?:last|past) {N} {UNIT}\b", _lately),
-    (r"\b(?:last|this past) weekend\b", lambda _, today: _weekend(today, 1)),
-    (r"\bthis weekend\b", lambda _, today: _weekend(today, 0)),
-    (rf"\blast {UNIT}\b", _back_by(1)),
-    (rf"\bthis {UNIT}\b", _back_by(0)),
-    (rf"\b(?:last|on|this past) {WEEKDAY}\b", _last_weekday),
-]
-IN_CHINESE: list[tuple[str, Reading]] = [
-    (rf"{Y}年(?:{C_MONTH}(?:{C_DAY})?)?", _chinese_date),
-    (rf"(?P<which>[今去前])年的?(?:{C_MONTH})?", _chinese_year),
-    (rf"{C_MONTH}{C_DAY}", _dated),
-    (rf"{C_N}{C_UNIT}(?:之|以)?前", _ago),
-    (rf"(?:最近|过去|近){C_N}{C_UNIT}", _lately),
-    (r"大前[天日]", _days_back(3)),
-    (r"前[天日]", _days_back(2)),
-    (r"昨[天日晚夜]", _days_back(1)),
-    (r"今[天日晚早]", _days_back(0)),
-    (r"上个?周末", lambda _, today: _weekend(today, 1)),
-    (r"这?个?周末", lambda _, today: _weekend(today, 0)),
-    (rf"(?P<which>上上|上|这|本)个?{C_WEEKDAY}", _chinese_weekday),
-    (rf"上上{C_PERIOD}", _back_by(2)),
-    (rf"上{C_PERIOD}", _back_by(1)),
-    (rf"[这本]{C_PERIOD}", _back_by(0)),
-    (C_WEEKDAY, _last_weekday),
-    (rf"(?<![\d个]){C_MONTH}", _dated),
-]
-READINGS = [(re.compile(pattern, re.IGNORECASE), reading) for pattern, reading in (*ENGLISH, *IN_CHINESE)]
-"""Tried in this order; words that one pattern has read are not read by later ones."""
+Read = Callable[[Match[str], datetime, int], Days]
+_FUNCTIONS: tuple[Read, ...] = (
+    *(_dated, _months, _last_month_named, _season, _holiday, _of_year, _ago, _lately, _weekend, _last_weekday),
+    *(_chinese_date, _chinese_year, _chinese_weekday),
+)
+_NAMED = {each.__name__: each for each in _FUNCTIONS}
+READINGS: list[tuple[re.Pattern[str], Read, int]] = []
+"""Patterns in order, each with its function and the function's last argument. Words that one pattern has read are not
+read by later ones."""
+for _line in r"""
+dated 0            \b(?P<year>(?:19|20)\d\d)[-/.](?P<month>[01]?\d)[-/.](?P<day>[0-3]?\d)\b
+dated 0            \b<D>(?: of)? <M>,? <Y>\b
+dated 0            \b<M> <D>,? <Y>\b
+months 0           \b<FIRST> <to> <M>,? <Y>\b
+months 0           \b(?:between|from) <FIRST> <to> <M>
+dated 0            \b<M>(?: of)?,? <Y>\b
+dated 0            \b<D>(?: of)? <M>
+dated 0            \b<M> <D>\b(?! ?(?:am|pm|:))
+last_month_named 0 \blast <M>
+dated 0            \b(?:in|during|since|of|this|by|until|early|late|mid)[ -]<M>
+season 0           \b<SEASON>(?: of)?,? <Y>\b
+season 0           \b(?:last|this past) <SEASON>\b
+holiday 0          (?P<holiday><holidays>)(?:'s)?(?: eve| day)?(?:(?: of)? <Y>)?
+of_year 0          \b(?:in|during|since|of|year) <Y>\b
+ago 2              \bday before yesterday\b
+ago 1              \b(?:yesterday|last night)\b
+ago 0              \b(?:today|tonight|this (?:morning|afternoon|evening))\b
+ago 0              \b<N> <UNIT> (?:ago|back)\b
+lately 0           \b(?:in|over|during|for|within) the (?:last|past) (?:<N> )?<UNIT>\b
+lately 0           \b(?:last|past) <N> <UNIT>\b
+weekend 1          \b(?:last|this past) weekend\b
+weekend 0          \bthis weekend\b
+ago 1              \blast <UNIT>\b
+ago 0              \bthis <UNIT>\b
+last_weekday 0     \b(?:last|on|this past) <WEEKDAY>\b
+chinese_date 0     <Y>年(?:<月>(?:<日>)?)?
+chinese_year 0     (?P<which>[今去前])年的?(?:<月>)?
+dated 0            <月><日>
+ago 0              <数><单位>(?:之|以)?前
+lately 0           (?:最近|过去|近)<数><单位>
+ago 3              大前[天日]
+ago 2              前[天日]
+ago 1              昨[天日晚夜]
+ago 0              今[天日晚早]
+weekend 1          上个?周末
+weekend 0          这?个?周末
+chinese_weekday 0  (?P<which>上上|上|这|本)个?<星期>
+ago 2              上上<周期>
+ago 1              上<周期>
+ago 0              [这本]<周期>
+last_weekday 0     <星期>
+dated 0            (?<![\d个])<月>
+""".strip().splitlines():
+    _name, _n, _source = _line.split(maxsplit=2)
+    READINGS.append((build_pattern(_source), _NAMED[f"_{_name}"], int(_n)))

@@ -230,12 +230,12 @@ Ints = NDArray[np.int64]
 NONE_REMOVED: Ints = np.empty(0, np.int64)
 K1, B = 0.9, 0.25
 GROUP_K1, GROUP_B = 1.2, 0.75
-MOST_TIMES, MOST_TERMS = 15, 65_535
+MAX_TIMES, MAX_TERMS = 15, 65_535
 
 
 def _postings(document: int, terms: Sequence[str]) -> Iterator[tuple[str, int]]:
     """Yield each term of a document with its posting."""
-    return ((term, document << 4 | min(times, MOST_TIMES)) for term, times in Counter(terms).items())
+    return ((term, document << 4 | min(times, MAX_TIMES)) for term, times in Counter(terms).items())
 
 
 class Matches(NamedTuple):
@@ -267,7 +267,7 @@ class Lexical:
 
     def add(self, terms: Sequence[str], group: int = -1) -> int:
         """Add a document; return its number. Groups are numbered from 0; -1: no group."""
-        number, length = len(self.sizes), min(len(terms), MOST_TERMS)
+        number, length = len(self.sizes), min(len(terms), MAX_TERMS)
         add = self.postings.add
         for term, posting in _postings(number, terms):
             add(term, posting)
@@ -309,7 +309,7 @@ class Lexical:
             *((number, ()) for number in gone),
             *((number, now) for number, (_, now) in changed.items()),
         ):
-            length, group = min(len(terms), MOST_TERMS), int(self.group.values[number])
+            length, group = min(len(terms), MAX_TERMS), int(self.group.values[number])
             grown = length - int(sizes[number])
             sizes[number] = length
             fresh.total += grown
@@ -332,7 +332,7 @@ class Lexical:
         packed = [self.postings.of(term) for term in terms]
         counts = np.array([len(each) for each in packed], np.int64)
         joined = np.concatenate([NONE, *packed])
-        return Matches((joined >> 4).astype(np.int64), (joined & MOST_TIMES).astype(np.float32), counts, counts)
+        return Matches((joined >> 4).astype(np.int64), (joined & MAX_TIMES).astype(np.float32), counts, counts)
 
     def counts(self, terms: Sequence[str]) -> Ints:
         """Return how many documents contain each of these terms."""

@@ -14,7 +14,7 @@ from ipaddress import ip_address
 from typing import Any, NamedTuple
 
 from mindstream.errors import SettingsError
-from mindstream.intake import Cleaned, Redactor
+from mindstream.redaction import Cleaned, Redactor
 
 NAMES = ("presidio",)
 MIN_SCORE = 0.4

@@ -11,7 +11,7 @@ from re import Match
 
 from mindstream.clock import DAY_S, Moment
 from mindstream.errors import InputError
-from mindstream.text.dates import MONTHS, WEEKDAYS, D, M
+from mindstream.text.dates import MONTHS, WEEKDAYS, build_pattern
 
 MORNING_S = 9 * 3_600
 """Default time of day, in seconds after midnight."""
@@ -34,12 +34,12 @@ CLOCK = re.compile(
     r"(?: ?(?P<half>[ap])\.?m\.?)?)"
 )
 DATES = [
-    re.compile(rf"\b{form}")
+    build_pattern(rf"\b{form}")
     for form in (
         rf"(?P<far>{'|'.join(FAR)})\b",
         r"(?P<year>\d{4})-(?P<month>\d\d?)-(?P<day>\d\d?)(?:t(?=\d)|(?!\w))",
-        rf"{D} (?:of )?{M}{_YEAR}",
-        rf"{M} {D}{_YEAR}",
+        f"<D> (?:of )?<M>{_YEAR}",
+        f"<M> <D>{_YEAR}",
     )
 ]
 DAY_OF_WEEK = re.compile(rf"\b(?:{_WEEKDAY})\b")
@@ -51,12 +51,12 @@ def _several(one: str) -> str:
     return rf"(?:{one})(?:(?:,| and|, and) (?:{one}))*"
 
 
-RULE = re.compile(
+RULE = build_pattern(
     r"(?:every )?(?:on )?(?:the )?(?:"
     r"(?:(?P<every>\d{1,5}) )?(?P<unit>second|minute|hour|day|week|month)s?"
     rf"|(?P<weekdays>{_several(f'(?:weekday|weekend|{_WEEKDAY})s?')})"
     rf"|(?P<nths>{_several(_NTH)})(?: (?:day|(?P<weekday>{_WEEKDAY})))? of (?:the|every|each) month"
-    rf"|year on {M} {D}"
+    "|year on <M> <D>"
     rf")(?:,? (?:at )?(?P<clocks>{_several(_HOUR)}))?"
 )
 """A recurrence: "every day at 8:00 and 20:00", "last day of the month"; interpreted by `life/schedule.py`."""

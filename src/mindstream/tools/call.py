@@ -1,46 +1,58 @@
-"""One call of a tool, whoever wants it: found by its name, under a time limit; whatever it does wrong is told."""
+"""One call of a tool: found by name, within a time limit; every failure becomes an observation.
+
+Once third-party content is in the context, an address can leak data: a document may order a model to fetch
+`https://its.host/?d=WHAT_THE_MEMORY_HOLDS`. Reading needs no approval otherwise; so a call with an address from no
+trusted source needs it. Trusted are addresses of the user, of a plan that was written before the content was read, and
+of tools whose results name pages (`Traits.finds`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
-from mindstream import intake
-from mindstream.errors import ToolError
+from pydantic import JsonValue
+
+from mindstream import redaction
+from mindstream.errors import ReplyInvalid, ToolError
 from mindstream.foreign_code import ForeignFailure, ForeignTask, Overdue
 from mindstream.models.model import Call
+from mindstream.models.reply import first_json
+from mindstream.moved import renamed
+from mindstream.text.links import bare, links
 from mindstream.tools.tool import Tool, traits_of
 from mindstream.tracing import fail, genai, span, tell
 
-LONGEST = 8_000
-"""How much of a tool's result is taken, in characters."""
+MAX_RESULT = 8_000
+"""Maximum number of characters of a tool's result; the rest is cut off."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What came of a call: what the tool returned, or why it failed; `foreign`: strangers wrote it."""
+    """The result of a call, or why it failed; `untrusted`: it is third-party content."""
 
     text: str
     failed: bool = False
-    foreign: bool = False
+    untrusted: bool = False
 
 
-class ForeignText(str):
-    """What a tool returns where it is not always, but this time, the words of strangers."""
+class UntrustedText(str):
+    """A result that is third-party content, of a tool whose results are not always so."""
 
     __slots__ = ()
 
 
 async def call_tool(call: Call, tools: Sequence[Tool], timeout_s: float = 30.0) -> Observation:
-    """Call the tool that a call names; never raises for what the tool does."""
+    """Call the tool that a call names; a failure of the tool is returned, not raised."""
     tool = next((tool for tool in tools if tool.spec.name == call.tool), None)
     if tool is None:
         names = ", ".join(tool.spec.name for tool in tools) or "none"
         return Observation(f"there is no tool {call.tool[:80]!r}; there are: {names}", failed=True)
     with span(genai.EXECUTE_TOOL, call.tool, {genai.TOOL: call.tool, genai.ARGUMENTS: call.arguments}) as traced:
         observation = await _observe(tool, call, timeout_s)
-        if traits_of(tool).foreign:
-            observation = replace(observation, foreign=True)
+        if traits_of(tool).untrusted:
+            observation = replace(observation, untrusted=True)
         tell(traced, {genai.RESULT: observation.text})
         if observation.failed:
             fail(traced, ToolError.__name__)
@@ -56,16 +68,70 @@ async def _observe(tool: Tool, call: Call, timeout_s: float) -> Observation:
         words = str(error) if isinstance(error.cause, ToolError) else f"{call.tool} failed: {error}"
         return Observation(words, failed=True)
     if not isinstance(result, str):
-        return Observation(f"{call.tool} failed: it returned {type(result).__name__} where text is due", failed=True)
+        return Observation(f"{call.tool} failed: it returned {type(result).__name__} instead of text", failed=True)
     return observe_text(result)
 
 
 def observe_text(result: str) -> Observation:
-    """Return what is taken of a tool's text, and whose words it is."""
-    return Observation(intake.clean(cut(result)).text, foreign=isinstance(result, ForeignText))
+    """Return the observation of a tool's text: cut, redacted, marked as untrusted if it is `UntrustedText`."""
+    return Observation(redaction.clean(cut(result)).text, untrusted=isinstance(result, UntrustedText))
 
 
 def cut(text: str) -> str:
-    """Return what is taken of a result, without characters that nothing can encode."""
-    kept = text[:LONGEST].encode("utf-8", "replace").decode()
-    return kept if len(text) <= LONGEST else f"{kept}\n… ({len(text) - LONGEST} characters cut)"
+    """Return at most MAX_RESULT characters of a result, without characters that cannot be encoded."""
+    kept = text[:MAX_RESULT].encode("utf-8", "replace").decode()
+    return kept if len(text) <= MAX_RESULT else f"{kept}\n… ({len(text) - MAX_RESULT} characters cut)"
+
+
+_ADDRESS = re.compile(r"\s*[a-z][a-z0-9+.\-]*:/*\S|\s*//", re.IGNORECASE)
+
+
+def addresses_of(arguments: JsonValue) -> frozenset[str]:
+    """Return the arguments of a call that are addresses, in the form of `text.links.bare`.
+
+    A value that begins as an address is one as a whole: a tool sends all of it. Text that only contains an address
+    (a question to a search or a model) is not fetched.
+
+    Args:
+        arguments: values, or their JSON text as a model wrote it.
+    """
+    if isinstance(arguments, str):
+        try:
+            arguments = first_json(arguments, dict)
+        except ReplyInvalid:
+            return frozenset()  # without JSON arguments no tool is called
+    return frozenset(bare(text.strip()) for text in _texts(arguments) if _is_address(text))
+
+
+def ungiven(tool: Tool, arguments: str, given: Set[str]) -> str:
+    """Return an address of a call that no trusted source gave; "" if there is none.
+
+    Tools that `change` something need approval in any case, and tools that `conclude` only read their arguments:
+    for both the result is "".
+    """
+    if traits_of(tool).changes or traits_of(tool).concludes:
+        return ""
+    return min(addresses_of(arguments) - given, default="")
+
+
+def refusal_of(address: str) -> str:
+    """Return the message to the model if such a call is not made."""
+    return (
+        f"not called: neither the user nor a search gave the address {address[:200]!r}, third-party content was read"
+        " before, and the call was not approved. Use an address that was given."
+    )
+
+
+def _is_address(text: str) -> bool:
+    return _ADDRESS.match(text) is not None or links([text]) == {bare(text.strip())}
+
+
+def _texts(value: JsonValue) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts(each)
+
+
+__getattr__ = renamed(__name__, ForeignText="UntrustedText")

@@ -1,6 +1,6 @@
 """Search in a folder of documents. Passages are records of kind `document` in a stream that follows the files.
 
-A document may be written by anybody, so each record is marked as `tainted`.
+A document may contain third-party content, so each record is marked as `tainted`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from mindstream.memory.store.store import Entry, read_all
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.tools.extracts import Portion, extract
 from mindstream.tools.folder import MAX_FILES, Folder, is_parsed, passages
-from mindstream.tools.tool import FROM_STRANGERS, FunctionTool, Words, tool
+from mindstream.tools.tool import UNTRUSTED, FunctionTool, Words, tool
 
 MAX_PASSAGES, BATCH = 20_000, 50
 SHOWN = 5
@@ -63,7 +63,7 @@ class Documents:
         self._lock = asyncio.Lock()
 
     async def refresh(self) -> None:
-        """Update the stream: read files that changed, erase the passages of files that are gone."""
+        """Update the stream: read files that changed, erase the passages of deleted files."""
         async with self._lock:
             stamps = await asyncio.to_thread(lambda: {name: self.folder.stamp(name) for name in self.folder.names()})
             if stamps == self._stamps:
@@ -199,7 +199,7 @@ class Documents:
             _, document = await self.folder.read(name)
             return _part(document.lines, from_line)
 
-        return tuple(tool(each, FROM_STRANGERS) for each in (search_documents, list_documents, read_document))
+        return tuple(tool(each, UNTRUSTED) for each in (search_documents, list_documents, read_document))
 
 
 def _portion(record: Record) -> Portion:

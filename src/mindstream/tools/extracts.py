@@ -46,7 +46,7 @@ class Line:
 
     @property
     def headed(self) -> str:
-        """The line with its headings and columns, which is what is compared with a query."""
+        """The line with its headings and columns, which is compared with a query."""
         return " ".join(filter(None, (self.under, self.columns, self.text)))
 
 

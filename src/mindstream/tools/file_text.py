@@ -44,8 +44,10 @@ Line = tuple[str, str, int]
 
 def read_html(html: str) -> str:
     """Return the title and the content of a page, a paragraph a line."""
-    from selectolax.lexbor import LexborHTMLParser
-
+    try:
+        from selectolax.lexbor import LexborHTMLParser
+    except ImportError:
+        sys.exit("HTML needs a package: pip install 'mindstream[web]' (or [documents])")
     tree = LexborHTMLParser(html)
     title = tree.css_first("title")
     lines, line = [title.text()[:300] if title else ""], list[str]()
@@ -77,7 +79,7 @@ def read_file(path: str) -> dict[str, Any]:
                 note = f"only its first {MAX_CHARACTERS:,} characters are read"
                 break
     except ImportError as error:
-        sys.exit(f"{error.name} is missing: pip install 'mindstream[documents]'")
+        sys.exit(f"{error.name} is not installed: pip install 'mindstream[documents]'")
     if not any(text.strip() for text, _, _ in lines):
         sys.exit("no text (a scan?)" if reader is pdf else "there is no text in it")
     noun = "row" if reader is sheets else "paragraph" if reader is word else ""

@@ -1,4 +1,4 @@
-"""A folder of documents: the files in it and their text. Files outside of it are never read."""
+"""A folder of documents: the files in it and their text. Other files are never read."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Folder:
             return False
 
     def stamp(self, name: str) -> tuple[int, int]:
-        """Return the modification time and size of a file; (0, 0) if it is gone."""
+        """Return the modification time and size of a file; (0, 0) if there is none."""
         try:
             found = (self.root / name).stat()
         except OSError:

@@ -1,4 +1,4 @@
-"""LangChain's tools as ours, known by their shape: nothing of LangChain is imported or needed."""
+"""LangChain's tools as mindstream tools, recognised by their attributes: LangChain is not imported."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from mindstream.foreign_code import describe
 from mindstream.models.model import Call, JsonSchema, ToolSpec
 from mindstream.tools.tool import Traits, read_arguments, run_in_thread
 
-UNKNOWN = Traits(changes=True, foreign=True)
-"""How a tool is treated of which nothing is known: it may change something, and what it gives may be a stranger's."""
+UNKNOWN = Traits(changes=True, untrusted=True)
+"""The traits of an unknown tool: it may change something, and its results may be third-party content."""
 
 
 @dataclass(frozen=True)
 class LangChainTool:
-    """A LangChain tool behind our protocol."""
+    """A LangChain tool with the protocol `Tool`."""
 
     spec: ToolSpec
     traits: Traits
@@ -31,21 +31,21 @@ class LangChainTool:
         try:
             invoke: Callable[[dict[str, Any]], Awaitable[Any]] | None = getattr(self._tool, "ainvoke", None)
             result = await (invoke(given) if invoke else run_in_thread(lambda: self._tool.invoke(given)))
-        except Exception as error:  # noqa: BLE001 (the edge of a foreign tool: what it raises is for whoever called)
+        except Exception as error:  # noqa: BLE001 (any error of a third-party tool is reported to its caller)
             raise ToolError(f"{self.spec.name}: {describe(error)}") from None
         result = getattr(result, "content", result)  # a message of LangChain's
         return result if isinstance(result, str) else TypeAdapter(Any).dump_json(result, indent=1).decode()
 
 
 def langchain_tool(tool: Any, traits: Traits = UNKNOWN) -> LangChainTool:
-    """Make one of our tools of a LangChain tool. `traits`: how it wants to be treated, where you know more.
+    """Make a mindstream tool of a LangChain tool. `traits`: its properties, if they are known.
 
     Raises:
-        TypeError: it has no name, no description, no schema, or cannot be invoked.
+        TypeError: it has no name, no description, no schema, or no `invoke`.
     """
     name, description = getattr(tool, "name", None), getattr(tool, "description", None)
     if not (isinstance(name, str) and name and isinstance(description, str) and description.strip()):
-        raise TypeError(f"a tool of LangChain has a name and a description; {type(tool).__name__} has not")
+        raise TypeError(f"a LangChain tool has a name and a description; {type(tool).__name__} does not")
     if not (hasattr(tool, "ainvoke") or hasattr(tool, "invoke")):
         raise TypeError(f"the tool {name!r} has neither ainvoke nor invoke")
     spec = ToolSpec(re.sub(r"[^A-Za-z0-9_-]+", "_", name)[:64], description, {"type": "object", **_schema(tool, name)})
@@ -53,11 +53,11 @@ def langchain_tool(tool: Any, traits: Traits = UNKNOWN) -> LangChainTool:
 
 
 def _schema(tool: Any, name: str) -> JsonSchema:
-    """Return the schema of what a caller gives; what LangChain itself adds to a call is not part of it."""
+    """Return the schema of the caller's arguments, without those that LangChain adds to a call."""
     for schema in (getattr(tool, each, {}) for each in ("tool_call_schema", "args_schema")):
         if isinstance(schema, dict) and schema:
             return schema
         if hasattr(schema, "model_json_schema"):
             written: JsonSchema = schema.model_json_schema()
             return written
-    raise TypeError(f"the tool {name!r} does not say what it takes")
+    raise TypeError(f"the tool {name!r} has no schema of its arguments")

@@ -30,7 +30,7 @@ def limit(seconds: int, megabytes: int) -> None:
 
 
 def allow_seconds(seconds: int) -> None:
-    """Let this process use so many more CPU seconds from now on."""
+    """Let this process use this many CPU seconds from now on."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 

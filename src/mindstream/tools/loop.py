@@ -1,7 +1,7 @@
-"""The one tool loop: ask what to do, do it, show what came of it, until there is an answer.
+"""The tool loop: ask the model, make the calls that it wants, show it the results, until it answers.
 
-How calls are made is the host's: side by side (`run_tool_loop`), or each once for ever, as the roles of a life make
-theirs (life/agent).
+The host decides how calls are made: at the same time (`run_tool_loop`), or one by one with results that are stored for
+good (roles of a life; life/agent).
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from mindstream.tools.tool import Tool, is_in_run
 
 R = TypeVar("R")
 
-AT_ONCE, CALLS = 8, 24
-"""So many calls of one reply are run, and so many of a whole run; the others are answered by saying so."""
+MAX_PER_REPLY, MAX_CALLS = 8, 24
+"""Maximum number of calls of one reply, and of a whole run; the others get a refusal as their result."""
 LAST = "No more tools can be called. Answer now."
-SAME = 2
-"""So often the same call is run; its result will hardly change."""
+MAX_SAME = 2
+"""Maximum number of times that the same call is made; its result will hardly change."""
 
 
 class Watcher(Protocol):
-    """Who is told what the loop does."""
+    """Observes the calls of a loop."""
 
     async def recorded_result(self, call: Call) -> str | None:  # noqa: ARG002
-        """Return the result of a call that is not made: that of an earlier call, or a refusal; None: make it."""
+        """Return the result of a call that is not made (an earlier result, or a refusal); None: the call is made."""
         return None
 
     async def log_call(self, call: Call) -> None: ...
@@ -40,13 +40,13 @@ class Watcher(Protocol):
     async def log_observation(self, call: Call, found: Observation) -> None: ...
 
     async def take_newer(self) -> str:
-        """Return what has come up since the loop began and should be minded; "" for nothing."""
+        """Return new messages since the loop began, which the model must consider; "" for none."""
         return ""
 
 
 @dataclass
 class ToolLog(Watcher):
-    """A watcher that keeps what it was told: the calls, and (tool, text) of what each gave."""
+    """A watcher that records the calls, and (tool, text) of each result."""
 
     calls: list[Call] = field(default_factory=list)
     results: list[tuple[str, str]] = field(default_factory=list)
@@ -59,26 +59,27 @@ class ToolLog(Watcher):
 
 
 class Host(Protocol):
-    """Who offers tools to a loop, and makes its calls in its own way: at once, or one by one and each once for ever."""
+    """Offers tools to a loop and makes its calls."""
 
     def specs(self) -> Sequence[ToolSpec]:
-        """Return what can be called now; it is asked anew at each step."""
+        """Return the tools that can be called now; called at each step."""
 
     async def make(self, calls: Sequence[Call], offered: Sequence[ToolSpec]) -> Sequence[Observation]:
-        """Make the calls of a reply, and return what each gave; what a reply should not hold can be left out."""
+        """Make the calls of a reply and return their results; surplus calls at the end may be left out."""
 
     async def take_newer(self) -> str:
-        """Return what has come up since the loop began and should be minded; "" for nothing."""
+        """Return new messages since the loop began, which the model must consider; "" for none."""
 
 
 async def run_loop(model: Model, prompt: Prompt[R], host: Host, *, steps: int, role: str = "", last: str = LAST) -> R:
-    """Put a prompt with tools until the model answers.
+    """Ask a model with tools until it answers.
 
     Args:
-        last: what the model is told before its last step, at which there is nothing left but to answer.
+        steps: maximum number of model calls; the last one offers no tools.
+        last: the message to the model before its last step.
 
     Raises:
-        ModelError: the model failed, or did not answer in so many steps; else what the host raises.
+        ModelError: the model failed, or did not answer within `steps`. Errors of the host are raised as they are.
     """
     turns: list[Message] = []
     for step in range(steps):
@@ -109,19 +110,19 @@ async def run_tool_loop(
     tool_timeout_s: float = 30.0,
     role: str = "",
 ) -> R:
-    """Put a prompt with tools until the model answers; each step's calls run at once.
+    """Ask a model with tools until it answers; the calls of a step run at the same time.
 
-    The tools are read anew at each step: a list that a tool adds to offers more (`tools/by_need.find_tools_tool`).
+    The sequence of tools is read at each step, so that a tool can add others to it (`tool_search.find_tools_tool`).
 
     Raises:
-        ModelError: the model failed, or did not answer in so many steps.
+        ModelError: the model failed, or did not answer within `steps`.
     """
-    host = _AtOnce(tools, watcher or ToolLog(), tool_timeout_s)
+    host = _ConcurrentHost(tools, watcher or ToolLog(), tool_timeout_s)
     return await run_loop(model, prompt, host, steps=steps, role=role)
 
 
 async def watched_call(call: Call, tools: Sequence[Tool], watcher: Watcher, timeout_s: float = 30.0) -> Observation:
-    """Call a tool and tell the watcher; where that has recorded such a call, what it gave then is given."""
+    """Call a tool and report it to the watcher, unless the watcher has a result for it."""
     if not is_in_run(call, tools) and (known := await watcher.recorded_result(call)) is not None:
         return Observation(known)
     await watcher.log_call(call)
@@ -131,8 +132,8 @@ async def watched_call(call: Call, tools: Sequence[Tool], watcher: Watcher, time
 
 
 @dataclass
-class _AtOnce:
-    """Makes the calls of a reply side by side, as far as they are allowed."""
+class _ConcurrentHost:
+    """Makes the calls of a reply at the same time, as far as they are allowed."""
 
     tools: Sequence[Tool]
     watcher: Watcher
@@ -158,22 +159,22 @@ class _AtOnce:
 
 @dataclass
 class _Allowance:
-    """What a run may still call."""
+    """The calls that a run may still make."""
 
-    left: int = CALLS
+    left: int = MAX_CALLS
     made: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def take(self, calls: Sequence[Call]) -> list[str]:
-        """Return for each call of a reply why it is not run, "" where it is; what no reply should hold is left out."""
+        """Return for each call of a reply why it is refused, "" if not; calls after 2 * MAX_PER_REPLY are dropped."""
         refusals = []
-        for number, call in enumerate(calls[: 2 * AT_ONCE]):
+        for number, call in enumerate(calls[: 2 * MAX_PER_REPLY]):
             key = (call.tool, call.arguments)
             refusal = ""
-            if number >= AT_ONCE:
-                refusal = f"Not run: at most {AT_ONCE} calls a reply."
+            if number >= MAX_PER_REPLY:
+                refusal = f"Not run: at most {MAX_PER_REPLY} calls a reply."
             elif not self.left:
-                refusal = f"Not run: {CALLS} calls have been made, and no more can be. Answer with what there is."
-            elif self.made[key] >= SAME:
+                refusal = f"Not run: {MAX_CALLS} calls have been made, which is the maximum. Answer with their results."
+            elif self.made[key] >= MAX_SAME:
                 refusal = "Not run: the same call was made before, and its result is above."
             else:
                 self.left -= 1
@@ -183,7 +184,7 @@ class _Allowance:
 
 
 async def _all_or_none(answering: Iterable[Coroutine[Any, Any, Observation]]) -> list[Observation]:
-    """Return what comes of calls that go side by side; where a watcher raises, the others are broken off."""
+    """Return the results of concurrent calls; if a watcher raises an error, the other calls are cancelled."""
     tasks = [asyncio.ensure_future(each) for each in answering]
     try:
         return await asyncio.gather(*tasks)

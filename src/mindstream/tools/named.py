@@ -1,4 +1,4 @@
-"""The tools that come with mindstream, by name."""
+"""The tools of mindstream by name."""
 
 from __future__ import annotations
 
@@ -14,28 +14,26 @@ from mindstream.location import AnyData
 from mindstream.memory.memory import Memory
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
-from mindstream.tools.ask_model import model_tool
 from mindstream.tools.calculator import calculator
 from mindstream.tools.documents import open_documents
-from mindstream.tools.read_page import page_tool
-from mindstream.tools.recall import recall_tool
+from mindstream.tools.own_tools import model_tool, recall_tool
 from mindstream.tools.tool import Tool, checked_tools, tool
-from mindstream.tools.web.search import Ddgs, Search, Tavily, search_tool, wikipedia_tool, wolfram_tool
+from mindstream.tools.web.search import Ddgs, Search, Tavily, page_tool, search_tool, wikipedia_tool, wolfram_tool
 from mindstream.tools.web.web import Web
 
 NAMES = ("calculator", "web", "wikipedia", "wolfram", "read_page", "documents:DIR", "llm", "recall")
-"""What can be named; `web` is Tavily where its key is set, else ddgs."""
+"""The names; `web` is Tavily if its key is set, else ddgs."""
 TAVILY, WOLFRAM = "TAVILY_API_KEY", "WOLFRAM_APP_ID"
 
 
 @dataclass(frozen=True)
 class Means:
-    """What tools may need.
+    """Resources of the tools.
 
     Attributes:
-        model: who answers as `llm`.
-        memory: what `recall` looks into; for whoever it is called after documents are kept.
-        data: where what was read of documents is kept; None: until the tools are closed.
+        model: the model of `llm`.
+        memory: the memory that `recall` searches; documents are stored for its owner.
+        data: where the passages of documents are stored; None: in a temporary folder, until the tools are closed.
     """
 
     model: Model | None = None
@@ -51,7 +49,7 @@ async def named_tools(names: Iterable[str], means: Means = Means()) -> AsyncIter
     """Open tools by their names, `documents:DIR` for a folder.
 
     Raises:
-        SettingsError: nobody knows a name, or a package, a key, a model or a stream is missing.
+        SettingsError: a name is unknown, or a package, a key, a model or a memory is missing.
         InputError: a tool is named twice.
     """
     async with AsyncExitStack() as opened:
@@ -86,11 +84,11 @@ async def _tools(name: str, means: Means, opened: AsyncExitStack) -> tuple[Tool,
             return (page_tool(means.web),)
         case "llm":
             if means.model is None or means.model.name == Rules.name:
-                raise SettingsError("'llm' needs a model, and rules are none: name one with --model")
+                raise SettingsError("'llm' needs a model, and the rules are none: name one with --model")
             return (model_tool(means.model),)
         case "recall":
             if means.memory is None:
-                raise SettingsError("'recall' needs a mind's stream, and there is none here")
+                raise SettingsError("'recall' needs a mind's memory, and there is none here")
             return (recall_tool(means.memory),)
     raise SettingsError(_unknown(name))
 

@@ -1,4 +1,4 @@
-"""A tool: a name, what it does, typed arguments, an async call. Made from Python functions."""
+"""Tools: a name, a description, typed arguments, an async call. Made from Python functions."""
 
 from __future__ import annotations
 
@@ -20,31 +20,34 @@ from mindstream.errors import InputError, ReplyInvalid, ToolError
 from mindstream.models.model import Call, JsonSchema, ToolSpec
 from mindstream.models.prompt import complaints, first_json
 from mindstream.models.schema import find_faults
+from mindstream.moved import renamed_arguments
 
 Batch: TypeAlias = Callable[[Sequence[Call]], Awaitable[Sequence[str]]]
-"""Does several calls of one tool at once; gives the results in the order of the calls."""
+"""Makes several calls of one tool at once; returns the results in the order of the calls."""
 
 
+@renamed_arguments(foreign="untrusted")
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """How a tool wants to be treated.
+    """The properties of a tool that decide how it is called.
 
     Attributes:
-        changes: it changes something outside (sends, writes, pays): a person is asked before, nothing repeats it idly.
-        foreign: what it gives was written by strangers (a page, a server): it is data that no later step may obey.
-        key: the name of the argument that takes an idempotency key: calls with one key have their effect once.
-        timeout_s: how long one call may take; None: as the run says.
-        retries: so often a call that failed is made again; one that `changes` only with a `key`.
-        at_once: so many of its calls go on side by side.
-        batch: does several calls in one.
-        cost_usd: what one call costs, where that is known.
-        concludes: what it gives is drawn from what it is handed: who reads the one need not read the other.
-        finds: its results name pages that may be fetched (a search engine; see tools/given_addresses).
-        ready: whether there is anything yet to call it for; a life does not show it before. None: always.
+        changes: it changes something outside (sends, writes, pays): a person approves each call; it is not repeated
+            without need.
+        untrusted: its results are third-party content (a page, a server): data that no later step may obey.
+        key: name of the argument for an idempotency key: calls with the same key have their effect once.
+        timeout_s: maximum duration of one call; None: that of the run.
+        retries: number of times that a failed call is repeated; a tool that `changes` needs a `key` for that.
+        at_once: maximum number of its calls that run at the same time.
+        batch: makes several calls in one.
+        cost_usd: cost of one call, if known.
+        concludes: its result is derived from its arguments only: a model that reads the result needs no arguments.
+        finds: its results name pages that may be fetched (a search engine; see tools/call).
+        ready: returns whether it can be used yet; a life does not offer it before. None: always.
     """
 
     changes: bool = False
-    foreign: bool = False
+    untrusted: bool = False
     key: str = ""
     timeout_s: float | None = None
     retries: int = 0
@@ -57,12 +60,12 @@ class Traits:
 
 
 PLAIN = Traits()
-FROM_STRANGERS = Traits(foreign=True)
-"""Those of a tool that only reads what strangers wrote."""
+UNTRUSTED = Traits(untrusted=True)
+"""The traits of a tool that only reads third-party content."""
 
 
 def traits_of(tool: object) -> Traits:
-    """Return a tool's traits; of one that says nothing, those of a function that only computes."""
+    """Return a tool's traits; by default those of a function that only computes."""
     traits = getattr(tool, "traits", PLAIN)
     return traits if isinstance(traits, Traits) else PLAIN
 
@@ -77,7 +80,7 @@ def read_arguments(call: Call, spec: ToolSpec) -> dict[str, Any]:
     """Return the arguments of a call.
 
     Raises:
-        ToolError: they are no JSON object, or do not fit the tool's schema.
+        ToolError: they are not a JSON object, or do not fit the tool's schema.
     """
     try:
         given: dict[str, Any] = first_json(call.arguments, dict) if call.arguments.strip() else {}
@@ -90,22 +93,22 @@ def read_arguments(call: Call, spec: ToolSpec) -> dict[str, Any]:
 
 T = TypeVar("T")
 
-MOST = 64
-"""So many functions may run at once, those that were given up and still go on included."""
+MAX_THREADS = 64
+"""Maximum number of functions that run at the same time, including those whose caller has stopped waiting."""
 
-_free = threading.Semaphore(MOST)
+_free = threading.Semaphore(MAX_THREADS)
 
 
 async def run_in_thread(function: Callable[[], T]) -> T:
-    """Return what the function returns; whoever stops waiting leaves it behind, for a thread cannot be stopped.
+    """Run a function in a thread and return its result; cancelling stops the waiting only, not the thread.
 
-    The thread does not hold up the end of the process.
+    The thread does not delay the end of the process.
 
     Raises:
-        ToolError: too many are going on already.
+        ToolError: too many are running.
     """
     if not _free.acquire(blocking=False):
-        raise ToolError(f"{MOST} functions are running and have not come back; this one is not begun")
+        raise ToolError(f"{MAX_THREADS} functions are running and have not returned; this one is not started")
     done: Future[tuple[T, None] | tuple[None, BaseException]] = Future()
     context = contextvars.copy_context()
 
@@ -113,16 +116,16 @@ async def run_in_thread(function: Callable[[], T]) -> T:
         came: tuple[T, None] | tuple[None, BaseException]
         try:
             came = context.run(function), None
-        except BaseException as error:  # noqa: BLE001 (what a function raises, SystemExit too, belongs to its caller)
+        except BaseException as error:  # noqa: BLE001 (any error, SystemExit too, is raised in its caller)
             came = None, error
         _free.release()
-        with contextlib.suppress(RuntimeError):  # the loop of whoever waited may be gone by now
+        with contextlib.suppress(RuntimeError):  # the caller's loop may be closed
             done.set_result(came)
 
     done.set_running_or_notify_cancel()
     try:
         threading.Thread(target=work, name=getattr(function, "__name__", "tool"), daemon=True).start()
-    except RuntimeError as full:  # the machine has no room for one more
+    except RuntimeError as full:  # the machine has no room for another thread
         _free.release()
         raise ToolError(f"no thread can be started: {full}") from None
     result, error = await asyncio.wrap_future(done)
@@ -132,9 +135,9 @@ async def run_in_thread(function: Callable[[], T]) -> T:
 
 
 Words: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=20_000)]
-"""What is asked for in words: something."""
+"""A request in words; not empty."""
 ShortWords: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=400)]
-"""What a service elsewhere is asked."""
+"""A query to an external service."""
 
 
 class Tool(Protocol):
@@ -142,10 +145,10 @@ class Tool(Protocol):
 
     @property
     def spec(self) -> ToolSpec:
-        """Say what it does and what it takes."""
+        """Its name, description and arguments."""
 
     async def __call__(self, call: Call) -> str:
-        """Do it and return what came of it, as text.
+        """Run it and return the result as text.
 
         Raises:
             ToolError: the arguments do not fit, or it failed; the message is for the caller.
@@ -154,17 +157,17 @@ class Tool(Protocol):
 
 @dataclass(frozen=True)
 class FunctionTool:
-    """A Python function as a tool; its type hints are its schema, its docstring says what it does.
+    """A Python function as a tool: its type hints are the schema, its docstring is the description.
 
-    A plain function runs in a thread, so that it may take its time; an async one on the loop.
+    A plain function runs in a thread, so that it may block; an async one on the event loop.
     """
 
     spec: ToolSpec
     _arguments: TypeAdapter[dict[str, Any]]
     function: Callable[..., Any]
-    """The function as it was, for code that calls it."""
+    """The original function, for code that calls it."""
     in_run: bool = False
-    """What it does it does to the run that calls it: a run that is taken up again has to call it again."""
+    """Whether it changes the run that calls it: a run that is resumed has to call it again."""
     traits: Traits = PLAIN
 
     async def __call__(self, call: Call) -> str:
@@ -182,7 +185,7 @@ class FunctionTool:
 
 
 def _called(function: Callable[..., Any], arguments: dict[str, Any]) -> str | Awaitable[Any]:
-    """Call a plain function and write down what it returns; an awaitable is for the loop to await."""
+    """Call a plain function and return its result as text, or the awaitable for the loop to await."""
     result = function(**arguments)
     return result if isinstance(result, Awaitable) else _written(result)
 
@@ -194,29 +197,29 @@ def _written(result: object) -> str:
 def tool(function: Callable[..., Any], traits: Traits = PLAIN) -> FunctionTool:
     """Make a tool of a function, a method or a `partial`, sync or async, with type hints and a docstring.
 
-    What a `partial` has set already is not shown, and cannot be set otherwise. `traits`: how it wants to be treated.
+    Arguments that a `partial` has set are not shown, and cannot be set again.
 
     Raises:
-        TypeError: an argument has no type hint or cannot be given by its name, or there is no docstring to tell the
-            model what it does.
+        TypeError: an argument has no type hint or cannot be given by name, or there is no docstring, which is the
+            description for the model.
     """
     key = _key(function)
     shape = _SHAPES[key] = _SHAPES.get(key) or _shape(function)
-    if len(_SHAPES) > MOST_SHAPES:
+    if len(_SHAPES) > MAX_SHAPES:
         del _SHAPES[next(iter(_SHAPES))]
     return FunctionTool(*shape, function, traits=traits)
 
 
 def is_in_run(call: Call, tools: Sequence[Tool]) -> bool:
-    """Tell whether a call does something to the run itself (see FunctionTool)."""
+    """Return whether a call changes the run itself (see FunctionTool.in_run)."""
     return any(getattr(each, "in_run", False) for each in tools if each.spec.name == call.tool)
 
 
 def checked_tools(tools: Sequence[Tool | Callable[..., Any]]) -> tuple[Tool, ...]:
-    """Return tools, made of functions where they are functions.
+    """Return tools; functions are made tools.
 
     Raises:
-        InputError: two have one name: which would be called?
+        InputError: two have the same name.
         TypeError: see `tool`.
     """
     made: tuple[Tool, ...] = tuple(each if hasattr(each, "spec") else tool(each) for each in tools)
@@ -226,13 +229,13 @@ def checked_tools(tools: Sequence[Tool | Callable[..., Any]]) -> tuple[Tool, ...
     return made
 
 
-MOST_SHAPES = 500
+MAX_SHAPES = 500
 _SHAPES: dict[object, tuple[ToolSpec, TypeAdapter[dict[str, Any]]]] = {}
-"""What was worked out of a function's code: a closure is made a tool every turn, and its code is always the same."""
+"""Cache of specs by a function's code: a closure is made a tool every turn, and its code is always the same."""
 
 
 def _key(function: Callable[..., Any]) -> object:
-    """Return what a function's shape depends on, or what nothing is found under where that cannot be looked up."""
+    """Return the cache key of a function's shape; a new object, which matches nothing, if it cannot be hashed."""
     hints = tuple(getattr(function, "__annotations__", {}).items())
     defaults = repr((getattr(function, "__defaults__", None), getattr(function, "__kwdefaults__", None)))
     words = getattr(function, "__name__", ""), getattr(function, "__doc__", "")
@@ -245,14 +248,14 @@ def _key(function: Callable[..., Any]) -> object:
 
 
 def _shape(function: Callable[..., Any]) -> tuple[ToolSpec, TypeAdapter[dict[str, Any]]]:
-    """Read a function's signature by Pydantic, as if a function of the same arguments gave them back."""
+    """Read a function's signature by Pydantic: by a function with the same arguments that returns them."""
     fixed: dict[str, Any] = {}
     inner = function
     while isinstance(inner, partial):
         fixed, inner = {**inner.keywords, **fixed}, inner.func
     name, description = getattr(inner, "__name__", "tool"), inspect.getdoc(inner)
     if not description:
-        raise TypeError(f"the tool {name!r} needs a docstring: it tells the model what the tool does")
+        raise TypeError(f"the tool {name!r} needs a docstring: it is the description for the model")
     signature = inspect.signature(function, eval_str=True)
     wanted = [each for each in signature.parameters.values() if each.name not in fixed]
     for parameter in wanted:
@@ -269,7 +272,7 @@ def _shape(function: Callable[..., Any]) -> tuple[ToolSpec, TypeAdapter[dict[str
 
 
 def _untitled(schema: JsonSchema) -> JsonSchema:
-    """Leave out the titles that Pydantic gives to parameters: models pay for them, and learn nothing."""
+    """Remove the titles that Pydantic gives to parameters: they cost tokens and say nothing."""
     parts = ((name, each) for name, each in schema.items() if name != "title" or not isinstance(each, str))
     return {name: _untitled(each) if isinstance(each, dict) else each for name, each in parts}
 

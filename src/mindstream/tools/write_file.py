@@ -1,4 +1,4 @@
-"""Files written into one folder that a person named: nothing outside of it, and nothing that somebody else wrote."""
+"""Files that an agent writes into one folder of the user: no other folders, and no files from another source."""
 
 from __future__ import annotations
 
@@ -16,34 +16,35 @@ from mindstream.errors import ToolError
 from mindstream.text.words import count_of
 from mindstream.tools.tool import FunctionTool, Traits, tool
 
-LONGEST_NAME = 100
-LONGEST = 1_000_000
+MAX_NAME, MAX_TEXT = 100, 1_000_000
+"""Maximum bytes of a file's name, and characters of its text."""
+MAX_SHOWN, MAX_FILES = 8_000, 200
+"""Maximum characters of a file that one call returns, and number of files that are listed, newest first."""
+NOT_OWN = "is from another source, or was changed since it was written"
 WRITTEN = ".written.jsonl"
-"""What was written into the folder, and by which call: a line each."""
+"""The log of the folder: a line for each file that was written or deleted, with the call's key."""
 DELETED = "deleted"
-"""What stands there for the content of a file that was deleted."""
+"""The hash in that log for a deleted file."""
+Key = Annotated[str, Field(max_length=200)]
 
 
 def write_file_tool(folder: Path | str) -> FunctionTool:
-    """Make the tool `write_file` over a folder, which is made where it is not there.
+    """Make the tool `write_file` over a folder, which is created if it is missing.
 
-    A call with a `key`, made again, has its effect once. What somebody else wrote, or changed since, is not replaced.
+    Calls with the same `key` have their effect once. A file that this tool did not write, or that was changed since,
+    is not replaced.
     """
     root = Path(folder).expanduser()
 
-    def write_file(
-        name: str, text: Annotated[str, Field(max_length=LONGEST)], key: Annotated[str, Field(max_length=200)] = ""
-    ) -> str:
+    def write_file(name: str, text: Annotated[str, Field(max_length=MAX_TEXT)], key: Key = "") -> str:
         """Write a text into a file of the folder for results; a file that was written so before is replaced."""
         path = find_path(root, name)
         written = read_written(root)
         digest = _digest(text.encode())
-        if key and any(
-            (each.get("key"), each.get("name"), each.get("hash")) == (key, name, digest) for each in written
-        ):
+        if key and {"key": key, "name": name, "hash": digest} in written:
             return f"written already: {name}"
         if (is_there := path.exists()) and not is_own(path, [*written, {"name": name, "hash": digest}]):
-            raise ToolError(f"{name} was written or changed by somebody else: choose another name")
+            raise ToolError(f"{name} {NOT_OWN}: choose another name")
         _replace(path, text)
         note_written(root, key, name, digest)
         how = "in place of the earlier one" if is_there else "a new file"
@@ -53,55 +54,55 @@ def write_file_tool(folder: Path | str) -> FunctionTool:
 
 
 def find_path(root: Path, name: str) -> Path:
-    """Return where a file of that name lies.
+    """Return the path of a file of the folder.
 
     Raises:
-        ToolError: it is no plain name of a file, or something else lies there.
+        ToolError: it is not a plain file name, or not a regular file.
     """
     plain = (
         name.isprintable() and not set(name) & set('/\\:*?"<>|') and not name.startswith(".") and name.strip() == name
     )
-    if not plain or not 0 < len(name.encode()) <= LONGEST_NAME:
-        raise ToolError(f"{name[:80]!r} is no plain name of a file, like brief.md: no folders, no dot in front")
+    if not plain or not 0 < len(name.encode()) <= MAX_NAME:
+        raise ToolError(f"{name[:80]!r} is not a plain file name, like brief.md: no folders, no dot in front")
     root.mkdir(parents=True, exist_ok=True)
     path = root / name
     if path.is_symlink() or (path.exists() and not path.is_file()):
-        raise ToolError(f"{name} is no regular file: choose another name")
+        raise ToolError(f"{name} is not a regular file: choose another name")
     return path
 
 
 def read_written(root: Path) -> list[dict[str, str]]:
-    """Return what was done in a folder, the oldest first."""
+    """Return the log of a folder, oldest first."""
     try:
         lines = (root / WRITTEN).read_text("utf-8").splitlines()
     except OSError:
         return []
     found = []
     for line in lines:
-        with suppress(ValueError):  # a line that a crash broke off
+        with suppress(ValueError):  # a line that was cut off by a crash
             found.append(json.loads(line))
     return [each for each in found if isinstance(each, dict)]
 
 
 def is_own(path: Path, written: Sequence[Mapping[str, str]]) -> bool:
-    """Tell whether a file is as it was written here."""
+    """Return whether a file is unchanged since it was written here."""
     return _digest(path.read_bytes()) in {each.get("hash") for each in written if each.get("name") == path.name}
 
 
 def note_written(root: Path, key: str, name: str, digest: str) -> None:
-    """Add a line on what was done to a file."""
+    """Add a line to the log of a folder."""
     with (root / WRITTEN).open("a", encoding="utf-8") as log:
         log.write(json.dumps({"key": key, "name": name, "hash": digest}, ensure_ascii=False) + "\n")
 
 
 def _replace(path: Path, text: str) -> None:
-    beside = path.with_name(f".writing-{token()}")
+    draft = path.with_name(f".writing-{token()}")
     try:
-        with beside.open("x", encoding="utf-8") as file:
+        with draft.open("x", encoding="utf-8") as file:
             file.write(text)
-        beside.replace(path)
+        draft.replace(path)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        draft.unlink(missing_ok=True)
         raise ToolError(f"{path.name} cannot be written: {error.strerror}") from None
 
 
@@ -109,33 +110,28 @@ def _digest(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
-SHOWN = 8_000
-"""So many characters of a file are given at once."""
-MOST = 200
-"""So many files are listed, the newest first."""
-
-
 def written_file_tools(folder: Path | str) -> tuple[FunctionTool, ...]:
     """Make `list_files`, `read_file` and `delete_file` over the folder of `write_file`.
 
-    They are shown where something was written. What is read back may quote strangers; to delete is a change.
+    They are offered once a file was written. A file may quote third-party content, so its text is untrusted; deleting
+    needs approval.
     """
     root = Path(folder).expanduser()
 
     def list_files() -> str:
         """List the files that you wrote into the folder for results, the newest first."""
         there = list(_own_files(root))
-        lines = [f"{path.name} ({count_of(path.stat().st_size, 'byte')})" for path in there[:MOST]]
-        lines += [f"… and {len(there) - MOST} older ones"] * (len(there) > MOST)
+        lines = [f"{path.name} ({count_of(path.stat().st_size, 'byte')})" for path in there[:MAX_FILES]]
+        lines += [f"… and {len(there) - MAX_FILES} older ones"] * (len(there) > MAX_FILES)
         return "\n".join(lines) or "none of the files that you wrote is there"
 
     def read_file(name: str, start: Annotated[int, Field(ge=0)] = 0) -> str:
         """Read back a file that you wrote into the folder for results; `start`: from this character on."""
         text = _own_path(root, name).read_text("utf-8", errors="replace")
-        shown, end = text[start : start + SHOWN], start + SHOWN
+        shown, end = text[start : start + MAX_SHOWN], start + MAX_SHOWN
         return shown + (f"\n… (go on with start={end}; {len(text):,} characters in all)" if end < len(text) else "")
 
-    def delete_file(name: str, key: Annotated[str, Field(max_length=200)] = "") -> str:
+    def delete_file(name: str, key: Key = "") -> str:
         """Delete a file that you wrote into the folder for results."""
         if key and any((each.get("key"), each.get("name")) == (key, name) for each in read_written(root)):
             return f"deleted already: {name}"
@@ -152,18 +148,18 @@ def written_file_tools(folder: Path | str) -> tuple[FunctionTool, ...]:
 
     return (
         tool(list_files, Traits(ready=is_ready)),
-        tool(read_file, Traits(foreign=True, ready=is_ready)),
+        tool(read_file, Traits(untrusted=True, ready=is_ready)),
         tool(delete_file, Traits(changes=True, key="key", ready=is_ready)),
     )
 
 
 def _own_files(root: Path) -> Iterator[Path]:
-    """Yield what was written and is there unchanged, the newest first."""
+    """Yield the files that were written here and are unchanged, newest first."""
     written = read_written(root)
     for name in dict.fromkeys(each.get("name", "") for each in reversed(written)):
         try:
             path = find_path(root, name)
-        except ToolError:  # a line that somebody else wrote
+        except ToolError:  # the line is not from `write_file`
             continue
         if path.exists() and is_own(path, written):
             yield path
@@ -175,5 +171,5 @@ def _own_path(root: Path, name: str) -> Path:
         there = ", ".join(json.dumps(each.name, ensure_ascii=False) for each in _own_files(root)) or "none"
         raise ToolError(f"there is no file {name[:80]!r}; those that you wrote: {there[:500]}")
     if not is_own(path, written):
-        raise ToolError(f"{name} was written or changed by somebody else")
+        raise ToolError(f"{name} {NOT_OWN}")
     return path

@@ -9,8 +9,10 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol
 
+from mindstream.errors import SettingsError
 from mindstream.tracing import genai
 
 if TYPE_CHECKING:
@@ -42,12 +44,17 @@ def trace(on: bool, *, content: bool | None = None) -> None:
     """Switch spans on or off, for the whole process.
 
     Args:
-        content: record texts of users, models and memories; None: as the environment variable
-            `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` of the conventions requests, otherwise not.
+        content: include text of users, models and memories; None: only if the environment variable
+            `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` (of the conventions) asks for it.
+
+    Raises:
+        SettingsError: OpenTelemetry is not installed.
     """
     global _on, _content
-    requested = os.environ.get(genai.CAPTURE, "").lower() in genai.ON_SPANS
-    _on, _content = on, on and (requested if content is None else content)
+    if on and find_spec("opentelemetry") is None:
+        raise SettingsError("spans need a package that is not installed: pip install 'mindstream[otlp]'")
+    wished = os.environ.get(genai.CAPTURE, "").lower() in genai.ON_SPANS
+    _on, _content = on, on and (wished if content is None else content)
 
 
 def is_on() -> bool:

@@ -37,7 +37,7 @@ from mindstream.text import dates
 from mindstream.text.classifier import views
 from mindstream.text.pattern import pattern
 from mindstream.text.words import sentences, terms
-from mindstream.tools.algebra import read_formulas
+from mindstream.tools.calculator import read_formulas
 
 SLEEP = load("sleep")
 HANGS = "hahahahahahahahahahahahahahahahahahahahahahahahahahaha, I still cannot sleep"
@@ -53,10 +53,10 @@ AT_A_PLACE = {
     *(f"mindstream.planning.formats.rewoo.{name}" for name in ("NUMBERED", "OTHER_HEAD", "ESCAPED_HEAD")),
     *(f"mindstream.text.links.{name}" for name in ("_NO_LINK", "_DEFINITION")),
     "mindstream.models.providers.secrets._PREFIX",
-    *(f"mindstream.tools.{name}" for name in ("given_addresses._ADDRESS", "extracts.ITEM")),
+    *(f"mindstream.tools.{name}" for name in ("call._ADDRESS", "extracts.ITEM")),
 }
 """What is not searched for, but matched where the text has been read to."""
-SHORT = tuple(f"mindstream.{name}." for name in ("tools.algebra",))
+SHORT = tuple(f"mindstream.{name}." for name in ("tools.calculator",))
 """Modules that search in short texts only, however long the whole is: their readers are tried, below."""
 MOST = 4.0
 """Maximum time of a reader here, in seconds: non-linear ones take minutes; on an idle machine a twentieth is enough."""

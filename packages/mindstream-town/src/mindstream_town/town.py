@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from dataclasses import replace
 from functools import partial
 
-from mindstream import intake
+from mindstream import redaction
 from mindstream.clock import ManualClock, SystemClock
 from mindstream.errors import Conflict, InputError
 from mindstream.identifiers import normal_name
@@ -343,7 +343,7 @@ class Town:
         name = self.resident_name(name)
         if name not in self.residents:
             raise InputError(f"nobody in {self.setting.name} is called {name!r}: {', '.join(self.residents)}")
-        said, resident = intake.clean(checked_text(text, MAX_UTTERANCE)).text, self.residents[name]
+        said, resident = redaction.clean(checked_text(text, MAX_UTTERANCE)).text, self.residents[name]
         now = self.setting.moment(max(self.step, 0))
         await self.finish_visits()
         rated = await ask(resident.models.of("importance"), RateImportance(who=name, memories=(said,)))

@@ -1,8 +1,8 @@
-"""LangGraph's checkpoints, their channels' values and pending writes in a memory, a record each.
+"""LangGraph's checkpoints, the values of their channels, and pending writes in a memory, with a record for each.
 
-Each call has an `InMemorySaver` of LangGraph's own, into which the rows that it needs are laid, and of which those that
-are new are written. Checkpoints and values of a thread are its episode; writes, an episode of their checkpoint, are
-drawn from it, so that they go with it where it is forgotten.
+Each call fills an `InMemorySaver` of LangGraph with the rows that it needs, and stores the new rows. Checkpoints and
+values belong to the episode of their thread. Writes belong to an episode of their checkpoint and are derived from it,
+so that they are erased with it.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from mindstream.adapters.loop import Handle, both
+from mindstream.adapters.storing import ALL
 from mindstream.errors import Conflict
 from mindstream.log.events import Remembered
 from mindstream.memory.memory import Memory
@@ -30,21 +31,21 @@ from mindstream.memory.store.store import Entry, Store
 
 Place: TypeAlias = tuple[Any, ...]
 CHECKPOINT: Kind = "document"
-"""In its place stand thread, namespace, id."""
+"""Its place: thread, namespace, id."""
 VALUE: Kind = "evidence"
-"""Thread, namespace, channel, version."""
+"""Its place: thread, namespace, channel, version."""
 WRITE: Kind = "feedback"
-"""Thread, namespace, id of the checkpoint, task, number: below 0 for an error or the like, which is written anew."""
-BY, ALL, LONGEST = "langgraph", 2**31, 400
+"""Its place: thread, namespace, id of the checkpoint, task, number (negative for errors: these are replaced)."""
+BY, MAX_NAME = "langgraph", 400
 
 
 class MindstreamSaver(BaseCheckpointSaver[str]):
     """Keeps a graph's threads in a memory: `builder.compile(checkpointer=MindstreamSaver("data"))`.
 
     Args:
-        data: a folder, a database's URL, or a store (a tenant's sees that tenant's alone).
-        user: whose memory; it is to hold nothing else, since nobody wants to recall from checkpoints.
-        serde: as other savers take it.
+        data: a folder, a database's URL, or a store (of a tenant: only that tenant's data is visible).
+        user: the owner of the memory; use it for nothing else, since checkpoints are useless for recall.
+        serde: as for other savers.
     """
 
     def __init__(
@@ -64,11 +65,11 @@ class MindstreamSaver(BaseCheckpointSaver[str]):
                 yield found
 
     def purge(self) -> None:
-        """Write the file anew where something was erased from it: else old bytes of a thread may still be found."""
+        """Rewrite the file after erasures, so that it contains no old bytes of a thread."""
         self.handle.wait(lambda memory: memory.store.compact())
 
     def close(self) -> None:
-        """Let the memory go; whoever uses the saver again opens it again."""
+        """Close the memory; the next use opens it again."""
         self.handle.close()
 
     async def _get(self, config: RunnableConfig, memory: Memory) -> CheckpointTuple | None:
@@ -77,7 +78,7 @@ class MindstreamSaver(BaseCheckpointSaver[str]):
         if id_:
             found = await memory.store.records(memory.key, [_key(CHECKPOINT, thread, namespace, id_)])
         else:
-            for n in (4, 64, ALL):  # those of subgraphs stand between them
+            for n in (4, 64, ALL):  # checkpoints of subgraphs are between them
                 latest = await memory.latest(CHECKPOINT, n, episode=_episode(thread))
                 if found := [each for each in latest if _place(each)[1] == namespace]:
                     break
@@ -92,7 +93,7 @@ class MindstreamSaver(BaseCheckpointSaver[str]):
     async def _find(
         self, config: RunnableConfig | None, memory: Memory, limit: int | None = None, **asked: Any
     ) -> Sequence[RunnableConfig]:
-        """Return which checkpoints are asked for, the newest first."""
+        """Return the configurations of the checkpoints that match, newest first."""
         episode = _episode(config["configurable"]["thread_id"]) if config else None
         records = [each for each in await memory.latest(CHECKPOINT, ALL, episode=episode) if each.by == BY]
         found = [each.config for each in self._sheet(records).list(config, **asked)]
@@ -111,7 +112,7 @@ class MindstreamSaver(BaseCheckpointSaver[str]):
         await _write(memory, _rows(sheet))
 
     async def _delete_thread(self, thread_id: str, memory: Memory) -> None:
-        """Erase a thread for good, with its words in the log."""
+        """Erase a thread, with its texts in the log."""
         episode = _episode(thread_id)
         found = [each for kind in (CHECKPOINT, VALUE) for each in await memory.latest(kind, ALL, episode=episode)]
         found = [each for each in found if each.by == BY and _place(each)[0] == thread_id]
@@ -119,7 +120,7 @@ class MindstreamSaver(BaseCheckpointSaver[str]):
             await memory.store.erase(memory.key, [each.id for each in [*found, *await _writes(memory, found)]])
 
     def _sheet(self, records: Iterable[Record] = ()) -> InMemorySaver:
-        """Return a saver of LangGraph's that holds what some records say."""
+        """Return a saver of LangGraph with the rows of some records."""
         sheet = InMemorySaver(serde=self.serde)
         for each in records:
             place, row = _place(each), _row(each)
@@ -139,7 +140,7 @@ class MindstreamSaver(BaseCheckpointSaver[str]):
 
 
 def _rows(sheet: InMemorySaver) -> Iterator[tuple[Kind, Place, Any]]:
-    """Yield what a saver of LangGraph's holds."""
+    """Yield the rows of a saver of LangGraph."""
     for thread, spaces in sheet.storage.items():
         for name, checkpoints in spaces.items():
             yield from ((CHECKPOINT, (thread, name, id_), row) for id_, row in checkpoints.items())
@@ -164,7 +165,7 @@ def _record(memory: Memory, kind: Kind, place: Place, row: Any) -> Record:
 
 
 async def _write(memory: Memory, rows: Iterable[tuple[Kind, Place, Any]]) -> None:
-    """Write rows in one commit. A value that is there stays, and a write; a checkpoint is written anew."""
+    """Store rows in one commit. Existing values and writes are kept; existing checkpoints are replaced."""
     records = [_record(memory, *row) for row in rows]
     while records:
         event = Remembered(count=len(records), kinds=dict(Counter(each.kind for each in records)))
@@ -190,7 +191,7 @@ def _place(record: Record) -> Place:
 
 
 def _key(kind: Kind, *place: Any) -> str:
-    """Return the id of the record that says what is there."""
+    """Return the id of a row's record."""
     return hashlib.blake2b(json.dumps([kind, *place]).encode(), digest_size=20).hexdigest()
 
 
@@ -199,7 +200,7 @@ def _row(record: Record) -> Any:
 
 
 def _episode(thread: str) -> str:
-    """Return a thread's name as it may stand in a record; another one, the same each time, where it could not."""
+    """Return a thread's name, or a hash of it if it is not valid as the episode of a record."""
     name = str(thread)
-    plain = name.strip() == name and 0 < len(name) <= LONGEST and name.isprintable()
+    plain = name.strip() == name and 0 < len(name) <= MAX_NAME and name.isprintable()
     return name if plain else _key(CHECKPOINT, name)

@@ -1,4 +1,4 @@
-"""LangGraph's `BaseStore` in a memory: an item is a record; what replaces it supersedes it; deleted, it is archived."""
+"""LangGraph's `BaseStore` in a memory: an item is a record; a new version supersedes it; deleted items are archived."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from langgraph.store import base
 from langgraph.store.memory import InMemoryStore
 
 from mindstream.adapters.embeddings import as_embedder
-from mindstream.adapters.keeping import fit_text
 from mindstream.adapters.loop import Handle, both
+from mindstream.adapters.storing import fit_text
 from mindstream.errors import Conflict, InputError
 from mindstream.log.events import Corrected, Remembered
 from mindstream.memory.memory import Memory
@@ -27,7 +27,7 @@ from mindstream.models.embedders.embedder import Embedder
 
 Place: TypeAlias = tuple[tuple[str, ...], str]
 BY, ALL, MORE = "langgraph", 1_000, 4
-"""So many times as many are looked at where a filter has let too few pass."""
+"""Factor by which the number of candidates grows if a filter leaves too few."""
 COMPARISONS = {"$eq": eq, "$ne": ne, "$gt": gt, "$gte": ge, "$lt": lt, "$lte": le}
 
 
@@ -35,11 +35,11 @@ class MindstreamStore(base.BaseStore):
     """A long-term store for LangGraph that is a memory: `builder.compile(store=MindstreamStore("data"))`.
 
     Args:
-        data: a folder, a database's URL, or a store (a tenant's sees that tenant's alone).
-        user: whose memory; nothing is shared between two.
-        embed: an embedder of ours, its name, a LangChain `Embeddings`, or a function from texts to vectors.
-        index: as other stores take it; its `embed` goes before, its `fields` say what is searched ("$": all).
-        ttl: as other stores take it; what is expired is not returned any more, swept or not.
+        data: a folder, a database's URL, or a store (of a tenant: only that tenant's data is visible).
+        user: the owner of the memory; memories of different users are isolated from one another.
+        embed: an embedder of mindstream, its name, a LangChain `Embeddings`, or a function from texts to vectors.
+        index: as for other stores; its `embed` takes precedence, its `fields` are searched ("$": all).
+        ttl: as for other stores; expired items are not returned, even before they are swept.
     """
 
     supports_ttl = True
@@ -59,15 +59,15 @@ class MindstreamStore(base.BaseStore):
         self._fields = config.get("fields") or ["$"]
 
     def purge(self) -> int:
-        """Erase for good what was deleted or replaced, with its words in the log; return how many records."""
+        """Erase deleted and replaced items, with their texts in the log; return the number of records."""
         return self.handle.wait(lambda memory: memory.purge())
 
     def close(self) -> None:
-        """Let the memory go; whoever uses the store again opens it again."""
+        """Close the memory; the next use opens it again."""
         self.handle.close()
 
     async def _batch(self, ops: Iterable[base.Op], memory: Memory) -> list[base.Result]:
-        """Do several things, in one commit: first all that is read, then all that is written."""
+        """Do operations: first all reads, then all writes, in one commit."""
         found: list[base.Result] = []
         read: list[Record] = []
         puts: dict[Place, base.PutOp] = {}
@@ -93,7 +93,7 @@ class MindstreamStore(base.BaseStore):
         return found
 
     async def _write(self, memory: Memory, puts: Mapping[Place, base.PutOp]) -> None:
-        """Write what was put, in one commit; what it replaces goes to the archive."""
+        """Store items in one commit; the replaced ones are archived."""
         while puts:
             now, held = memory.clock.now(), {place: await _held(memory, place) for place in puts}
             news = {place: op for place, op in puts.items() if op.value is not None}
@@ -103,11 +103,13 @@ class MindstreamStore(base.BaseStore):
             deleted = [Entry(Corrected(old=each.id, new=""), BY) for each in endings if not each.superseded_by]
             event = Remembered(count=len(records), kinds={"document": len(records)})
             entries = [Entry(event, BY, tuple(records.values()))] if records else []
-            with contextlib.suppress(Conflict):  # another process was first: what it wrote is replaced
+            with contextlib.suppress(Conflict):  # another process was faster; its items are replaced
                 if entries or endings:
                     await memory.commit(*entries, *deleted, revisions=endings)
                 fresh = [(place, op) for place, op in news.items() if not held[place]]
-                puts = {place: op for place, op in fresh if len(await _held(memory, place)) > 1}  # it was new to two
+                puts = {
+                    place: op for place, op in fresh if len(await _held(memory, place)) > 1
+                }  # two processes added it
 
     def _draft(self, place: Place, op: base.PutOp, held: list[Record], now: float) -> RecordDraft:
         (namespace, key), value = place, _with_whole_texts(dict(op.value or {}))
@@ -116,7 +118,7 @@ class MindstreamStore(base.BaseStore):
         try:
             text = "\n".join(each for path in fields for each in base.get_text_at_path(value, path)).strip()
         except TypeError as error:
-            raise InputError(f"the item {key!r} can hold what JSON can, and no more: {error}") from None
+            raise InputError(f"the item {key!r} must be JSON: {error}") from None
         data: dict[str, Any] = {"namespace": namespace, "key": key, "indexed": bool(text), "ttl": op.ttl}
         data["first"] = held[-1].data["first"] if held else now
         data |= {f"in{at}": label for at, label in enumerate(namespace)}
@@ -127,7 +129,7 @@ class MindstreamStore(base.BaseStore):
         )
 
     async def _sweep_ttl(self, memory: Memory) -> int:
-        """Erase for good what is expired; return how many. Nothing depends on it: expired is not returned."""
+        """Erase expired items; return their number. Optional, since expired items are never returned."""
         now, found = memory.clock.now(), await memory.find(kinds=["document"], where={"by": BY}, over=True)
         expired = [each.id for each in found if each.data.get("ttl") and (each.valid_until or now + 1) <= now]
         return (await memory.forget(*expired)).records if expired else 0
@@ -137,7 +139,7 @@ class MindstreamStore(base.BaseStore):
 
 
 async def _held(memory: Memory, place: Place) -> list[Record]:
-    """Return the record of an item, last; more than one where two processes have written it at the same moment."""
+    """Return the record of an item as the last one; there are several if two processes added it at the same time."""
     return await memory.latest("document", ALL, episode=_episode(place))
 
 
@@ -146,7 +148,7 @@ def _ending(record: Record, by: Record | None, now: float) -> Revision:
 
 
 async def _search(memory: Memory, op: base.SearchOp) -> list[tuple[Record, float | None]]:
-    """Return what is below the namespace and passes the filter: by recall, or the newest first."""
+    """Return the items below a namespace that pass the filter: by recall, or newest first."""
     where: dict[str, Any] = {"by": BY} | {f"in{at}": label for at, label in enumerate(op.namespace_prefix)}
     where |= {f"={name}": each for name, each in (op.filter or {}).items() if isinstance(each, str | int | float)}
     k = end = op.offset + op.limit
@@ -166,7 +168,7 @@ async def _search(memory: Memory, op: base.SearchOp) -> list[tuple[Record, float
 
 
 async def _namespaces(memory: Memory, op: base.ListNamespacesOp) -> Any:
-    """Return the namespaces that hold something, as LangGraph's store in memory lists them."""
+    """Return the namespaces with items, as LangGraph's `InMemoryStore` lists them."""
     found = {_fields_of(each)["namespace"] for each in await memory.find(kinds=["document"], where={"by": BY})}
     sheet = InMemoryStore()
     sheet.batch([base.PutOp(namespace, "there", {}) for namespace in found])
@@ -174,11 +176,11 @@ async def _namespaces(memory: Memory, op: base.ListNamespacesOp) -> Any:
 
 
 def _with_whole_texts(value: Any) -> Any:
-    """Return JSON without halves of characters, which models write now and then and no file takes."""
+    """Return JSON without unpaired surrogates, which models sometimes write and no file can store."""
     try:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):
-        return value  # it is refused where it is stored
+        return value  # it is refused when it is stored
     if text.isascii() or not SURROGATE.search(text):
         return value
     return json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
@@ -189,7 +191,7 @@ def _episode(place: Place) -> str:
 
 
 def _fields_of(record: Record) -> dict[str, Any]:
-    """Return what LangGraph's `Item` is made of."""
+    """Return the arguments of LangGraph's `Item`."""
     data: Mapping[str, Any] = record.data
     first, changed = (datetime.fromtimestamp(at, UTC) for at in (data["first"], record.created))
     namespace = tuple(data["namespace"])
@@ -198,7 +200,7 @@ def _fields_of(record: Record) -> dict[str, Any]:
 
 
 def _passes(value: Any, wanted: Any) -> bool:
-    """Tell whether a value is what a filter asks for, field by field; what cannot be compared does not fit."""
+    """Return whether a value passes a filter, field by field; values that cannot be compared do not."""
     if isinstance(wanted, Mapping):
         if any(name.startswith("$") for name in wanted):
             return all(_compares(value, name, other) for name, other in wanted.items())

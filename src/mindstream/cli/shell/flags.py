@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 import typer
 from typer.core import TyperGroup
 
-from mindstream import intake
+from mindstream import redaction
 
 if TYPE_CHECKING:
     from mindstream.settings import Chosen
@@ -205,7 +205,7 @@ def choose(flags: Mapping[str, Any]) -> Chosen:
     if chosen.settings.redact:
         from mindstream.text.personal import open_redactor
 
-        intake.switch_on(open_redactor(chosen.settings.redact))
+        redaction.switch_on(open_redactor(chosen.settings.redact))
     if chosen.unread:
         complain(f"{chosen.unread} in this directory is not read unless it is named: --settings {chosen.unread}")
     for name, meant in settings.unknown_variables().items():

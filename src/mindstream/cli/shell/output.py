@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO, TypeAlias
 import typer
 from rich.console import Console
 
-from mindstream.errors import InputError
+from mindstream.errors import InputError, SettingsError
 
 if TYPE_CHECKING:
     from mindstream.settings import Settings
@@ -192,7 +192,10 @@ def plot(curves: Mapping[str, Sequence[float]], axes: Axes) -> list[str]:
 
 def picture(charts: Mapping[str, tuple[Mapping[str, Sequence[float]], Axes]]) -> str:
     """Return an SVG with charts of named curves of shares, each under its title."""
-    import leather  # imported here, as few commands draw
+    try:
+        import leather  # imported here, as few commands draw
+    except ImportError:
+        raise SettingsError("a chart needs a package that is not installed: pip install 'mindstream[charts]'") from None
 
     grid = leather.Grid()
     for title, (curves, axes) in charts.items():

@@ -43,7 +43,7 @@ def recall_tool(steps: Steps, language: str, n: int = RETURNED) -> OwnTool:
         found = await stream.recall(given.query, n, kinds=("note", "dream"), where=MARK, touch=False)
         text = "\n".join(_line(each.record) for each in found) or NOTHING[language]
         foreign = any(is_tainted(each.record) for each in found)
-        return Done(Observation(text, foreign=foreign), touch=found.touch)
+        return Done(Observation(text, untrusted=foreign), touch=found.touch)
 
     return OwnTool(spec_of("R", language), recall)
 
@@ -117,7 +117,7 @@ def sleep_tool(steps: Steps, language: str, model: Model, n: int, dreams: Callab
         dream = await stream.sleep(rater, drawn, cause=where.row, fence=steps.fence, compose=dreams(where))
         if not dream:
             return Done(Observation(NO_DREAM[language]))
-        return Done(Observation(dream, foreign=await _is_tainted(stream, dream)))
+        return Done(Observation(dream, untrusted=await _is_tainted(stream, dream)))
 
     return OwnTool(spec_of("S", language), sleep)
 

@@ -15,10 +15,9 @@ from mindstream.life.steps import Done
 from mindstream.life.tools.own_tools import Where
 from mindstream.models.model import Call, ToolSpec
 from mindstream.models.reply import first_json
-from mindstream.tools.by_need import ToolShelf
-from mindstream.tools.call import Observation, call_tool
-from mindstream.tools.given_addresses import ungiven
+from mindstream.tools.call import Observation, call_tool, ungiven
 from mindstream.tools.tool import Tool, key_argument, traits_of
+from mindstream.tools.tool_search import ToolIndex
 
 TIMEOUT_S = 60.0
 HELD = (
@@ -35,7 +34,7 @@ REFUSED = "not made: a person said no to this call"
 class OutsideTools:
     """All external tools; those that a task needs are found when it is carried out."""
 
-    shelf: ToolShelf
+    shelf: ToolIndex
     state: LifeState
     permits: Permits
     life: str

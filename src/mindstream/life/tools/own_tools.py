@@ -58,7 +58,7 @@ class Where:
         role: the caller: M2, M1 or M0.
         tainted: whether the caller has read third-party content.
         row: the call's log row: an earlier attempt's effects are after it.
-        given: addresses that may be fetched even if the caller is tainted (tools/given_addresses).
+        given: addresses that may be fetched even if the caller is tainted (tools/call).
     """
 
     id: str

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mindstream import intake
+from mindstream import redaction
 from mindstream.clock import Moment, Time, moment
 from mindstream.errors import Conflict, InputError, ModelError, StorageError
 from mindstream.log.events import Corrected, Failed, Remembered
@@ -60,7 +60,7 @@ async def supersede(stream: Stream, old: str, text: str, *, by: str = "", eviden
     Raises:
         InputError: the record does not exist, is already history, or is a version of a belief or plan.
     """
-    text = (await intake.cleaned(checked_text(text))).text
+    text = (await redaction.cleaned(checked_text(text))).text
     while True:
         record = await _correctable(stream, old)
         if text == nfc(record.text):

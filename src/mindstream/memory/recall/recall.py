@@ -118,7 +118,7 @@ class Recollection(list[Recalled]):
         return self.certainty < LOW_CERTAINTY
 
     def _repr_html_(self) -> str:
-        from mindstream.notebook import Share, table
+        from mindstream.html_tables import Share, table
 
         rows = [(each.record.text, each.record.kind, format_iso(each.record.created)[:10], each.score) for each in self]
         best = max((score for *_, score in rows), default=0.0) or 1.0

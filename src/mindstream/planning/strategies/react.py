@@ -17,8 +17,7 @@ from mindstream.planning.prompts import ActOnTask
 from mindstream.planning.run import PlanningRun
 from mindstream.text.links import links
 from mindstream.tools import loop
-from mindstream.tools.call import ForeignText, Observation, call_tool
-from mindstream.tools.given_addresses import addresses_of, ungiven
+from mindstream.tools.call import Observation, UntrustedText, addresses_of, call_tool, ungiven
 from mindstream.tools.tool import Tool, Traits, key_argument, traits_of
 
 STEPS = 12
@@ -63,7 +62,7 @@ class _Guarded:
         address = ungiven(self.tool, call.arguments, self.watched.given()) if foreign else ""
         if self.traits.changes or address:
             wish = Wish(self.watched.step(call), call.arguments, foreign, address)
-            if not await run.leave(wish):
+            if not await run.approver(wish):
                 raise ToolError(refusal(wish))
         if not foreign:
             self.watched.own_calls.append(call.arguments)
@@ -73,7 +72,7 @@ class _Guarded:
             raise ToolError(found.text if found.failed else EMPTY)
         if self.traits.finds:
             self.watched.searched.append(found.text)
-        return ForeignText(found.text) if found.foreign else found.text
+        return UntrustedText(found.text) if found.untrusted else found.text
 
 
 @dataclass
@@ -97,7 +96,7 @@ class _Watched:
         self.run.evidence = {}
 
     def given(self) -> frozenset[str]:
-        """Return the addresses that may be fetched after third-party content was read (tools/given_addresses)."""
+        """Return the addresses that may be fetched after third-party content was read (tools/call)."""
         return links([self.run.task, *self.searched]).union(*map(addresses_of, self.own_calls))
 
     def step(self, call: Call) -> PlannedStep:
@@ -143,7 +142,7 @@ class _Watched:
         return ""
 
     async def _keep(self, step: PlannedStep, found: Observation, seconds: float, tell: bool = True) -> None:
-        self.foreign = self.foreign or found.foreign
+        self.foreign = self.foreign or found.untrusted
         evidence = Evidence(step.id, found.text, found.failed, self.foreign, step.tool, step.arguments, 1, seconds)
         self.run.evidence[step.id] = evidence
         self.run.plan = Plan(task=self.run.task, steps=tuple(self._steps.values()), foreign=self.foreign)

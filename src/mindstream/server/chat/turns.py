@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from fastapi import Request
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from mindstream import intake
+from mindstream import redaction
 from mindstream.clock import read_zone
 from mindstream.errors import InputError
 from mindstream.identifiers import is_name, normal_name
@@ -57,10 +57,10 @@ class ChatMessage(BaseModel):
     def text(self) -> str:
         """Its text, redacted where `--redact` says so; attachments are counted."""
         if not isinstance(self.content, list):
-            return intake.clean(self.content or "").text
+            return redaction.clean(self.content or "").text
         said = "\n".join(part.text for part in self.content if part.text)
         unseen = sum(part.type in ("image_url", "input_image", "input_audio", "file") for part in self.content)
-        said = intake.clean(said).text
+        said = redaction.clean(said).text
         return f"{said}\n({unseen} attached, which cannot be read here)".strip() if unseen else said
 
 

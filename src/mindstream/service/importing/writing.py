@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 
-from mindstream import chance, intake
+from mindstream import chance, redaction
 from mindstream.clock import Clock, Moment
 from mindstream.errors import Conflict, InputError
 from mindstream.log.events import Remembered
@@ -152,10 +152,10 @@ class Import:
             self.tally.lose("valid_from", begins, "it is after valid_until, which is kept: it holds no more")
             begins = None
         named = item.source_id or (item.created, item.by, item.episode, item.text)
-        data = intake.clean_within({"source": self.form, "source_id": item.source_id[:MAX_NAME], **item.data})
+        data = redaction.clean_within({"source": self.form, "source_id": item.source_id[:MAX_NAME], **item.data})
         if item.by and item.by != user and not self.trusted:
             data[TAINTED] = True
-        parts = list(pieces(intake.clean(item.text).text)) or [""]
+        parts = list(pieces(redaction.clean(item.text).text)) or [""]
         for number, text in enumerate(parts):
             drawn = chance.keyed_token(CHANCE, "import", self.form, key, item.kind, named, number)
             yield Record(
@@ -169,8 +169,8 @@ class Import:
                 episode=shortened(item.episode, MAX_NAME),
                 valid_from=begins,
                 valid_until=item.valid_until,
-                about=item.about and Triple(*map(intake.clean_within, item.about)),
-                keywords=tuple(shortened(intake.clean(each).text, MAX_NAME) for each in item.keywords),
+                about=item.about and Triple(*map(redaction.clean_within, item.about)),
+                keywords=tuple(shortened(redaction.clean(each).text, MAX_NAME) for each in item.keywords),
                 data=data if len(parts) == 1 else {**data, "part": number + 1},
             )
 

@@ -252,7 +252,7 @@ async def open_planner(
             seconds=request.seconds,
             replans=request.replans,
             watchers=[_Reporter(one)],
-            leave=_asking(one),
+            approver=_asking(one),
             remembered=None if request.fresh or means.model is None else RememberedPlans(memory),
         )
 

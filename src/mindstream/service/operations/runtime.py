@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from mindstream import caches, intake
+from mindstream import caches, redaction
 from mindstream.clock import Clock, MachineZone, format_iso, read_zone
 from mindstream.errors import InputError
 from mindstream.location import AnyData, Location
@@ -125,7 +125,7 @@ class Runtime:
         if settings.redact:
             from mindstream.text.personal import open_redactor
 
-            intake.switch_on(open_redactor(settings.redact))
+            redaction.switch_on(open_redactor(settings.redact))
 
     async def __aenter__(self) -> Self:
         if not self._is_opened:

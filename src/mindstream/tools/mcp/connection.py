@@ -1,6 +1,6 @@
 """A connection to an MCP server: opened when needed, reopened after it ended, closed without waiting for anything.
 
-Each life of it is a child process that speaks the protocol and reads what the server sends (`child.py`).
+Each life of a connection is a child process that speaks the protocol and reads what the server sends (`child.py`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LOADING_S = 30.0
 REST_S = 5.0
 """Seconds for which a server is left alone that could not be opened."""
 CLOSE_S = 8.0
-"""Seconds for closing, before what is left is killed."""
+"""Seconds for closing, before the remaining processes are killed."""
 MAX_FAULT = 500
 
 
@@ -110,7 +110,7 @@ class Connection:
         return life
 
     async def close(self) -> None:
-        """End all lives; what does not end in time is abandoned."""
+        """End all lives; a life that does not end in time is abandoned."""
         for life in self._lives:
             life.stop()
         tasks = {life.task for life in self._lives}
@@ -183,7 +183,7 @@ class _Life:
         finally:
             self.is_retired = True
             self._fail(fault)
-            if self._process is not None:  # ending the child ends what it has started
+            if self._process is not None:  # the server ends with the child
                 self._signal(signal.SIGTERM)
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._process.wait(), 1.0)

@@ -107,7 +107,7 @@ def _fault(response: httpx2.Response) -> str:
     if response.headers.get("content-encoding", "identity").lower() != "identity":
         return "answers packed, which was not asked for"
     if status in (401, 403):
-        return f"lets nobody in without the right headers (HTTP {status})"
+        return f"refuses these headers (HTTP {status})"
     if status < 400 or kind.startswith("application/json"):
         return ""
     expected = ": expected the URL of an MCP endpoint (streamable HTTP, often ending in /mcp)"

@@ -18,7 +18,6 @@ from mindstream.errors import SettingsError, ToolError
 from mindstream.models.model import Call, ToolSpec
 from mindstream.models.providers.secrets import mask
 from mindstream.tools.mcp.connection import Connection
-from mindstream.tools.mcp.object_schema import object_schema
 from mindstream.tools.mcp.pins import Approve, Changes, Definition, Pins, difference, show
 from mindstream.tools.mcp.server import ODD, McpServer
 from mindstream.tools.tool import Traits, read_arguments
@@ -134,7 +133,7 @@ async def _accepted(
         same = list(offered.values())
     else:
         how = "look at it, and accept it with --trust"
-        words = {tool.name: f"has a tool that nobody has accepted: {show(tool.name)}; {how}" for tool in changes.new}
+        words = {tool.name: f"has a tool that has not been accepted: {show(tool.name)}; {how}" for tool in changes.new}
         for before, now in changes.changed:
             diff = "\n".join(difference(before, now))[:MAX_ERROR]
             words[now.name] = f"has changed {show(now.name)} since it was accepted; {how}:\n{diff}"
@@ -148,7 +147,7 @@ def _tool(connection: Connection, accepted: Definition, *, reads: bool) -> McpTo
     description = _readable(accepted.description).strip() or f"A tool of {server.name}, without a description."
     name = ODD.sub("_", accepted.name).strip("_")[:MAX_NAME] or "tool"
     spec = ToolSpec(name, description, _readable_schema(object_schema(accepted.parameters)))
-    traits = Traits(changes=not reads, foreign=True, timeout_s=server.timeout_s)
+    traits = Traits(changes=not reads, untrusted=True, timeout_s=server.timeout_s)
     return McpTool(spec, accepted, server, traits, connection)
 
 
@@ -182,3 +181,51 @@ def _readable_schema(value: Any, key: str = "") -> Any:
     if isinstance(value, list):
         return [_readable_schema(each) for each in value]
     return _readable(value) if isinstance(value, str) and key in ("description", "title") else value
+
+
+JOINED = ("allOf", "anyOf", "oneOf")
+REFUSED = {*JOINED, "not", "enum", "const", "if", "then", "else", "$ref"}
+MAX_DEPTH = 10
+
+
+def object_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema of one object with named properties; one without composition at its top is returned as is.
+
+    OpenAI and Anthropic refuse a whole request whose tool has `anyOf`, `oneOf`, `allOf`, `not`, `enum` or `$ref` at the
+    top of its schema. Their branches are merged: the model sees all arguments, and as required those that every branch
+    requires. The server still checks the arguments by its own schema.
+    """
+    if not schema.keys() & REFUSED:
+        return schema
+    properties, required = _merged(schema, schema, 0)
+    kept = {key: value for key, value in schema.items() if key not in REFUSED | {"properties", "required"}}
+    return {**kept, "type": "object", "properties": properties, **({"required": required} if required else {})}
+
+
+def _merged(schema: Any, root: dict[str, Any], depth: int) -> tuple[dict[str, Any], list[str]]:
+    """Return the properties of a schema and of its branches, and the names that are always required."""
+    if not isinstance(schema, dict) or depth > MAX_DEPTH:
+        return {}, []
+    listed, named = schema.get("required"), schema.get("properties")
+    required: list[str] = list(listed) if isinstance(listed, list) else []
+    properties, more = _merged(_look_up(schema["$ref"], root), root, depth + 1) if "$ref" in schema else ({}, [])
+    required += more
+    for word in JOINED:
+        branches = schema.get(word)
+        parts = [_merged(each, root, depth + 1) for each in branches] if isinstance(branches, list) else []
+        for part, _ in parts:
+            properties |= part
+        if needs := [set(each) for _, each in parts]:
+            required += sorted(set.union(*needs) if word == "allOf" else set.intersection(*needs))
+    properties |= named if isinstance(named, dict) else {}
+    return properties, list(dict.fromkeys(required))
+
+
+def _look_up(reference: Any, root: dict[str, Any]) -> Any:
+    """Return the target of a reference within the schema; None for any other."""
+    if not isinstance(reference, str) or not reference.startswith("#/"):
+        return None
+    found: Any = root
+    for key in reference[2:].split("/"):
+        found = found.get(key.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
+    return found

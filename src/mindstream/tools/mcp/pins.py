@@ -82,7 +82,7 @@ class Changes:
         """Describe the changes for a terminal."""
         lines, who = list[str](), f"{self.server} ({show(self.address)})"
         if self.new:
-            lines.append(f"{who} offers tools that nobody has accepted yet:")
+            lines.append(f"{who} offers tools that have not been accepted yet:")
         for tool in self.new:
             lines += tool.lines()
             lines += ["    it says that it only reads"] * tool.only_reads

@@ -1,4 +1,4 @@
-"""An MCP server's settings: a command of this machine or a URL, and what it is given."""
+"""An MCP server's settings: a command of this machine or a URL, its environment and limits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mindstream.tools.web.addresses import is_allowed
 MAX_BYTES = 8_000_000
 """Maximum length of a message that is read, in bytes."""
 SECONDS, MEGABYTES = 10, 700
-"""CPU seconds and memory in which the child must read what comes after a request."""
+"""CPU seconds and memory in which the child must read the messages after a request."""
 OUT_OF_MEMORY = 77
 """Exit code of a child whose Python is out of memory; other libraries abort."""
 VARIABLE = re.compile(r"\$(\w+)|\$\{(\w+)\}")

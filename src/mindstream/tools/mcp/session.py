@@ -1,4 +1,4 @@
-"""A session with an MCP server by the SDK, in the child process: what is reported of the server, and in what words."""
+"""A session with an MCP server by the SDK, in the child process, and the reports about it."""
 
 from __future__ import annotations
 

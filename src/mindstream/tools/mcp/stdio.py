@@ -87,7 +87,7 @@ async def _read(process: Process, got: Got, ending: Ending, listening: asyncio.T
             while line := await process.stdout.readline():
                 ending.lines += 1
                 if ending.lines > MAX_LINES:
-                    ending.fault = f"it sent more than {MAX_LINES:,} lines that nobody asked for"
+                    ending.fault = f"it sent more than {MAX_LINES:,} lines without a request"
                     return
                 if (message := _parse(line)) is not None:
                     await got.send(SessionMessage(message))

@@ -1,7 +1,7 @@
-"""Which addresses tools reach: those of the open network, and hosts or addresses that are allowed by name.
+"""Which addresses tools reach: public ones, and hosts or addresses that are allowed by name.
 
-It is the address that a connection is made to, not what stands in a URL: so a number written oddly, a name that leads
-elsewhere the next moment, and a redirect make no difference.
+The address of the connection is checked, not the URL: so unusual notations, a name that resolves to another address a
+moment later, and redirects make no difference.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ from collections.abc import Collection
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
 TRANSLATED = IPv6Network("64:ff9b::/96")
-"""Where networks without IPv4 reach it: the last 32 bits are the real address."""
+"""IPv4 addresses in networks without IPv4: the last 32 bits are the real address."""
 
 
 def may_reach(address: str, host: str, allow: Collection[str]) -> bool:
-    """Tell whether a host may be asked at one of its addresses."""
+    """Return whether a host may be asked at one of its addresses."""
     return is_public(address) or is_allowed(host, allow) or is_allowed(address, allow)
 
 
 def is_allowed(host: str, allow: Collection[str]) -> bool:
-    """Tell whether a host, or an address, is allowed by name."""
+    """Return whether a host, or an address, is allowed by name."""
     return _plain(host) in map(_plain, allow)
 
 
 def is_public(address: str) -> bool:
-    """Tell whether an address is one of the open network: not private, local, reserved, nor a way round to such."""
+    """Return whether an address is public: not private, local or reserved, nor a translation of such an address."""
     try:
         found: IPv4Address | IPv6Address = ip_address(address.partition("%")[0])
     except ValueError:
@@ -41,7 +41,7 @@ def is_public(address: str) -> bool:
 
 
 def _plain(host: str) -> str:
-    """Return a host in the one form of it that is compared."""
+    """Return a host in its normal form."""
     bare = host.strip("[]").rstrip(".").lower()
     try:
         return str(ip_address(bare))

@@ -1,18 +1,20 @@
-"""Search of the web: by ddgs (no key), or by Tavily (a key)."""
+"""Tools for the web: search (ddgs, without a key; Tavily, with a key), Wikipedia, Wolfram Alpha, pages."""
 
 from __future__ import annotations
 
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any, Protocol
 
 from pydantic import Field
 
 from mindstream.errors import ToolError
 from mindstream.models.providers.secrets import mask, remember
-from mindstream.tools.tool import FROM_STRANGERS, FunctionTool, ShortWords, Traits, run_in_thread, tool
-from mindstream.tools.web.web import Web, checked_url
+from mindstream.tools.child import run_child
+from mindstream.tools.tool import UNTRUSTED, FunctionTool, ShortWords, Traits, run_in_thread, tool
+from mindstream.tools.web.web import Web, WebResponse, checked_url
 
 TITLE, SNIPPET = 200, 600
 Count = Annotated[int, Field(ge=1, le=10)]
@@ -20,7 +22,7 @@ Count = Annotated[int, Field(ge=1, le=10)]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What was found: a page, and what stands in it."""
+    """A page that was found, with an excerpt."""
 
     title: str
     link: str
@@ -28,7 +30,7 @@ class Result:
 
 
 class Search(Protocol):
-    """Whoever finds pages."""
+    """A search engine."""
 
     async def search(self, query: str, count: int) -> list[Result]:
         """Return the best results, best first.
@@ -89,13 +91,13 @@ def search_tool(search: Search) -> FunctionTool:
         lines = [f"{n}. {each.title}\n{each.link}\n{each.snippet}" for n, each in enumerate(found, 1)]
         return "\n\n".join(lines) or "nothing was found"
 
-    return tool(web_search, Traits(foreign=True, finds=True))
+    return tool(web_search, Traits(untrusted=True, finds=True))
 
 
 def _results(found: Any, link: str, snippet: str) -> list[Result]:
-    """Read results, each bounded and on a line; what is none, or leads nowhere, is left out."""
+    """Return results in bounded lines; invalid ones, and those without a valid address, are left out."""
     if not isinstance(found, list):
-        raise ToolError("the search answered with no list of results")
+        raise ToolError("the search did not return a list of results")
     results = []
     for each in found:
         with suppress(ToolError, AttributeError):
@@ -115,7 +117,7 @@ _LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z]{2,12}){0,2}|simple")
 
 
 def wikipedia_tool(usual: str, web: Web, url: str = "https://{language}.wikipedia.org/w/api.php") -> FunctionTool:
-    """Make the tool `wikipedia`, over the encyclopedia in any of its languages; `{language}` in `url` is filled in."""
+    """Make the tool `wikipedia`; `usual`: the default language code, which replaces `{language}` in `url`."""
 
     async def wikipedia(query: ShortWords, language: str = "") -> str:
         """Look something up in Wikipedia (one thing, by its name); returns how the best page begins, and other titles.
@@ -129,7 +131,7 @@ def wikipedia_tool(usual: str, web: Web, url: str = "https://{language}.wikipedi
         answer.check()
         return _text(_pages(answer.json()), query)
 
-    return tool(wikipedia, FROM_STRANGERS)
+    return tool(wikipedia, UNTRUSTED)
 
 
 def _parameters(query: str) -> dict[str, str]:
@@ -152,7 +154,7 @@ def _parameters(query: str) -> dict[str, str]:
 def _pages(found: Any) -> list[dict[str, Any]]:
     """Return the pages of an answer, best first."""
     if not isinstance(found, dict):
-        raise ToolError("Wikipedia answered with something else than its API does")
+        raise ToolError("Wikipedia returned an unknown answer")
     if isinstance(error := found.get("error"), dict):
         raise ToolError(f"Wikipedia refuses: {str(error.get('info') or error.get('code'))[:200]}")
     query = found.get("query")
@@ -175,7 +177,7 @@ def _words(page: dict[str, Any], field: str) -> str:
     return found.strip() if isinstance(found, str) else ""
 
 
-LONGEST, NOT_UNDERSTOOD = 4_000, 501
+MAX_ANSWER, NOT_UNDERSTOOD = 4_000, 501
 
 
 def wolfram_tool(key: str, web: Web, url: str = "https://www.wolframalpha.com/api/v1/llm-api") -> FunctionTool:
@@ -187,11 +189,56 @@ def wolfram_tool(key: str, web: Web, url: str = "https://www.wolframalpha.com/ap
 
         Returns its results as text.
         """
-        parameters = {"input": query, "maxchars": str(LONGEST)}
+        parameters = {"input": query, "maxchars": str(MAX_ANSWER)}
         answer = await web.ask(url, parameters, headers={"Authorization": f"Bearer {key}"})
         if answer.status == NOT_UNDERSTOOD:
             raise ToolError(f"Wolfram Alpha does not understand {query!r}: ask in fewer, plainer words")
         answer.check("WOLFRAM_APP_ID")
-        return mask(answer.text[:LONGEST]).strip() or "Wolfram Alpha answered with nothing"
+        return mask(answer.text[:MAX_ANSWER]).strip() or "Wolfram Alpha answered with nothing"
 
-    return tool(wolfram, FROM_STRANGERS)
+    return tool(wolfram, UNTRUSTED)
+
+
+PART = 6_000
+"""Maximum number of characters of a page that one call returns."""
+PARSER = Path(__file__).parents[1] / "file_text.py"
+SECONDS, MEGABYTES = 5, 1_000
+Place = Annotated[int, Field(ge=0, le=10_000_000)]
+
+
+def page_tool(web: Web) -> FunctionTool:
+    """Make the tool `read_page`."""
+
+    async def read_page(url: str, from_character: Place = 0) -> str:
+        """Read the text of a page of the web (http or https); what is long comes in parts, by `from_character`."""
+        answer = await web.ask(url, follow=True, headers={"Accept": "text/html, text/*, application/json"})
+        answer.check()
+        text = await readable(answer)
+        if from_character and from_character >= len(text):
+            raise ToolError(f"that page has {len(text):,} characters")
+        part = text[from_character : from_character + PART]
+        end = from_character + len(part)
+        if end < len(text):
+            return f"{part}\n… (characters {from_character} to {end} of {len(text)}; the next part is from {end})"
+        return f"{part}\n… (the page was too large, and its end is cut off)" if answer.is_cut else part
+
+    return tool(read_page, UNTRUSTED)
+
+
+async def readable(answer: WebResponse) -> str:
+    """Return the text of a page, a paragraph a line.
+
+    Raises:
+        ToolError: the page is not text, or is empty.
+    """
+    kind = answer.content_type
+    if kind and not (kind.startswith("text/") or kind.endswith(("json", "xml"))):
+        raise ToolError(f"that page is {kind[:60]}, and only text is read")
+    if b"\0" in answer.body[:1_000] and "utf-16" not in answer.headers.get("Content-Type", "").lower():
+        raise ToolError("that page is not text")
+    text = answer.text
+    if "html" in kind or (not kind and "<html" in text[:1_000].lower()):
+        text = await run_child(PARSER, "read_html", text, seconds=SECONDS, megabytes=MEGABYTES)
+    if not text.strip():
+        raise ToolError("there is no text on that page; it may be made by scripts, which are not run")
+    return text

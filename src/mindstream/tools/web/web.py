@@ -1,7 +1,7 @@
-"""The way to the web for tools: public addresses only, so many bytes, so many seconds, nobody followed unchecked.
+"""HTTP requests of tools: public addresses only, with limits of bytes and seconds; redirects are checked.
 
-The address is checked where a socket is made, and that socket is the one that connects: what a name resolved to before,
-how a number was written, and where a redirect leads make no difference.
+The address is checked where the socket is made that connects: earlier results of DNS, unusual notations of an address,
+and redirects make no difference.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ import re
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
-from ssl import SSLContext, create_default_context
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -23,23 +21,24 @@ from yarl import URL
 import mindstream
 from mindstream.errors import ToolError
 from mindstream.models.providers.secrets import mask
+from mindstream.models.providers.wire import certificates
 from mindstream.tools.web.addresses import may_reach
 
-HOPS = 5
-LONGEST_URL, QUOTED = 2_000, 200
+MAX_REDIRECTS = 5
+MAX_URL, MAX_QUOTED = 2_000, 200
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 CHARSET = re.compile(
     r"utf-?8|utf-?16(le|be)?|us-ascii|latin-?1|iso-8859-\d+|(windows-|cp)125\d|koi8-[ru]|gb2312|gbk|gb18030|big5"
     r"|shift[_-]jis|euc-(jp|kr)",
     re.IGNORECASE,
 )
-"""Encodings that pages are written in; Python knows others, some of which take their time."""
+"""Encodings of pages; Python knows others, some of which are slow."""
 _META = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?([\w-]{2,20})", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class WebResponse:
-    """What came: the body's beginning where it `is_cut`."""
+    """A server's response; `is_cut`: the body is only its beginning."""
 
     url: str
     status: int
@@ -49,32 +48,32 @@ class WebResponse:
 
     @property
     def content_type(self) -> str:
-        """Return what it says to be: `text/html`; "" where it says nothing."""
+        """The declared type, as `text/html`; "" if there is none."""
         return self.headers.get("Content-Type", "").partition(";")[0].strip().lower()
 
     @property
     def text(self) -> str:
-        """Return it as text; what is no text in its encoding is a mark."""
+        """The body as text; invalid bytes become U+FFFD."""
         named = re.search(r"charset=[\"']?([\w-]+)", self.headers.get("Content-Type", ""), re.IGNORECASE)
         meta = _META.search(self.body[:2_048])
         charset = named[1] if named else meta[1].decode() if meta else "utf-8"
         return self.body.decode(charset if CHARSET.fullmatch(charset) else "utf-8", "replace").lstrip("\ufeff")
 
     def json(self) -> Any:
-        """Return it as JSON.
+        """Return the body as JSON.
 
         Raises:
-            ToolError: it is none, or too large.
+            ToolError: it is not JSON, or too large.
         """
         if self.is_cut:
-            raise ToolError(f"{_host(self.url)} sent too much: {len(self.body):,} bytes and more")
+            raise ToolError(f"{_host(self.url)} sent more than {len(self.body):,} bytes")
         try:
             return json.loads(self.body.decode("utf-8", "replace"))
         except (ValueError, RecursionError):
             raise ToolError(f"{_host(self.url)} sent no JSON: {_quote(self.text)!r}") from None
 
     def check(self, key: str = "") -> None:
-        """Raise ToolError where the status says that it failed; `key`: the variable that holds the key."""
+        """Raise ToolError if the status is an error; `key`: the name of the variable with the key."""
         if self.status < 400:
             return
         who, wait = _host(self.url), self.headers.get("Retry-After", "")
@@ -87,12 +86,12 @@ class WebResponse:
 
 @dataclass(frozen=True)
 class Web:
-    """Asks servers.
+    """Sends requests to servers.
 
     Args:
-        allow: hosts or addresses that are reached though they are private: `("127.0.0.1", "wiki.intranet")`.
-        timeout_s: how long one answer may take, redirects included.
-        most_bytes: how much of one is read.
+        allow: hosts or addresses that are asked although they are private: `("127.0.0.1", "wiki.intranet")`.
+        timeout_s: timeout of a request in seconds, including redirects.
+        most_bytes: maximum number of bytes of a body that are read.
     """
 
     allow: tuple[str, ...] = ()
@@ -108,16 +107,17 @@ class Web:
         headers: Mapping[str, str] | None = None,
         follow: bool = False,
     ) -> WebResponse:
-        """Return what a server answers, whatever its status: to a GET, or to a POST of `data` as JSON.
+        """Return a server's response, of any status, to a GET, or to a POST of `data` as JSON.
 
-        `follow`: it may send us elsewhere, some times; do not follow with a key in the headers.
+        Args:
+            follow: follow at most MAX_REDIRECTS redirects; not for requests with a key in the headers.
 
         Raises:
-            ToolError: it cannot be reached, is at an address that is not public, or does not end in time.
+            ToolError: the server cannot be reached, has no public address, or does not answer in time.
         """
         try:
             async with asyncio.timeout(self.timeout_s):
-                for _ in range(HOPS if follow else 1):
+                for _ in range(MAX_REDIRECTS if follow else 1):
                     answer = await self._ask(checked_url(url), params, data, headers)
                     if answer.status not in REDIRECTS:
                         return answer
@@ -125,8 +125,8 @@ class Web:
         except TimeoutError:
             raise ToolError(f"{_host(url)} did not answer within {self.timeout_s:g} seconds") from None
         if follow:
-            raise ToolError(f"{_host(url)} sends us on and on, over {HOPS} times")
-        raise ToolError(f"{_host(answer.url)} sends us on to {_quote(url)}, and it is not followed")
+            raise ToolError(f"{_host(url)} redirects more than {MAX_REDIRECTS} times")
+        raise ToolError(f"{_host(answer.url)} redirects to {_quote(url)}, which is not followed")
 
     async def _ask(self, url: str, params: Mapping[str, str] | None, data: object, headers: Any) -> WebResponse:
         refused: list[str] = []
@@ -144,16 +144,16 @@ class Web:
                 raise
             if refused:
                 raise ToolError(
-                    f"{_host(url)} is at {refused[0]}, which is not a public address; private ones are reached only"
-                    " where they are allowed by name"
+                    f"{_host(url)} is at {refused[0]}, which is not a public address; private ones must be allowed"
+                    " by name"
                 ) from None
             raise ToolError(f"{_host(url)} cannot be reached: {_quote(str(error) or type(error).__name__)}") from None
 
     def _session(self, url: str, refused: list[str]) -> aiohttp.ClientSession:
-        """Open a session for one request: no cookies, no proxy (it would resolve names itself), no login of .netrc."""
+        """Open a session for one request: without cookies, proxy (it would resolve names itself) and .netrc."""
         connector = aiohttp.TCPConnector(
             socket_factory=self._guard(URL(url).host or "", refused),
-            ssl=_certificates(),
+            ssl=certificates(),
             force_close=True,
             use_dns_cache=False,
         )
@@ -178,8 +178,8 @@ class Web:
 
     async def _body(self, response: aiohttp.ClientResponse) -> tuple[bytes, bool]:
         coding = response.headers.get("Content-Encoding", "identity").strip().lower()
-        if coding not in ("", "identity"):  # a few bytes can unfold to gigabytes
-            raise ToolError(f"{response.url.host} sent {coding[:40]!r} where plain text was asked for")
+        if coding not in ("", "identity"):  # a few bytes can unpack to gigabytes
+            raise ToolError(f"{response.url.host} sent {coding[:40]!r}, which was not asked for")
         body = bytearray()
         async for data in response.content.iter_chunked(65_536):
             body += data
@@ -189,27 +189,21 @@ class Web:
 
 
 def checked_url(url: str) -> str:
-    """Return the address of a page that may be asked for.
+    """Return a valid address of a page.
 
     Raises:
-        ToolError: it is too long, is not http or https, or holds a password.
+        ToolError: it is too long, is not http or https, or contains a password.
     """
     try:
         parts = urlsplit(url)
         fits = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         fits = False
-    if not fits or len(url) > LONGEST_URL or not url.isprintable() or " " in url:
+    if not fits or len(url) > MAX_URL or not url.isprintable() or " " in url:
         raise ToolError(f"an address looks like https://host/page, not like {_quote(url)!r}")
     if parts.username or parts.password:
-        raise ToolError("an address must not hold a name and a password")
+        raise ToolError("an address must not contain a name and a password")
     return url
-
-
-@cache
-def _certificates() -> SSLContext:
-    """Load the authorities' certificates once: that takes longer than all the rest of a request."""
-    return create_default_context()
 
 
 def _host(url: str) -> str:
@@ -217,6 +211,6 @@ def _host(url: str) -> str:
 
 
 def _quote(text: str) -> str:
-    """Return what a server said, in one short line, without any key."""
-    line = " ".join(mask(text[: 10 * QUOTED]).split())
-    return line if len(line) <= QUOTED else line[: QUOTED - 1] + "…"
+    """Return text of a server in one short line, without keys."""
+    line = " ".join(mask(text[: 10 * MAX_QUOTED]).split())
+    return line if len(line) <= MAX_QUOTED else line[: MAX_QUOTED - 1] + "…"

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeVar
 from mindstream import chance
 from mindstream.clock import SystemClock
 from mindstream.errors import ReplyInvalid
-from mindstream.ledger import Ledger
+from mindstream.evaluation_cache import EvaluationCache
 from mindstream.models.ask import ask
 from mindstream.models.judge_answer import JudgeAnswer
 from mindstream.models.model import Model, Request, estimate_tokens
@@ -89,7 +89,7 @@ class MemoryEvaluation:
     talks: Sequence[AskedTalk]
     reader: Model
     judge: Model | None
-    kept: Ledger
+    kept: EvaluationCache
     open_arms: Callable[[AskedTalk], AbstractAsyncContextManager[TalkArms]]
     arms: Sequence[Arm] = ARMS
     told: Callable[[int, int, str], None] = lambda *_: None

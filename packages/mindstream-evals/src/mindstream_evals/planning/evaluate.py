@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 from mindstream import chance
 from mindstream.clock import SystemClock
 from mindstream.errors import BudgetSpent, ModelDenied, ModelError, ModelRefused, ModelUnavailable, ReplyInvalid
-from mindstream.ledger import Ledger
+from mindstream.evaluation_cache import EvaluationCache
 from mindstream.models.cached_prompts import CachedPrompts
 from mindstream.models.judge_answer import JudgeAnswer, Judgement
 from mindstream.models.model import Call, Model, Part, Piece, Request, ToolSpec, Usage, estimate_tokens
@@ -24,8 +24,8 @@ from mindstream.models.wrappers.meter import Metered
 from mindstream.planning.exemplars import SHIPPED_FILE, shipped_exemplars
 from mindstream.planning.planner import UNPLANNED, WITHOUT_TOOLS, Planner, Strategy
 from mindstream.planning.prompts import ActOnTask, AnswerAlone, AnswerFromEvidence, KnowInstead, MakePlan, MendPlan
-from mindstream.tools.ask_model import model_tool
 from mindstream.tools.documents import open_documents
+from mindstream.tools.own_tools import model_tool
 from mindstream.tools.tool import Tool
 from mindstream_evals.planning.failing import with_failures
 from mindstream_evals.planning.questions import Question, score
@@ -46,7 +46,7 @@ class RunCalls:
         halted: why the run has no result: a model is not available, or the budget is spent.
     """
 
-    ledger: Ledger
+    ledger: EvaluationCache
     run: str
     calls: int = 0
     input_tokens: int = 0

@@ -23,7 +23,7 @@ from mindstream import chance
 from mindstream.clock import SystemClock
 from mindstream.engines.engine import Engine, open_engine
 from mindstream.errors import InputError
-from mindstream.ledger import Ledger
+from mindstream.evaluation_cache import EvaluationCache
 from mindstream.location import Location
 from mindstream.models.cached_prompts import Progress
 from mindstream.paths import write_text
@@ -150,7 +150,7 @@ async def run_ensemble(settings: Settings, wish: Wish, told: Progress = lambda *
         make_private_folder(wish.into)
     except OSError as error:
         raise InputError(f"{wish.into} cannot be made: {error.strerror}") from None
-    ledger = Ledger(wish.kept)
+    ledger = EvaluationCache(wish.kept)
     left = [job for job in jobs if ledger.find(job.key) is None]
     failed: dict[str, Failed] = {}
     if left:
@@ -177,7 +177,7 @@ class _Running:
     """The runs in progress."""
 
     engine: Engine
-    ledger: Ledger
+    ledger: EvaluationCache
     failed: dict[str, Failed]
     all: int
     left: int

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from mindstream.errors import InputError
-from mindstream.ledger import Ledger
+from mindstream.evaluation_cache import EvaluationCache
 from mindstream.memory.policy import read_policy
 from mindstream.memory.recall.rerank import second_stage
 from mindstream.models.embedders.embedder import embedder
@@ -150,7 +150,7 @@ async def evaluate(
         ModelError: a model is not available; answers until then are stored.
     """
     form, talks = read_wish(wish)
-    spent, ledger = Spent(), Ledger(wish.kept_in)
+    spent, ledger = Spent(), EvaluationCache(wish.kept_in)
     policy = read_policy(policy_given(settings))
     async with answering(settings, on_call=spent.take) as models:
         second = second_stage(policy.reranker, policy.reranked, models)

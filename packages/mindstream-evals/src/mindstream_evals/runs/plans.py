@@ -13,7 +13,7 @@ from typing import Any
 
 from mindstream.engines.engine import open_engine
 from mindstream.errors import BudgetSpent, InputError, SettingsError
-from mindstream.ledger import Ledger
+from mindstream.evaluation_cache import EvaluationCache
 from mindstream.models.cached_prompts import CachedPrompts, Progress
 from mindstream.models.model import Request
 from mindstream.models.roles import Models
@@ -134,7 +134,7 @@ async def open_evaluation(
     approve: Approve | None = None,
     part: str = "",
 ) -> AsyncIterator[Opened]:
-    """Open questions, models, tools and stored results. `part`: see `Ledger`.
+    """Open questions, models, tools and stored results. `part`: see `EvaluationCache`.
 
     Raises:
         UserError: a file, a model, a tool, a folder or a server cannot be used.
@@ -157,7 +157,7 @@ async def open_evaluation(
             settings, [each for each in names if each != LLM], wish.docs, wish.mcp, means, approve, opened
         )
         _folder(wish)
-        asked = CachedPrompts(models, Ledger(wish.kept, part=part), told, wish.at_once)
+        asked = CachedPrompts(models, EvaluationCache(wish.kept, part=part), told, wish.at_once)
         evaluation = Evaluation(
             asked,
             ways,
@@ -279,7 +279,7 @@ async def _as_tasks(settings: Settings, opened: Opened) -> AsyncIterator[None]:
             evaluation.elsewhere = solve
             yield
     finally:
-        evaluation.asked.ledger.take_in()
+        evaluation.asked.ledger.merge_parts()
 
 
 async def evaluate(opened: Opened, settings: Settings) -> Evaluated:

@@ -16,7 +16,7 @@ from mindstream_town.opened import counting, find_past_step, look_in
 from mindstream_town.residents.interview import open_interview
 
 from mindstream.errors import InputError
-from mindstream.ledger import Ledger
+from mindstream.evaluation_cache import EvaluationCache
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.private_files import make_private_folder
@@ -152,7 +152,7 @@ async def open_evaluation(
         InputError: there is no town, it has not reached this time, or a file cannot be used.
         SettingsError: a model cannot be used.
     """
-    spent, ledger = Spent(), Ledger(kept_in(settings, wish))
+    spent, ledger = Spent(), EvaluationCache(kept_in(settings, wish))
     questions = load_questions(wish.questions_from)
     async with look_in(settings) as look:
         if look.now < 0:

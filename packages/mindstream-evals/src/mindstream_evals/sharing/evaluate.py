@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from mindstream.errors import InputError
-from mindstream.ledger import Ledger
+from mindstream.evaluation_cache import EvaluationCache
 from mindstream.memory.recall.exemplars import Example
 from mindstream.models.roles import Models
 from mindstream.planning.planner import Planner, Strategy
@@ -124,7 +124,7 @@ class Evaluation:
         place = WORKPLACES[self.place](self.seed, self.training, self.tests)
         self.work.mkdir(parents=True, exist_ok=True)
         key = f"{self.place}-{self.seed}-{self.mistaken:g}-{self.how}"
-        ledger = Ledger(self.work / f"{key}.jsonl")
+        ledger = EvaluationCache(self.work / f"{key}.jsonl")
         learns = set(arms) != {"none"}
         total, done = learns * len(place.training) + len(arms) * len(place.tests), 0
 

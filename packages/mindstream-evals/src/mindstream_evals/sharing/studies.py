@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from mindstream import chance, ledger
+from mindstream import chance, evaluation_cache
 from mindstream.errors import InputError, SettingsError
 from mindstream.models.embedders.embedder import unit
 from mindstream.models.embedders.wordllama import table, token_ids
@@ -153,14 +153,14 @@ class Ledger:
 
     Args:
         header: the settings that the answers depend on: the file of another experiment is refused.
-        part: see `mindstream.ledger.Ledger`.
+        part: see `mindstream.evaluation_cache.EvaluationCache`.
 
     Raises:
         InputError: the file cannot be used, or belongs to another experiment.
     """
 
     def __init__(self, file: Path | None, header: Mapping[str, Any], part: str = "") -> None:
-        self._kept = ledger.Ledger(file, part=part)
+        self._kept = evaluation_cache.EvaluationCache(file, part=part)
         header, there = json.loads(json.dumps(header)), self._kept.find(HEADER)
         if there is None and self._kept.rows:
             raise InputError(f"{file} is no experiment's file; name another one with --out")
@@ -178,7 +178,7 @@ class Ledger:
 
     def take_in(self) -> None:
         """Merge the files of workers, once these processes have ended."""
-        self._kept.take_in()
+        self._kept.merge_parts()
         self._read()
 
     def _read(self) -> None:

@@ -11,7 +11,7 @@ from mindstream_town.residents.interview import CONDITIONS, Condition, Interview
 
 from mindstream import chance
 from mindstream.errors import InputError
-from mindstream.ledger import Ledger
+from mindstream.evaluation_cache import EvaluationCache
 from mindstream.models.cached_prompts import CachedPrompts, Progress
 from mindstream.models.prompt import Prompt
 from mindstream.models.roles import Models
@@ -98,7 +98,7 @@ class Evaluation:
     models: Models
     design: Design
     questions: Sequence[Question]
-    ledger: Ledger
+    ledger: EvaluationCache
     person: Mapping[tuple[str, str], str] = field(default_factory=dict)
     told: Progress = lambda *_: None
 

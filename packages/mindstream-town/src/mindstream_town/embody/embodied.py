@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mindstream import intake
+from mindstream import redaction
 from mindstream.errors import InputError
 from mindstream_town.embody.access import find_beside, find_open_place
 from mindstream_town.embody.happened import OpenTown
@@ -182,7 +182,7 @@ def _told(text: str, most: int) -> str:
     Raises:
         InputError: it is empty, or too long.
     """
-    told = " ".join(intake.clean(text).text.split())
+    told = " ".join(redaction.clean(text).text.split())
     if not 0 < len(told) <= most:
         raise InputError(f"say it in 1 to {most} characters")
     return told

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pydantic import Field, JsonValue
 
-from mindstream import intake
+from mindstream import redaction
 from mindstream.clock import Moment
 from mindstream.memory.curation.forgetting import Forgotten, Removal
 from mindstream.memory.memory import Memory
@@ -203,7 +203,7 @@ class RecallResult(Reply):
 async def retain(runtime: Runtime, principal: Principal, request: RetainRequest) -> Retained:
     """Remember a text. No model is called; it is on disk when this is answered."""
     memory = await runtime.memory(principal)
-    cleaned = await intake.cleaned(request.text)
+    cleaned = await redaction.cleaned(request.text)
     record = await memory.retain(
         cleaned.text,
         request.kind,
@@ -212,8 +212,8 @@ async def retain(runtime: Runtime, principal: Principal, request: RetainRequest)
         created=request.created,
         valid_from=request.valid_from,
         valid_until=request.valid_until,
-        keywords=intake.clean_within(request.keywords),
-        data=intake.clean_within(request.data),
+        keywords=redaction.clean_within(request.keywords),
+        data=redaction.clean_within(request.data),
         by=request.by,
     )
     return Retained(id=record.id, kind=record.kind, redacted=dict(cleaned.taken)).made_from(record)

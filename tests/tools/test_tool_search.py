@@ -10,9 +10,9 @@ from mindstream.models.embedders.wordllama import shared_embedder
 from mindstream.models.fake import FakeModel
 from mindstream.models.model import Call, ToolSpec
 from mindstream.models.prompt import Prompt
-from mindstream.tools.by_need import ToolShelf, find_tools_tool
 from mindstream.tools.loop import run_tool_loop
 from mindstream.tools.tool import Tool
+from mindstream.tools.tool_search import ToolIndex, find_tools_tool
 
 THINGS = {
     "calendar": "appointment in the diary", "mail": "message in the mailbox", "bugs": "bug report of a program",
@@ -73,7 +73,7 @@ def invented() -> list[Tool]:
 
 
 async def share_found(needs: dict[str, str], k: int = 6) -> float:
-    shelf = ToolShelf(invented(), shared_embedder())
+    shelf = ToolIndex(invented(), shared_embedder())
     found = {name: [each.spec.name for each in await shelf.find(need, k)] for name, need in needs.items()}
     return sum(name in names for name, names in found.items()) / len(needs)
 
@@ -84,7 +84,7 @@ async def test_a_tool_is_found_among_two_hundred_of_which_ten_are_about_the_same
 
 async def test_a_name_that_one_tool_alone_has_decides() -> None:
     odd = Invented("zotero_add", "Keep it there.", "entry")
-    shelf = ToolShelf([*invented(), odd], shared_embedder())
+    shelf = ToolIndex([*invented(), odd], shared_embedder())
     assert (await shelf.find("put this paper into Zotero, please", 3))[0] is odd
 
 
@@ -92,7 +92,7 @@ async def test_chinese_needs_find_by_pairs_of_characters() -> None:
     chinese = [
         Invented(f"t{n}", f"{what}。", "内容") for n, what in enumerate(["查询天气预报", "发送电子邮件", "播放音乐"])
     ]
-    shelf = ToolShelf([*invented(), *chinese], shared_embedder())
+    shelf = ToolIndex([*invented(), *chinese], shared_embedder())
     assert [(await shelf.find(need, 1))[0].spec.name for need in ("明天天气怎么样", "给妈妈发邮件", "来点音乐")] == [
         "t0", "t1", "t2"
     ]  # fmt: skip
@@ -100,7 +100,7 @@ async def test_chinese_needs_find_by_pairs_of_characters() -> None:
 
 def test_two_tools_of_one_name_are_refused() -> None:
     with pytest.raises(InputError):
-        ToolShelf([*invented(), Invented("mail_list", "Another.", "x")], shared_embedder())
+        ToolIndex([*invented(), Invented("mail_list", "Another.", "x")], shared_embedder())
 
 
 # Attached in the midst of a run.
@@ -120,7 +120,7 @@ class Errand(Prompt[Report]):
 
 async def test_what_is_found_can_be_called_next() -> None:
     attached: list[Tool] = []
-    attached.append(find_tools_tool(ToolShelf(invented(), shared_embedder()), attached, 3))
+    attached.append(find_tools_tool(ToolIndex(invented(), shared_embedder()), attached, 3))
     model = FakeModel({
         "errand": [
             [Call("find_tools", '{"need": "cancel the flight to Lisbon"}', "1")],

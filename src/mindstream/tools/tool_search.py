@@ -1,4 +1,4 @@
-"""Tools found by what is needed, among many: a model is shown the few that fit, and can ask for more within a run."""
+"""Search among many tools: a model is shown the few that fit a need, and can search for more within a run."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.model import JsonSchema, ToolSpec
+from mindstream.moved import renamed
 from mindstream.text.lexical import Lexical
 from mindstream.text.words import terms
 from mindstream.tools.tool import FunctionTool, Tool, Words, checked_tools, tool
@@ -18,14 +19,16 @@ from mindstream.tools.tool import FunctionTool, Tool, Words, checked_tools, tool
 Floats = NDArray[np.float32]
 
 FOUND = 6
+"""Number of tools that a search returns."""
 WORDS = 0.3
-"""What words that are the same count beside the cosine, both in standard deviations: a rare one alone still decides."""
+"""Weight of shared words (BM25) relative to the cosine, both in standard deviations: one rare word can still decide."""
 CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_.\-/]+")
-LONGEST, SHOWN = 1_000, 200
+MAX_TEXT, MAX_SHOWN = 1_000, 200
+"""Maximum characters of a need or a description that are compared, and of a line that the model sees."""
 
 
-class ToolShelf:
-    """Many tools, found by a need in words: by the cosine and BM25 of their names, descriptions and arguments.
+class ToolIndex:
+    """Finds tools by a need in words: by the cosine and BM25 of their names, descriptions and arguments.
 
     Raises:
         InputError: two tools have one name.
@@ -40,14 +43,14 @@ class ToolShelf:
         self._vectors: Floats | None = None
 
     async def find(self, need: str, k: int = FOUND) -> tuple[Tool, ...]:
-        """Return the k tools that fit a need best, the best first; all of them, as they stand, where there are no more.
+        """Return the k tools that fit a need best, best first; if there are at most k, all in their order.
 
         Raises:
             ModelError: the embedder's endpoint failed.
         """
         if len(self.tools) <= k:
             return self.tools
-        need = need[:LONGEST]
+        need = need[:MAX_TEXT]
         if self._vectors is None:
             self._vectors = await self._embedder.embed([_described(each.spec) for each in self.tools])
         cosines = self._vectors @ (await self._embedder.embed([need]))[0]
@@ -57,16 +60,16 @@ class ToolShelf:
 
 
 def _standardised(values: Floats) -> Floats:
-    """Return how many standard deviations each value lies above the mean: embedders' cosines differ in their range."""
+    """Return values in standard deviations from their mean, since the range of cosines differs between embedders."""
     spread = values.std()
     return (values - values.mean()) / spread if spread > 1e-9 else np.zeros_like(values)
 
 
-def find_tools_tool(shelf: ToolShelf, attached: list[Tool], k: int = FOUND) -> FunctionTool:
-    """Make the tool `find_tools`, by which a model has more tools attached to its own run.
+def find_tools_tool(index: ToolIndex, attached: list[Tool], k: int = FOUND) -> FunctionTool:
+    """Make the tool `find_tools`, by which a model adds tools to its own run.
 
     Args:
-        attached: what the run's loop was given as its tools (`tools/loop.solve`): what is found is added to it, and can
+        attached: the list of tools of the run (see `loop.run_tool_loop`): tools that are found are added to it, and can
             be called from the next step on.
     """
 
@@ -76,21 +79,24 @@ def find_tools_tool(shelf: ToolShelf, attached: list[Tool], k: int = FOUND) -> F
         Args:
             need: what you want to get done, in a short sentence.
         """
-        found = await shelf.find(need, k)
+        found = await index.find(need, k)
         here = {each.spec.name for each in attached}
         attached.extend(each for each in found if each.spec.name not in here)
         lines = (f"{each.spec.name}: {each.spec.description.strip()}".split("\n", 1)[0] for each in found)
-        return "\n".join(line[:SHOWN] for line in lines) or "there are no tools"
+        return "\n".join(line[:MAX_SHOWN] for line in lines) or "there are no tools"
 
     return replace(tool(find_tools), in_run=True)
 
 
 def _described(spec: ToolSpec) -> str:
-    """Return a tool in words: its name taken apart, what it does, what it takes."""
+    """Return the words of a tool's name, description and arguments."""
     arguments: JsonSchema = spec.parameters.get("properties") or {}
     taken = (f"{name} {_words_of(node)}" for name, node in arguments.items())
-    return " ".join(CAMEL.sub(" ", each) for each in (spec.name, spec.description[:LONGEST], *taken))
+    return " ".join(CAMEL.sub(" ", each) for each in (spec.name, spec.description[:MAX_TEXT], *taken))
 
 
 def _words_of(node: object) -> str:
-    return str(node.get("description", ""))[:SHOWN] if isinstance(node, dict) else ""
+    return str(node.get("description", ""))[:MAX_SHOWN] if isinstance(node, dict) else ""
+
+
+__getattr__ = renamed(__name__, ToolShelf="ToolIndex")

@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from mindstream.errors import InputError
+from mindstream.moved import renamed
 from mindstream.private_files import append_private
 
 
-class Ledger:
+class EvaluationCache:
     """Rows by a key that identifies the model and everything it was asked; each is written at once, as a line of JSON.
 
     Args:
         part: another process has the file open: new rows go to a file next to it, named after this, until the other
-            takes them in.
+            merges them.
 
     Raises:
         InputError: the file cannot be used, or contains something else.
@@ -31,11 +32,11 @@ class Ledger:
         try:
             if part:
                 self.rows |= _read(file)
-            self.rows |= _read(self.file, mend=True)
+            self.rows |= _read(self.file, repair=True)
         except OSError as error:
             raise InputError(f"{file} cannot be used: {error.strerror}") from None
         if not part:
-            self.take_in()
+            self.merge_parts()
 
     def find(self, key: str) -> dict[str, Any] | None:
         """Return the row of a key."""
@@ -56,7 +57,7 @@ class Ledger:
         except OSError as error:
             raise InputError(f"{self.file} cannot be written: {error.strerror}") from None
 
-    def take_in(self) -> None:
+    def merge_parts(self) -> None:
         """Merge the files that other processes wrote next to this one, once these processes have ended.
 
         Raises:
@@ -73,8 +74,8 @@ class Ledger:
                 raise InputError(f"{part} cannot be used: {error.strerror}") from None
 
 
-def _read(file: Path, *, mend: bool = False) -> dict[str, dict[str, Any]]:
-    """Read the rows of a file, except an incomplete last line; `mend`: that line is cut off."""
+def _read(file: Path, *, repair: bool = False) -> dict[str, dict[str, Any]]:
+    """Read the rows of a file, except an incomplete last line; `repair`: that line is cut off."""
     if not file.exists():
         return {}
     whole = file.read_bytes()
@@ -83,6 +84,9 @@ def _read(file: Path, *, mend: bool = False) -> dict[str, dict[str, Any]]:
         found = {row.pop("key"): row for row in map(json.loads, lines)}
     except (ValueError, LookupError, TypeError, AttributeError):
         raise InputError(f"{file} is not a file of an evaluation; name another one with --out") from None
-    if rest and mend:
+    if rest and repair:
         os.truncate(file, len(whole) - len(rest))
     return found
+
+
+__getattr__ = renamed(__name__, Ledger="EvaluationCache")

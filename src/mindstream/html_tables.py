@@ -11,7 +11,7 @@ from html import escape
 
 MAX_TEXT = 400
 """Maximum number of characters of a text."""
-MOST = 50
+MAX_ROWS = 50
 """Maximum number of rows."""
 STYLE = """
 .mindstream{font:13px/1.45 system-ui,sans-serif;color:inherit;max-width:60em;margin:.3em 0;overflow-x:auto}
@@ -51,9 +51,9 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[object]], n
         note: shown after the caption, smaller; foot: shown below the table.
     """
     rows = list(rows)
-    more = f"<p>… and {len(rows) - MOST} more</p>" if len(rows) > MOST else ""
+    more = f"<p>… and {len(rows) - MAX_ROWS} more</p>" if len(rows) > MAX_ROWS else ""
     heads = "".join(f"<th>{escape(name)}</th>" for name in head)
-    lines = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows[:MOST])
+    lines = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows[:MAX_ROWS])
     small = f" <small>{escape(note)}</small>" if note else ""
     below = f"<p>{_text(foot)}</p>" if foot else ""
     return (

@@ -7,35 +7,35 @@ from pathlib import Path
 import pytest
 
 from mindstream.errors import InputError
-from mindstream.ledger import Ledger
+from mindstream.evaluation_cache import EvaluationCache
 
 
 def test_what_workers_keep_beside_a_file_is_taken_in_and_a_line_that_was_broken_off_is_not(tmp_path: Path) -> None:
     file = tmp_path / "kept.jsonl"
-    ours = Ledger(file)
+    ours = EvaluationCache(file)
     ours.keep("a", {"n": 1})
-    killed = Ledger(file, part="7")
+    killed = EvaluationCache(file, part="7")
     killed.keep("b", {"n": 2})
     assert killed.find("a") == {"n": 1} and ours.find("b") is None and killed.file is not None
     with killed.file.open("a") as half:
         half.write('{"key": "c", "n"')
-    again = Ledger(file, part="7")
+    again = EvaluationCache(file, part="7")
     assert again.find("b") == {"n": 2} and again.find("c") is None
     again.keep("c", {"n": 3})
-    ours.take_in()
-    assert ours.rows == {"a": {"n": 1}, "b": {"n": 2}, "c": {"n": 3}} == Ledger(file).rows
+    ours.merge_parts()
+    assert ours.rows == {"a": {"n": 1}, "b": {"n": 2}, "c": {"n": 3}} == EvaluationCache(file).rows
     assert list(tmp_path.iterdir()) == [file]
 
 
 def test_what_was_left_beside_a_file_is_taken_in_when_it_is_opened(tmp_path: Path) -> None:
     file = tmp_path / "kept.jsonl"
-    part = Ledger(file, part="none-bare-False")
+    part = EvaluationCache(file, part="none-bare-False")
     part.keep("a", {"n": 1})
     assert part.file is not None
     with part.file.open("a") as half:
         half.write('{"key": "b"')
-    assert Ledger(file).rows == {"a": {"n": 1}}
+    assert EvaluationCache(file).rows == {"a": {"n": 1}}
     assert list(tmp_path.iterdir()) == [file]
     (tmp_path / "kept.jsonl.x.part").write_text("my notes\n")
     with pytest.raises(InputError, match="is not a file of an evaluation"):
-        Ledger(file)
+        EvaluationCache(file)

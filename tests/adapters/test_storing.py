@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mindstream import Memory
-from mindstream.adapters.keeping import fit_text, split_text, storable
+from mindstream.adapters.storing import fit_text, split_text, storable
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.validation import MAX_TEXT
 
