@@ -18,7 +18,6 @@ from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service.doctor.repair import faults, looking_into, mend
 from mindstream.service.erasing import erase, list_kept
 from mindstream.service.export_file import Header, read_export
-from mindstream.service.memory import UserMemory
 from mindstream.service.transfer import export
 
 FOLDERS = sorted((Path(__file__).parent / "folders").glob("*.tar.gz"))
@@ -83,7 +82,7 @@ async def test_it_sleeps_is_exported_and_erased(written: Path) -> None:
         await stream.sleep()
         for record in (await store.changes(key_of("carol"), 0)).records:
             assert (await stream.evidence_of(record.id)).record == record
-    memory = UserMemory(store, "carol", "wordllama", SystemClock())
+    memory = Memory(store, "carol", WordLlama(), SystemClock())
     lines = [line.encode() async for line in export(memory)]
     with read_export(lines, "the export", Header) as read:
         assert len(read) == len(lines) - 1

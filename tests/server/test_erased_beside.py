@@ -14,7 +14,7 @@ from mindstream.clock import SystemClock
 from mindstream.location import Location
 from mindstream.memory.opening import open_store
 from mindstream.service import erasing
-from mindstream.service.memory import open_user_memory
+from mindstream.service.calling import open_user_memory
 from mindstream.service.operations.principal import SERVER
 from mindstream.service.privacy.erase import erase_person, find_beside, revoke_tokens
 from mindstream.settings import Settings

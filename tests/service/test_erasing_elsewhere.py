@@ -17,7 +17,7 @@ from mindstream.memory.store.store import Commit, Entry
 from mindstream.models.ask import ask
 from mindstream.models.rules import Rules
 from mindstream.service import erasing
-from mindstream.service.memory import open_user_memory
+from mindstream.service.calling import open_user_memory
 from mindstream.settings import Settings
 from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.grading.prompts import DraftRubric

@@ -13,7 +13,7 @@ from villages import TAL, Mind
 from mindstream.memory.curation.forgetting import ForgetRequest, find_removal, remove
 from mindstream.models.roles import Models
 from mindstream.service import erasing
-from mindstream.service.memory import open_user_memory
+from mindstream.service.calling import open_user_memory
 from mindstream.settings import Settings
 
 HOUR = 360

@@ -14,7 +14,6 @@ from mindstream.cli.screens.life_lines import (
     list_open,
     list_tasks,
 )
-from mindstream.cli.shell.calling import Caller, calling
 from mindstream.cli.shell.flags import AsJson, command, flag, group, word
 from mindstream.cli.shell.output import complain, print_json, tell
 from mindstream.clock import format_spoken
@@ -23,6 +22,7 @@ from mindstream.life.events import Asked, Replied, TurnBegan
 from mindstream.life.opened import command_of, is_lived, read_opened
 from mindstream.life.schedule import Rhythm
 from mindstream.log.events import Logged, Observed, ToolCalled
+from mindstream.service.calling import Caller, calling
 from mindstream.service.living import ZONE
 from mindstream.settings import Settings
 

@@ -19,7 +19,8 @@ from mindstream.errors import InputError
 from mindstream.log.events import Logged, ModelCalled
 from mindstream.log.names import shown_name
 from mindstream.memory.store.store import read_log
-from mindstream.service.memory import following, open_user_memory
+from mindstream.service.calling import open_user_memory, require_known
+from mindstream.service.memory import following
 from mindstream.settings import Settings
 
 app = typer.Typer(**PLAIN)
@@ -46,7 +47,7 @@ def log(
         console = Console(highlight=False)
         async with open_user_memory(settings) as opened:
             if not (follow or everybody):  # --follow may wait for the first row
-                await opened.require_known()
+                await require_known(opened)
             user = None if everybody else opened.key
             rows, upto = read_log(opened.store, user, after), after
             if otlp:

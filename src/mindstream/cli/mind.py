@@ -14,7 +14,7 @@ from mindstream.cli.shell import files
 from mindstream.cli.shell.flags import AsJson, command, flag, group, word
 from mindstream.cli.shell.output import clean, tell
 from mindstream.service import backup
-from mindstream.service.memory import open_user_memory
+from mindstream.service.calling import open_user_memory
 from mindstream.service.privacy.audit import note_of
 from mindstream.settings import Settings
 

@@ -20,9 +20,9 @@ from mindstream.errors import InputError
 from mindstream.location import Location
 from mindstream.log.events import Opened
 from mindstream.log.names import checked_name
+from mindstream.memory.memory import Memory
 from mindstream.service import transfer
 from mindstream.service.export_file import Export, Header, read_export
-from mindstream.service.memory import UserMemory
 from mindstream.settings import DEFAULT, Settings
 
 FEW = 20
@@ -47,7 +47,7 @@ class MindHeader(Header):
     settings: Habits = Habits()
 
 
-async def export(opened: UserMemory, settings: Settings) -> AsyncIterator[str]:
+async def export(opened: Memory, settings: Settings) -> AsyncIterator[str]:
     """Yield the lines of a mind; `settings` say what its log does not.
 
     Raises:
@@ -104,7 +104,7 @@ def missing_pack(habits: Habits) -> str:
     return habits.pack if habits.pack not in shipped_packs() else ""
 
 
-async def _habits(opened: UserMemory, settings: Settings) -> Habits:
+async def _habits(opened: Memory, settings: Settings) -> Habits:
     opening, decided = (
         await opened.store.last(opened.key, Opened.kind),
         await opened.store.last(opened.key, Decided.kind),

@@ -27,11 +27,12 @@ from mindstream.log.files import history
 from mindstream.log.names import StreamKey, name_of, shown_name
 from mindstream.log.sql import Sql
 from mindstream.memory.curation.slot_items import texts_in
+from mindstream.memory.memory import Memory
 from mindstream.memory.store import elsewhere
 from mindstream.memory.store.elsewhere import Left
 from mindstream.memory.store.sql_store import SqlStore
+from mindstream.service.calling import unknown_user
 from mindstream.service.folders import TOWN_BEGAN
-from mindstream.service.memory import UserMemory, nobody
 from mindstream.service.privacy.erase import (
     Beside,
     count_rows,
@@ -73,7 +74,7 @@ class Kept:
     beside: Beside = field(default_factory=Beside)
 
 
-async def list_kept(opened: UserMemory, data: AnyData) -> Kept:
+async def list_kept(opened: Memory, data: AnyData) -> Kept:
     """Return what there is to erase.
 
     Raises:
@@ -82,12 +83,12 @@ async def list_kept(opened: UserMemory, data: AnyData) -> Kept:
 
     def look(connection: Sql) -> tuple[dict[str, int], list[Left], list[str], list[str]]:
         rows = count_rows(connection, [opened.key])
-        found = elsewhere.find(connection, opened.user, opened.key)
-        return rows, found, _probes(connection, opened.key, found), _staying(connection, opened.user)
+        found = elsewhere.find(connection, opened.name, opened.key)
+        return rows, found, _probes(connection, opened.key, found), _staying(connection, opened.name)
 
     rows, found, words, stays = await _rows(opened).read(look)
     data = Location.of(data)
-    beside = await find_beside(data, _rows(opened).tenant.name, opened.user)
+    beside = await find_beside(data, _rows(opened).tenant.name, opened.name)
     files = erasure.files_of(data.beside, opened.key)
     typed = history(data.beside, opened.key)
     if (
@@ -97,12 +98,12 @@ async def list_kept(opened: UserMemory, data: AnyData) -> Kept:
         and not is_pending(data, opened.key)
         and not beside.tokens
     ):
-        raise InputError(nobody(opened.user))
+        raise InputError(unknown_user(opened.name))
     left = {_shown(each.stream): len(each.rows) + len(each.ids) for each in found}
     return Kept(rows, files, words, left, [*beside.stays(), *stays, *([] if data.folder else [IN_A_DATABASE])], beside)
 
 
-def _rows(opened: UserMemory) -> SqlStore:
+def _rows(opened: Memory) -> SqlStore:
     assert isinstance(opened.store, SqlStore)  # every location opens one
     return opened.store
 
@@ -112,9 +113,7 @@ def is_pending(data: Location, user: StreamKey) -> bool:
     return data.folder is not None and erasure.pending(data.folder, user)
 
 
-async def erase(
-    opened: UserMemory, data: AnyData, what: Kept, progress: Callable[[int], None] = lambda _: None
-) -> None:
+async def erase(opened: Memory, data: AnyData, what: Kept, progress: Callable[[int], None] = lambda _: None) -> None:
     """Erase the memory's user, and verify it; other programs that use that mind should be closed.
 
     If the process dies before the end, the next process that opens the folder finishes it (see log/erasure).
@@ -122,7 +121,7 @@ async def erase(
     Raises:
         StorageError: something could not be erased; the message says what.
     """
-    store, user, key, where = _rows(opened), opened.user, opened.key, Location.of(data)
+    store, user, key, where = _rows(opened), opened.name, opened.key, Location.of(data)
     await revoke_tokens(
         where, store.tenant.name, what.beside, opened.clock
     )  # first, so that no new request is accepted
@@ -171,7 +170,7 @@ def _pools(connection: Sql) -> Iterator[tuple[str, PoolCreated]]:
             yield shown_name(stream), found
 
 
-async def _prove_rows(opened: UserMemory) -> None:
+async def _prove_rows(opened: Memory) -> None:
     """Search the tables for the user.
 
     Raises:
@@ -180,17 +179,17 @@ async def _prove_rows(opened: UserMemory) -> None:
 
     def look(connection: Sql) -> tuple[dict[str, int], list[Left]]:
         left = {table: count for table, count in count_rows(connection, [opened.key]).items() if count}
-        return left, elsewhere.find(connection, opened.user, opened.key)
+        return left, elsewhere.find(connection, opened.name, opened.key)
 
     left, found = await _rows(opened).read(look)
     if left:
         told = ", ".join(f"{count} rows in {table}" for table, count in left.items())
         raise StorageError(
-            f"{opened.user!r} is back: {told}; another program writes to that mind. Close it, erase again"
+            f"{opened.name!r} is back: {told}; another program writes to that mind. Close it, erase again"
         )
     if found:
         raise StorageError(
-            f"{opened.user!r} is in {shown_name(found[0].stream)!r} still; another program wrote it. Erase again"
+            f"{opened.name!r} is in {shown_name(found[0].stream)!r} still; another program wrote it. Erase again"
         )
 
 

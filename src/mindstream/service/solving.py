@@ -28,7 +28,7 @@ from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.planner import UNPLANNED, Planner, Strategy
 from mindstream.planning.run import Solution
 from mindstream.planning.strategies.remembered import RememberedPlans
-from mindstream.service.memory import open_user_memory
+from mindstream.service.calling import open_user_memory
 from mindstream.service.opening import answering, budget_of
 from mindstream.service.pools import open_member
 from mindstream.settings import Settings
@@ -132,7 +132,7 @@ async def open_solver(settings: Settings, task: SolveSettings, approve: Approve 
     async with AsyncExitStack() as opened:
         # the run counts, tools included
         models = await opened.enter_async_context(answering(settings, on_call=calls.take, budget=Budget()))
-        memory = (await opened.enter_async_context(open_user_memory(settings, new=True))).memory
+        memory = await opened.enter_async_context(open_user_memory(settings, new=True))
         opened.push_async_callback(calls.flush, memory)
         model = _worker(models, budget)
         if task.how in UNPLANNED and model is None:
@@ -247,7 +247,7 @@ async def talk_tools(
             yield ()
             return
         models = await opened.enter_async_context(answering(settings))
-        memory = (await opened.enter_async_context(open_user_memory(settings, new=True))).memory
+        memory = await opened.enter_async_context(open_user_memory(settings, new=True))
         means = Means(_worker(models, budget_of(settings)), memory, settings.data, embed=settings.embedder)
         tools, _ = await open_tools(settings, names, docs, mcp, means, approve, opened)
         yield tuple(tool for tool in tools if not traits_of(tool).changes)
@@ -280,7 +280,7 @@ async def open_tools(
 async def find_runs(settings: Settings) -> dict[str, RunCheckpoint]:
     """Return the runs that stand in a user's log, by name; raises as `open_user_memory` does."""
     async with open_user_memory(settings) as opened:
-        return await read_runs(opened.memory)
+        return await read_runs(opened)
 
 
 def flags_for(tools: Iterable[str]) -> str:

@@ -20,7 +20,6 @@ from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service.importing.giving import WRITERS, Given
 from mindstream.service.importing.reading import FORMS, Form, Source, reader
 from mindstream.service.importing.writing import BATCH, Import, pieces
-from mindstream.service.memory import UserMemory
 
 
 def mem0(*memories: dict[str, Any]) -> bytes:
@@ -305,7 +304,7 @@ async def test_what_is_given_back_is_taken_in_alike(form: Any, store: SqliteStor
     )  # fmt: skip
     await take_in(store, "mem0", first)
     given = Given()
-    lines = [line async for line in WRITERS[form](UserMemory(store, "ann", "wordllama", ManualClock(NOW)), given)]
+    lines = [line async for line in WRITERS[form](Memory(store, "ann", WordLlama(), ManualClock(NOW)), given)]
     assert (given.records, given.left_out) == (1, 1)
     other = SqliteStore(tmp_path / "other")
     run = Import(form, other, WordLlama(), ManualClock(NOW), "ann")

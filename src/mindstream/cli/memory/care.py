@@ -14,7 +14,6 @@ from rich.text import Text
 from rich.tree import Tree
 
 from mindstream.cli.memory.look import record_line
-from mindstream.cli.shell.calling import calling
 from mindstream.cli.shell.flags import AsJson, Id, Yes, command, flag, group, word
 from mindstream.cli.shell.output import (
     ask,
@@ -38,7 +37,8 @@ from mindstream.memory.opening import open_store
 from mindstream.memory.store.record import KINDS, Kind, Record
 from mindstream.models.embedders.named import width_of
 from mindstream.service import erasing
-from mindstream.service.memory import open_user_memory, plain
+from mindstream.service.calling import calling, open_user_memory
+from mindstream.service.memory import plain
 from mindstream.service.operations.principal import tenant_key_of
 from mindstream.service.privacy.audit import note, note_of
 from mindstream.service.privacy.erase import Beside, Gone, erase_person, find_beside, revoke_tokens
@@ -61,9 +61,9 @@ async def audit(settings: Settings, json: AsJson = False) -> None:
     """
     async with open_user_memory(settings, known=True) as opened:
         with progress("looking"):
-            found = await opened.memory.audit()
-        texts = {record.id: record.text for record in await opened.all()}
-        embedder = opened.memory.embedder.name
+            found = await opened.audit()
+        texts = {record.id: record.text for record in (await opened.store.changes(opened.key, 0)).records}
+        embedder = opened.embedder.name
     if json:
         print_json(asdict(found))
         return
@@ -103,10 +103,10 @@ def purge(
         async with open_user_memory(settings, known=True) as opened:
             before = None if older is None else opened.clock.now() - older * DAY_S
             if delete:
-                gone = await opened.memory.purge(before)
+                gone = await opened.purge(before)
                 await note_of(opened, "purged", {"records": gone})
                 return gone
-            return sum(before is None or (each.forgotten or 0) < before for each in await opened.memory.archive())
+            return sum(before is None or (each.forgotten or 0) < before for each in await opened.archive())
 
     found = asyncio.run(count(delete=False))
     what = f"{count_of(found, 'archived record')} of {settings.user}"
@@ -127,10 +127,10 @@ async def reembed(settings: Settings, json: AsJson = False) -> None:
     """
     async with open_user_memory(settings, known=True) as opened:
         with progress("embedding") as told:
-            await width_of(opened.memory.embedder)
-            total = (await opened.memory.columns()).foreign
-            done = await opened.memory.reembed(tell=lambda done: told(done, total))
-            left, name = (await opened.memory.columns()).foreign, opened.memory.embedder.name
+            await width_of(opened.embedder)
+            total = (await opened.columns()).foreign
+            done = await opened.reembed(tell=lambda done: told(done, total))
+            left, name = (await opened.columns()).foreign, opened.embedder.name
     made = f"{count_of(done, 'vector')} of {name} made" if done or left else f"all have one of {name}"
     refused = f"{count_of(left, 'record')} got none: {name} refused the text (`mindstream log` names each)"
     row = {"embedder": name, "embedded": done} | ({"refused": left} if left else {})
@@ -187,7 +187,8 @@ def erase(
 
     async def look() -> erasing.Kept | None:
         async with open_user_memory(settings) as opened:
-            return await erasing.list_kept(opened, settings.data) if await opened.is_known() or not finished else None
+            is_erased = finished and not await opened.store.events(opened.key, limit=1)
+            return None if is_erased else await erasing.list_kept(opened, settings.data)
 
     async def erased() -> erasing.Kept:
         async with open_user_memory(settings) as opened:

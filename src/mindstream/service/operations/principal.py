@@ -28,6 +28,8 @@ class NotOffered(UserError):  # noqa: N818
 
 Scope: TypeAlias = Literal["read", "write", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
+COMMAND = "command"
+"""The interface (`Principal.door`) of the command line."""
 LOCAL = "local"
 """The tenant of users on this machine: it shares its data with the command line."""
 SERVER = StreamKey(f"{MARK}server")
@@ -47,7 +49,7 @@ class Principal:
         only: the one user that it may ask about; "": any of the tenant's.
         narrowed: `only` comes from the address (an MCP server is about one user), not from the token.
         key: the id of its token: limits and idempotency keys are counted by it.
-        door: the interface: `rest` or `mcp`.
+        door: the interface: `rest`, `mcp` or `command`.
         budget: what may be spent on models in its name; None: only the server's own limits apply.
     """
 

@@ -137,9 +137,9 @@ class ForgetAboutRequest(Ask):
 
 
 class SleepRequest(Ask):
-    """`n`: how many memories are drawn, and may decay."""
+    """`n`: how many memories are drawn, and may decay; by default as many as the memory's policy says (20)."""
 
-    n: int = Field(20, ge=0, le=10_000)
+    n: int | None = Field(None, ge=0, le=1_000_000)
 
 
 class Slept(Reply):
@@ -316,9 +316,10 @@ async def sleep(runtime: Runtime, principal: Principal, request: SleepRequest, o
     """Let memory sleep: rate importance; under the policy `decay` also archive, dream and merge near-duplicates."""
     memory, calls = await runtime.memory(principal), CallLog()
     models = runtime.models_of(principal, calls.take)
+    drawn = (await runtime.policy(principal)).drawn if request.n is None else request.n
     one.report("asleep")
     async with calls.writing(memory):
-        dream = await memory.sleep(models.of("M1"), request.n, rater=models.of("importance", "reasoner"))
+        dream = await memory.sleep(models.of("M1"), drawn, rater=models.of("importance", "reasoner"))
     return Slept(dream=dream)
 
 
