@@ -65,7 +65,7 @@ async def take_in(mind: Mind) -> None:
     memory = Memory(mind.memory.store, "ann", WordLlama(), SystemClock())
     lines = [line async for line in transfer.export(memory)]
     with read_export([line.encode() for line in lines], "x", Header) as found:
-        await transfer.take_in(memory, found, lambda _: None)
+        await transfer.import_records(memory, found, lambda _: None)
 
 
 BESIDES: dict[str, Callable[[Mind], Awaitable[object]]] = {

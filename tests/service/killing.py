@@ -146,12 +146,12 @@ async def erase(opened: Memory, folder: Path) -> None:
 async def take_in(opened: Memory, folder: Path) -> None:
     lines = (folder.parent / "export.jsonl").read_bytes().splitlines(keepends=True)
     with read_export(lines, "x", Header) as found:
-        await transfer.take_in(opened, found, lambda _: None)
+        await transfer.import_records(opened, found, lambda _: None)
 
 
 async def take_in_mind(opened: Memory, folder: Path) -> None:
     packed = backup.parse_backup((folder.parent / "mind.jsonl").read_bytes().splitlines(keepends=True), "x")
-    await transfer.take_in(opened, packed, lambda _: None)
+    await transfer.import_records(opened, packed, lambda _: None)
 
 
 async def export(opened: Memory, folder: Path) -> None:

@@ -54,7 +54,7 @@ async def export(opened: Memory, header: Callable[..., Header] = Header) -> Asyn
             yield json.dumps(plain(record), ensure_ascii=False)
 
 
-async def take_in(opened: Memory, export: Export[Header], progress: Callable[[int], None]) -> Imported:
+async def import_records(opened: Memory, export: Export[Header], progress: Callable[[int], None]) -> Imported:
     """Embed and write the records that do not exist yet, in batches; `progress` is called with the number done.
 
     Raises:

@@ -76,14 +76,14 @@ async def _run(run: writing.Import, settings: Settings, source: Source, how: How
     items = reader(run.form)(source, run.tally)
     with progress(f"importing from {run.form}") as told:
         if how.dry_run and not is_begun(settings.data):
-            await run.take_in(items, told)
+            await run.run(items, told)
             return
         async with open_user_memory(settings, new=not how.dry_run) as opened:
             run.store = opened.store
             if not how.dry_run:
                 opened.require_own_vectors()
                 run.embedder = opened.embedder
-            await run.take_in(items, told)
+            await run.run(items, told)
 
 
 def _lines(run: writing.Import, how: How) -> Iterable[str]:

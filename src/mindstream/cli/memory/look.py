@@ -217,16 +217,16 @@ def import_file(
     if each_user or trust or dry_run:
         raise InputError("--each-user, --trust and --dry-run go with --from, which names another program")
     with read_export(files.read_lines(file), files.source(file), Header) as records:
-        done = asyncio.run(take_in(settings, records))
+        done = asyncio.run(import_into_memory(settings, records))
     row = {"written": done.written, "known": done.known, "own": done.own}
     tell(json, row, describe_import(done, "memory"))
 
 
-async def take_in(settings: Settings, records: Export[Header]) -> transfer.Imported:
+async def import_into_memory(settings: Settings, records: Export[Header]) -> transfer.Imported:
     """Import records, and show the progress."""
     async with open_user_memory(settings, new=True) as opened:
         with progress("importing", len(records)) as told:
-            done = await transfer.take_in(opened, records, told)
+            done = await transfer.import_records(opened, records, told)
             await note_of(opened, "imported", {"records": done.written})
             return done
 

@@ -1,4 +1,4 @@
-"""A memory given back in a form that other programs read, and that an import reads again."""
+"""Exports a memory in formats of other programs, which an import can read again."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ WRITERS: Mapping[Literal["mem0", "langmem", "jsonl"], Callable[[Memory, Given], 
 
 
 async def _held(opened: Memory, given: Given) -> AsyncIterator[Record]:
-    """Yield what holds, in the order of writing; beliefs and plans have no form elsewhere."""
+    """Yield the current records in the order of writing; other formats have no beliefs and plans."""
     now = opened.clock.now()
     await require_known(opened)
     async with opened.store.walk(opened.key) as (_, records):
@@ -122,7 +122,7 @@ def _line(record: Record, user: str) -> dict[str, Any]:
 
 
 def _metadata(record: Record) -> dict[str, Any]:
-    """Return what a record's own program knew of it; of ours, what stands beside the text."""
+    """Return the metadata of an imported record, or the data of one of ours."""
     metadata = record.data.get("metadata")
     if isinstance(metadata, dict):
         return metadata
@@ -134,6 +134,6 @@ def _until(record: Record) -> str | None:
 
 
 def _iso(at: Moment) -> str:
-    """Write a moment to the microsecond: an import computes ids from it."""
+    """Return a time to the microsecond, because an import computes ids from it."""
     whole, rest = divmod(round(at * 1_000_000), 1_000_000)
     return f"{format_iso(whole)[:-1]}.{rest:06}Z" if rest else format_iso(whole)
