@@ -34,7 +34,7 @@ async def erase(folder: Path, user: str) -> erasing.Kept:
     async with open_user_memory(Settings(data=folder, user=user)) as found:
         kept = await erasing.list_kept(found, folder)
         await erasing.erase(found, folder, kept)
-        with pytest.raises(InputError, match="nobody is called"):
+        with pytest.raises(InputError, match="there is no user"):
             await erasing.list_kept(found, folder)
         return kept
 
@@ -137,7 +137,7 @@ async def test_passages_go_with_the_last_who_searched_them(folder: Path, tmp_pat
         async with open_documents(docs, folder, reader=reader) as documents:
             await documents.refresh()
     first = await erase(folder, "zorro")
-    assert any("somebody else has searched" in each for each in first.stays)
+    assert any("another user has searched" in each for each in first.stays)
     assert holds(folder, "Zibeth") and not holds(folder, "zorro")
     last = await erase(folder, "ben")
     assert len(last.elsewhere) == 1 and holds(folder, "Zibeth") == []

@@ -87,7 +87,7 @@ async def test_asked_for_again_it_is_finished(both: Path) -> None:
         assert left(both)
         await erasing.erase(zorro, both, await erasing.list_kept(zorro, both))
         assert left(both) == []
-        with pytest.raises(InputError, match="nobody is called"):
+        with pytest.raises(InputError, match="there is no user"):
             await erasing.list_kept(zorro, both)
 
 
@@ -206,5 +206,5 @@ async def test_in_a_database_a_person_is_erased_whole_or_not_at_all(
         assert (await erasing.list_kept(found, url)).rows == kept.rows
         await store.write(lambda rows: rows.execute("DROP RULE refuse ON erased"))
         await erasing.erase(found, url, kept)
-        with pytest.raises(InputError, match="nobody is called"):
+        with pytest.raises(InputError, match="there is no user"):
             await erasing.list_kept(found, url)

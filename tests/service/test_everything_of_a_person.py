@@ -95,11 +95,11 @@ async def test_a_word_in_whatever_column_or_file_is_in_the_archive(kind: str, fo
     for name in names:
         if name.endswith(".jsonl"):
             assert all(isinstance(json.loads(line), dict) for line in content[name].splitlines())
-    assert "<script" not in content["index.html"] and "Everything that is kept of ann" in content["index.html"]
+    assert "<script" not in content["index.html"] and "All data of ann" in content["index.html"]
     assert (tmp_path / "ann.zip").stat().st_mode & 0o077 == 0
-    with pytest.raises(StorageError, match="is there already"):
+    with pytest.raises(StorageError, match="exists already"):
         write_archive(found, tmp_path / "ann.zip")
-    with pytest.raises(InputError, match="nobody is called"):
+    with pytest.raises(InputError, match="there is no user"):
         await everything_of(store, "carla", clock.now(), folder)
     await store.close()
 

@@ -152,7 +152,7 @@ async def test_a_rule_stays_with_the_process_that_applies_it_however_long_that_t
 
 async def test_a_rule_that_cannot_be_is_refused(folder: Path) -> None:
     store = opener("sqlite", folder)()
-    with pytest.raises(InputError, match="a day at least"):
+    with pytest.raises(InputError, match="the shortest retention period is a day"):
         await set_rule(store, Rule("", 3600.0))
     with pytest.raises(InputError, match="there is no kind of record 'chats'"):
         await set_rule(store, Rule("", 9 * DAY_S, ("chats",)))

@@ -90,7 +90,7 @@ async def calling(
         own: the command writes data that a town's folder must not hold; so does `new`.
         known: refuse a user without any data.
         all_users: the call is about no user in particular.
-        begins, what: the command to begin with, and what it makes, for the message if there are no data.
+        begins, what: the first command and its product, for the message if there are no data.
 
     Raises:
         InputError: there is no memory in that folder, or a town's; the user's name cannot be used, or is not known.
@@ -132,4 +132,4 @@ async def require_known(memory: Memory) -> None:
 
 def unknown_user(user: str) -> str:
     """Return the message that a user is unknown. It names no other users: a folder may be shared."""
-    return f"nobody is called {user!r} here: choose another --user, or another folder with --data"
+    return f"there is no user {user!r} here: choose another --user, or another folder with --data"

@@ -45,7 +45,7 @@ from mindstream.service.privacy.erase import (
 from mindstream.sharing.events import PoolCreated
 
 IN_A_DATABASE = (
-    "the server's write-ahead log, its replicas and backups, and what was typed on other machines, are not looked at"
+    "the server's write-ahead log, replicas and backups, and the typed history on other machines, are not searched"
 )
 PROBES, PROBE, SHORTEST = 300, 40, 8
 """Maximum number of texts that are searched for, characters of each, and minimum length: shorter ones prove nothing."""
@@ -61,9 +61,9 @@ class Kept:
         rows: how many, by table.
         files: files next to the database: typed history, and copies that contain data of all users.
         elsewhere: other streams with data of the user, as pools: name -> number of rows and records.
-        stays: what cannot be erased from here, and why, in sentences.
+        stays: sentences about data that cannot be erased from here, with the reason.
         words: texts to search for afterwards.
-        beside: tokens, and forks of towns.
+        beside: tokens for the user alone, and forks of towns.
     """
 
     rows: Mapping[str, int]
@@ -75,7 +75,7 @@ class Kept:
 
 
 async def list_kept(opened: Memory, data: AnyData) -> Kept:
-    """Return what there is to erase.
+    """Return all data of a user.
 
     Raises:
         InputError: there is nothing.
@@ -148,14 +148,14 @@ def _staying(connection: Sql, user: str) -> list[str]:
     said += [f"the pool {name!r} stays, with its rubric; it has no owner any more" for name in owned]
     if connection.execute("SELECT 1 FROM log WHERE kind = ? LIMIT 1", (TOWN_BEGAN,)).fetchone():
         said.append(
-            "the town's file stays in its log, with all who were to live in it; the town cannot go on without one"
+            "the town's file stays in its log, with the names of all residents; the town cannot continue without it"
         )
     readers = elsewhere.readers_of(connection)
     if any(user in each and len(each) > 1 for each in readers.values()):
-        said.append("passages of documents that somebody else has searched, too, stay")
+        said.append("passages of documents that another user has searched, too, stay")
     held = {row[0] for row in connection.execute("SELECT DISTINCT stream FROM records WHERE kind = 'document'")}
     if held - readers.keys():
-        said.append("passages of documents that an earlier version read stay: for whom is not known")
+        said.append("passages of documents that an earlier version read stay: their user is not known")
     return said
 
 

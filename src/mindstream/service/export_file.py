@@ -28,7 +28,7 @@ VERSIONS = 1 << 31
 """Maximum version of a slot; a higher number would leave no room for later ones."""
 IN_MEMORY = 8 << 20
 """Bytes of a copy from which on it is stored on disk."""
-NOBODYS = StreamKey("")
+NO_STREAM = StreamKey("")
 """The stream of records until they are written."""
 M = TypeVar("M", bound=BaseModel)
 H = TypeVar("H", bound="Header", covariant=True)
@@ -88,7 +88,7 @@ class ExportLine(BaseModel):
         held: dict[str, Any] = {name: getattr(self, name) for name in ExportLine.model_fields}
         held["about"] = Triple(*self.about) if self.about else None
         held["accessed"] = self.created if self.accessed is None else self.accessed
-        return checked_record(Record(stream=NOBODYS, **held))
+        return checked_record(Record(stream=NO_STREAM, **held))
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Export(Generic[H]):
 
 @dataclass
 class _Index:
-    """What is needed of the lines so far, to check them against each other."""
+    """Ids, versions and evidence of the lines so far, to check later lines against them."""
 
     lines: dict[str, int] = field(default_factory=dict)
     versions: dict[tuple[str, int | None], int] = field(default_factory=dict)
@@ -143,7 +143,7 @@ class _Index:
             InputError: an earlier line has the same record, or the same version of a slot.
         """
         if len(self.lines) == MOST:
-            raise InputError(f"an export may hold {MOST:,} records; take this one in by parts")
+            raise InputError(f"an export may have {MOST:,} records; import this one in parts")
         first = self.lines.setdefault(record.id, number)
         if first != number:
             raise InputError(f"id: line {first} is the record {record.id} already")
@@ -176,7 +176,7 @@ class _Index:
         if waits:
             line = min(self.lines[id_] for id_ in waits)
             raise InputError(
-                f"{source}:{line}: evidence: what this record was drawn from leads back to itself, or through over"
+                f"{source}:{line}: evidence: this record is derived from itself, or through a chain of over"
                 f" {CHAIN} records; nothing was imported"
             )
 
@@ -206,7 +206,7 @@ def read_export(
                 continue
             try:
                 if size > WHOLE:
-                    raise InputError(f"it goes on after {WHOLE >> 30} GB; take it in by parts")
+                    raise InputError(f"it is over {WHOLE >> 30} GB; import it in parts")
                 data = _json(text)
                 if header is None:
                     header = _header(data, shape)
@@ -217,7 +217,7 @@ def read_export(
             except InputError as error:
                 raise InputError(f"{source}:{number}: {error}; nothing was imported") from None
         if header is None:
-            raise InputError(f"there is nothing in {source}; an export begins with a line that says so")
+            raise InputError(f"{source} is empty; an export begins with a header")
         _check_whole(header, len(index.lines), source)
         index.check_evidence(source)
     except BaseException:
@@ -234,8 +234,8 @@ def _check_size(text: bytes) -> None:
 def _check_whole(header: Header, found: int, source: str) -> None:
     if header.records is not None and header.records != found:
         raise InputError(
-            f"{source} is cut off, or was put together: its first line promises {header.records} records, {found} are"
-            " there; nothing was imported"
+            f"{source} is incomplete, or was changed: its header names {header.records} records, and it has {found};"
+            " nothing was imported"
         )
 
 
@@ -244,7 +244,7 @@ def _copy_line(copy: IO[bytes], text: bytes) -> None:
         copy.write(text.strip() + b"\n")
     except OSError as error:
         raise StorageError(
-            f"an import is put aside in {tempfile.gettempdir()} first, which cannot be written: {error.strerror};"
+            f"an import is copied to {tempfile.gettempdir()} first, which cannot be written: {error.strerror};"
             " set TMPDIR to another folder"
         ) from None
 
@@ -267,7 +267,7 @@ def _no_number(name: str) -> NoReturn:
 def _header(data: object, shape: type[H]) -> H:
     wanted, found = shape.model_fields["mindstream"].default, data.get("mindstream") if isinstance(data, dict) else None
     if found != wanted and found in ("memory", "mind"):
-        raise InputError(f"this is the export of a {found}: `mindstream {found} import` takes it in")
+        raise InputError(f"this is the export of a {found}: use `mindstream {found} import`")
     if found != wanted:
         raise InputError(
             f'not an export of a {wanted}, which begins with {{"mindstream": "{wanted}", "format": {FORMAT}, …}}'

@@ -23,7 +23,7 @@ async def watch(stream: Memory, folder: Path, skip: Path | None = None) -> None:
     """Notify a life of new, changed and deleted files, until cancelled.
 
     Args:
-        skip: a folder in it that is ignored: where the life itself writes.
+        skip: a subfolder that is ignored, as the one in which the life itself writes.
     """
     reported = before = await asyncio.to_thread(list_files, folder, skip)
     while True:

@@ -62,7 +62,7 @@ async def require_town(data: Location) -> None:
                 return
             if await store.events(None, limit=1):
                 raise InputError(
-                    f"no town lives in {data}, but somebody's memory does: --data names another folder, in which"
+                    f"no town lives in {data}, but a user's memory does: --data names another folder, in which"
                     " `mindstream town new` begins one"
                 )
     raise InputError(f"no town lives in {data}: `{new}` begins one, --data names another folder")

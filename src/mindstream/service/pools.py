@@ -74,7 +74,7 @@ async def open_labeller(models: Models) -> Labeller | None:
 
 
 async def go_on_labelling(pool: Pool, models: Models) -> None:
-    """Let the model that labelled the pool's newest version label what is admitted, if it is configured."""
+    """Let the model that labelled the pool's newest version label new pairs, if it is configured."""
     versions = (await pool.state()).versions
     model = models.of("labeller")
     if versions and versions[-1].labeller == model.name and isinstance(pool.retriever, PoolLearner):
@@ -161,7 +161,7 @@ async def open_member(
     """Open the user's membership in a pool; None if no pool is named.
 
     Args:
-        scorer: the model that grades what is offered; None: the member only reads.
+        scorer: the model that grades offered pairs; None: the member only reads.
         model: the name of the model that answers.
         offers: something will be offered, and the scorer is set later.
 

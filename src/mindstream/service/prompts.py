@@ -56,7 +56,7 @@ def prompts(folder: Path | None = None) -> list[Words]:
         SettingsError: a text in it cannot be read, or is no template.
     """
     if folder is not None and not folder.is_dir():
-        raise InputError(f"the folder of your own words, {folder}, is not there")
+        raise InputError(f"the folder of your own prompt templates, {folder}, does not exist")
     found = []
     for prompt, path in _shipped():
         own = folder / path.name if folder and (folder / path.name).exists() else None
@@ -93,7 +93,7 @@ def copy(folder: Path) -> tuple[list[Path], list[Path]]:
             except FileExistsError:
                 kept.append(path)
     except OSError as error:
-        raise InputError(f"{folder} cannot hold your own words: {error.strerror}") from None
+        raise InputError(f"{folder} cannot be written: {error.strerror}") from None
     return written, kept
 
 

@@ -1,4 +1,4 @@
-"""Predicts how a memory's records decay if none of them is recalled any more."""
+"""Predicts how a memory's records decay without further recalls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mindstream.memory.store.record import FADING
 
 @dataclass(frozen=True, slots=True)
 class Forgetting:
-    """The predicted decay of the records at a level, if none of them is recalled any more.
+    """The predicted decay of the records at a level, without further recalls.
 
     Attributes:
         records: how many of this memory's are at that level now.

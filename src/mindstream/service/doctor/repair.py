@@ -86,7 +86,7 @@ class Tables:
 
     Attributes:
         rows: by table, each as TABLES names it; None where a column does not exist.
-        records: the rows of the records, each with what can be read of it.
+        records: the rows of the records, each with the record as far as it can be read.
         minds: the stream of each row of the log.
         counters: their values, by name.
         accounts: the rows of the tables ACCOUNTS, as far as they can be read.
@@ -184,7 +184,7 @@ def faults(connection: sqlite3.Connection) -> Iterator[Damage]:
     numbers = [row[-1] for row in tables.rows["erased"]] + [row[CHANGED] for row in tables.rows["records"]]
     highest = max((each for each in numbers if isinstance(each, int)), default=0)
     if not highest <= tables.counters.get("changed", -1) <= MAX_NUMBER:
-        yield Damage("counters that are lower than what they have counted")
+        yield Damage("counters that are lower than the numbers they have given out")
 
 
 def _file_faults(connection: sqlite3.Connection) -> Iterator[Damage]:
@@ -253,7 +253,7 @@ class Repair:
     """The rows as a repair writes them.
 
     Attributes:
-        found: every fault of a row: what is left out, or not written as it was read; and what is worth knowing.
+        found: the faults of rows: rows that are left out or changed, and harmless notes.
     """
 
     def __init__(self, tables: Tables) -> None:

@@ -114,7 +114,7 @@ class Import:
         return batch, None
 
     def _so_far(self) -> str:
-        """Return a description of what was written before the error."""
+        """Return how many records were written before the error."""
         done = self.done
         if not done.written + done.known + done.same:
             return "nothing was imported"

@@ -55,7 +55,7 @@ async def answer(runtime: Runtime, principal: Principal, request: SendRequest) -
     """Say something to a mind and yield the rows of its answer: heard, perhaps waiting, pieces, said.
 
     If another answer is running in the same conversation, a `waiting` without a seq is yielded.
-    Closing the generator cancels the answer; what was heard stays.
+    Closing the generator cancels the answer; the utterance stays.
     """
     async with runtime.mind(principal, request.session, request.pack) as opened:
         with opened.answers_now() as is_busy, opened.hears_now() as heard:

@@ -110,7 +110,7 @@ class OpenMinds:
     """Keeps minds open between requests.
 
     Args:
-        open_one: opens a mind; what it puts on the stack is closed with the mind.
+        open_one: opens a mind; resources on the stack are closed with the mind.
     """
 
     def __init__(self, open_one: OpenOne, clock: Clock, idle_s: float = IDLE_S, most: int = MAX_MINDS) -> None:
@@ -188,7 +188,7 @@ class OpenMinds:
         self._opening.pop(one.key, None)
 
     async def drop(self, stream: StreamKey, before: int | None = None) -> None:
-        """Close a stream's minds at once, even if they are in use: all of it was erased.
+        """Close a stream's minds at once, even if they are in use, because the stream was erased.
 
         Args:
             before: the number of that erasure; minds that were opened since stay open.

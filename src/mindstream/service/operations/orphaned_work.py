@@ -1,4 +1,4 @@
-"""Resumes orphaned work, of any tenant: reasoning about what was heard, and answers that no process gives any more.
+"""Resumes orphaned work of any tenant: reasoning about utterances, and answers that no process gives any more.
 
 It was released by servers that do not run reasoners, or its process died. It is leased before a mind is opened for it,
 so that only one of several processes resumes it.
@@ -59,7 +59,7 @@ class OrphanedWork:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Resume work while the block runs; then release what is unfinished.
+        """Resume work while the block runs; then release unfinished work.
 
         Raises:
             StorageError: the data cannot be opened.

@@ -342,7 +342,7 @@ class RunRows(Reply):
 
 @operation("plans.rows", "read", "GET /users/{user}/plans/{run}/rows", cli="log")
 async def rows(runtime: Runtime, principal: Principal, request: RunName) -> RunRows:
-    """Return the course of a run: its plans, when each step began, what it found, and the cost by then."""
+    """Return the course of a run: its plans, the begin, the result and the cost of each step."""
     from mindstream.planning.events import Solving
     from mindstream.planning.journal import read_rows
 

@@ -73,7 +73,7 @@ class TrustRequest(PoolName):
 
 
 class PairsRequest(PoolName, Page):
-    """A page of what was offered to a pool, newest first; of one verdict."""
+    """A page of the pairs offered to a pool, newest first; `verdict`: only pairs with this verdict."""
 
     verdict: Literal["admitted", "rejected", ""] = ""
 

@@ -160,10 +160,10 @@ class Runtime:
             await asyncio.sleep(LOOK_S)
 
     def end(self, stream: str, before: int | None = None) -> None:
-        """Close what is open of a stream that was erased, by this or another process (called by `caches`).
+        """Close the memories and minds of a stream that was erased by this or another process (called by `caches`).
 
         Args:
-            before: the number of the erasure; what was opened since stays open.
+            before: the number of the erasure; memories and minds opened since stay open.
         """
         self._call_here(self._end_now, stream, before)
 

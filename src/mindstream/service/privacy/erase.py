@@ -34,8 +34,8 @@ from mindstream.service.operations.principal import LOCAL, SERVER, TOKEN, Princi
 from mindstream.sharing.events import ExemplarWithdrawn, PoolCreated
 
 ELSEWHERE = (
-    "exports, recordings and files that tools wrote lie where they were asked for, and are yours to delete",
-    "visits to towns that lie elsewhere stay, with what residents remember of them: delete the folder of such a town",
+    "exports, recordings and files written by tools are in the places that you named, and yours to delete",
+    "visits to towns in other folders stay, with the memories of their residents: delete the folder of such a town",
 )
 """What no erasure of these data can reach."""
 
@@ -73,9 +73,9 @@ class Beside:
         return [f"the token {id_} opens nothing any more" for id_ in self.tokens.values()]
 
     def stays(self) -> list[str]:
-        """Return lines that say what was not erased, and what to do about it."""
+        """Return lines about data that were not erased, and how to erase them."""
         said = [
-            f"the fork {name} of a town tells of them, and its residents remember them: delete it, by"
+            f"the fork {name} of a town contains them, and its residents remember them: delete it, by"
             f" `DELETE /api/v1/towns/{name}` or with its folder {folder}"
             for name, folder in self.forks.items()
         ]
@@ -142,7 +142,7 @@ async def erase_person(
     def erase(rows: Sql) -> Gone:
         there, left = count_rows(rows, [key]), take_elsewhere(rows, person, key)
         if not any(there.values()) and not left and not known:
-            raise InputError(f"nobody is called {person!r} here")
+            raise InputError(f"there is no user {person!r} here")
         _erase_stream(rows, key)
         return Gone(there, sum(len(each.rows) + len(each.ids) for each in left), streams=(key,))
 
@@ -157,7 +157,7 @@ async def erase_person(
 
 
 async def withdraw(store: SqlStore, person: str, key: StreamKey, clock: Clock) -> list[Left]:
-    """Withdraw a person's pairs, and what was derived from them, from pools; return the data in other streams."""
+    """Withdraw a person's pairs, and pairs derived from them, from pools; return the data in other streams."""
     found = await store.read(lambda rows: elsewhere.find(rows, person, key))
     for left in found:
         if id_of(left.stream, "pool") and left.ids:
@@ -203,11 +203,11 @@ async def delete_tenant(
     """
     tenant = store.tenant.name
     if not tenant:
-        raise InputError("this machine's own people are no tenant: each of them is erased by name")
+        raise InputError("the users of this machine are not a tenant: erase each of them by name")
     streams = await store.read(lambda rows: _streams(rows, store))
     beside = [] if folder is None else _files(folder, streams)
     if not (streams or beside or known) and not await store.read(lambda rows: rules.read(rows, tenant)):
-        raise InputError(f"nothing is kept of a tenant {tenant!r} here")
+        raise InputError(f"there are no data of a tenant {tenant!r} here")
     await asyncio.to_thread(files.delete, beside)
     await asyncio.to_thread(_delete_forks, forks)
     counted = await store.write(lambda rows: _erase_all(rows, tenant, streams), [*streams, ERASURES])
@@ -215,7 +215,9 @@ async def delete_tenant(
     await store.compact()
     left = await store.read(lambda rows: _streams(rows, store))
     if left:
-        raise StorageError(f"the tenant {tenant!r} is back: another program writes in its name. End it, delete again")
+        raise StorageError(
+            f"the tenant {tenant!r} has data again: another program writes for it. End that program, then delete again"
+        )
     await store.forget_tenant()
     return Gone(counted, files=len(beside), streams=tuple(streams))
 

@@ -1,4 +1,4 @@
-"""Retention: data older than a tenant's rule allows are erased permanently, with what was derived from them alone.
+"""Retention: data older than a tenant's rule allows are erased permanently, with records derived from them alone.
 
 A rule applies to all users of a tenant, and is stored with the data. A memory's strength exempts it from nothing, since
 a retention period is a promise to users. To keep some data longer, a rule names the kinds that are erased.
@@ -73,7 +73,7 @@ async def set_rule(store: SqlStore, rule: Rule) -> None:
         InputError: its period is shorter than a day, or there is no such kind of record.
     """
     if rule.after_s < SHORTEST_S:
-        raise InputError("words are kept for a day at least: --after 1d, or longer")
+        raise InputError("the shortest retention period is a day: --after 1d, or longer")
     if odd := set(rule.kinds) - set(get_args(Kind)):
         raise InputError(f"there is no kind of record {sorted(odd)[0]!r}; the kinds are {', '.join(get_args(Kind))}")
     await store.write(lambda rows: retention.put(rows, rule))
@@ -96,10 +96,10 @@ async def find_past(place: Kept, rule: Rule) -> Past:
 
 
 async def erase_past(place: Kept, rule: Rule) -> Past:
-    """Erase what has expired, and rewrite the files.
+    """Erase expired data, and rewrite the files.
 
     Raises:
-        StorageError: it failed half-way; what was erased stays erased.
+        StorageError: it failed half-way; data erased by then stay erased.
     """
     try:
         return await _apply_rule(place, rule, erase=True)
