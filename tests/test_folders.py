@@ -16,7 +16,7 @@ from mindstream.memory.store.rows import UNREADABLE
 from mindstream.memory.store.validation import checked_record
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service.doctor.repair import faults, looking_into, mend
-from mindstream.service.erasing import erase, list_kept
+from mindstream.service.erasing import erase, find_user_data
 from mindstream.service.export_file import Header, read_export
 from mindstream.service.transfer import export
 
@@ -86,7 +86,7 @@ async def test_it_sleeps_is_exported_and_erased(written: Path) -> None:
     lines = [line.encode() async for line in export(memory)]
     with read_export(lines, "the export", Header) as read:
         assert len(read) == len(lines) - 1
-    await erase(memory, written, await list_kept(memory, written))
+    await erase(memory, written, await find_user_data(memory, written))
     assert await store.streams() == ["ann", "bob"]
     await store.close()
 

@@ -140,7 +140,7 @@ def talking(*texts: str, pack: str = "sleep", gate: str = "belief") -> Doing:
 
 async def erase(opened: Memory, folder: Path) -> None:
     if await opened.store.events(opened.key, limit=1):
-        await erasing.erase(opened, folder, await erasing.list_kept(opened, folder))
+        await erasing.erase(opened, folder, await erasing.find_user_data(opened, folder))
 
 
 async def take_in(opened: Memory, folder: Path) -> None:

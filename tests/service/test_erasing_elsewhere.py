@@ -30,12 +30,12 @@ def holds(folder: Path, word: str) -> list[str]:
     return [path.name for path in folder.rglob("*") if path.is_file() and word.encode() in path.read_bytes()]
 
 
-async def erase(folder: Path, user: str) -> erasing.Kept:
+async def erase(folder: Path, user: str) -> erasing.UserData:
     async with open_user_memory(Settings(data=folder, user=user)) as found:
-        kept = await erasing.list_kept(found, folder)
+        kept = await erasing.find_user_data(found, folder)
         await erasing.erase(found, folder, kept)
         with pytest.raises(InputError, match="there is no user"):
-            await erasing.list_kept(found, folder)
+            await erasing.find_user_data(found, folder)
         return kept
 
 

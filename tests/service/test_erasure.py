@@ -85,10 +85,10 @@ async def test_asked_for_again_it_is_finished(both: Path) -> None:
             await zorro.store.erase(key_of("zorro"))
             raise KeyboardInterrupt  # as if the process died: rows are gone, bytes and files remain
         assert left(both)
-        await erasing.erase(zorro, both, await erasing.list_kept(zorro, both))
+        await erasing.erase(zorro, both, await erasing.find_user_data(zorro, both))
         assert left(both) == []
         with pytest.raises(InputError, match="there is no user"):
-            await erasing.list_kept(zorro, both)
+            await erasing.find_user_data(zorro, both)
 
 
 async def test_what_was_begun_anew_since_is_not_touched(both: Path) -> None:
@@ -185,7 +185,7 @@ async def test_a_row_that_is_left_in_any_table_is_told(both: Path, table: str) -
                 f"CREATE TRIGGER anew AFTER DELETE ON erased BEGIN INSERT OR IGNORE INTO {table} {ANEW[table]}; END"
             )
         with pytest.raises(StorageError, match=f"1 rows in {table}"):
-            await erasing.erase(zorro, both, await erasing.list_kept(zorro, both))
+            await erasing.erase(zorro, both, await erasing.find_user_data(zorro, both))
 
 
 async def test_in_a_database_a_person_is_erased_whole_or_not_at_all(
@@ -200,11 +200,11 @@ async def test_in_a_database_a_person_is_erased_whole_or_not_at_all(
         refuse = "CREATE RULE refuse AS ON DELETE TO erased DO ALSO SELECT 1 / 0"
         await store.write(lambda rows: rows.execute(refuse))
         found = Memory(store, "zorro", WordLlama(), ManualClock())
-        kept = await erasing.list_kept(found, url)
+        kept = await erasing.find_user_data(found, url)
         with pytest.raises(StorageError, match="division"):
             await erasing.erase(found, url, kept)
-        assert (await erasing.list_kept(found, url)).rows == kept.rows
+        assert (await erasing.find_user_data(found, url)).rows == kept.rows
         await store.write(lambda rows: rows.execute("DROP RULE refuse ON erased"))
         await erasing.erase(found, url, kept)
         with pytest.raises(InputError, match="there is no user"):
-            await erasing.list_kept(found, url)
+            await erasing.find_user_data(found, url)

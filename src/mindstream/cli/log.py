@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from mindstream.cli.screens.events import aside, brief, describe_call
-from mindstream.cli.shell.flags import MOST, PLAIN, AsJson, command, flag, switch
+from mindstream.cli.shell.flags import MAX_ROWS, PLAIN, AsJson, command, flag, switch
 from mindstream.cli.shell.output import clean, print_json, short
 from mindstream.clock import format_iso
 from mindstream.errors import InputError
@@ -31,7 +31,7 @@ def log(
     settings: Settings,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Also print new rows, until Ctrl-C.")] = False,
     after: Annotated[int, flag("SEQ", "Only rows after that one.", min=0, max=2**53)] = 0,
-    limit: Annotated[int | None, flag("N", "Only the last N rows.", "--limit", "-n", min=1, max=MOST)] = None,
+    limit: Annotated[int | None, flag("N", "Only the last N rows.", "--limit", "-n", min=1, max=MAX_ROWS)] = None,
     everybody: Annotated[bool, switch("--all", "Rows of all users.")] = False,
     otlp: Annotated[str, flag("URL", "Send it as OpenTelemetry spans to this collector instead of printing it.")] = "",
     with_content: Annotated[bool, switch("--with-content", "Include texts in the spans.")] = False,

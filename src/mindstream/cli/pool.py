@@ -319,8 +319,8 @@ async def members(
 ) -> None:
     """List the members, who may write and recall; the owner adds and removes them.
 
-    A removed member is served nothing from the next recall on; what it wrote stays (`pool withdraw --writer` removes
-    it). The member * means every user: `--add '*'` opens a pool, `--remove '*' --add ann` closes it. Pools that earlier
+    A removed member is served nothing from the next recall on; its pairs stay (`pool withdraw --writer` removes them).
+    The member * means every user: `--add '*'` opens a pool, `--remove '*' --add ann` closes it. Pools that earlier
     versions made without members stay open until their owner closes them.
     """
     async with pools.open_pool(settings, name) as pool:

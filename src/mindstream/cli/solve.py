@@ -267,13 +267,13 @@ async def _solve(chosen: Chosen, task: SolveSettings, options: SolveOptions, beg
         watchers: list[RunWatcher] = [screen]
         if asker and options.approve:
             watchers.append(_Changed(asker, plan))
-        leave: Approver = allow(options.allow or (), asker.leave if asker else refuse)
+        approver: Approver = allow(options.allow or (), asker.approve_call if asker else refuse)
         if begun.plan:
             await screen.planned(begun.plan, "")
         for evidence in begun.evidence.values():
             await screen.found(evidence)
         with screen.running():
-            solution = await solver.solve(plan, watchers, leave)
+            solution = await solver.solve(plan, watchers, approver)
         if task.offer:
             await _offer(solver, solution, screen, asker)
     if options.save:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Caller:
+class LocalCaller:
     """Calls operations for one user: `reply = await call("memory.recall", query="…")`."""
 
     runtime: Runtime
@@ -82,7 +82,7 @@ async def calling(
     all_users: bool = False,
     begins: str = "`mindstream chat`",
     what: str = "memory",
-) -> AsyncIterator[Caller]:
+) -> AsyncIterator[LocalCaller]:
     """Open the data of the settings, without keeping a server from using them.
 
     Args:
@@ -112,7 +112,7 @@ async def calling(
             await refuse_town(store, settings.data)
         if known:
             await require_known(await runtime.memory(principal))
-        yield Caller(runtime, replace(principal, user="") if all_users else principal)
+        yield LocalCaller(runtime, replace(principal, user="") if all_users else principal)
 
 
 @contextlib.asynccontextmanager

@@ -34,10 +34,10 @@ from mindstream.memory.store.sql_store import SqlStore
 from mindstream.service.calling import unknown_user
 from mindstream.service.folders import TOWN_BEGAN
 from mindstream.service.privacy.erase import (
-    Beside,
+    OutsideData,
     count_rows,
     erase_person,
-    find_beside,
+    find_outside_data,
     revoke_tokens,
     take_elsewhere,
     withdraw,
@@ -47,14 +47,14 @@ from mindstream.sharing.events import PoolCreated
 IN_A_DATABASE = (
     "the server's write-ahead log, replicas and backups, and the typed history on other machines, are not searched"
 )
-PROBES, PROBE, SHORTEST = 300, 40, 8
+MAX_PROBES, MAX_PROBE, MIN_PROBE = 300, 40, 8
 """Maximum number of texts that are searched for, characters of each, and minimum length: shorter ones prove nothing."""
 _NAME = re.compile(r"[\x21-\x7e]*")
 """A role, a model or an id, which is no user's text."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class UserData:
     """All data of a user.
 
     Attributes:
@@ -63,7 +63,7 @@ class Kept:
         elsewhere: other streams with data of the user, as pools: name -> number of rows and records.
         stays: sentences about data that cannot be erased from here, with the reason.
         words: texts to search for afterwards.
-        beside: tokens for the user alone, and forks of towns.
+        outside: tokens for the user alone, and forks of towns.
     """
 
     rows: Mapping[str, int]
@@ -71,10 +71,10 @@ class Kept:
     words: list[str]
     elsewhere: Mapping[str, int] = field(default_factory=dict)
     stays: Sequence[str] = ()
-    beside: Beside = field(default_factory=Beside)
+    outside: OutsideData = field(default_factory=OutsideData)
 
 
-async def list_kept(opened: Memory, data: AnyData) -> Kept:
+async def find_user_data(opened: Memory, data: AnyData) -> UserData:
     """Return all data of a user.
 
     Raises:
@@ -88,7 +88,7 @@ async def list_kept(opened: Memory, data: AnyData) -> Kept:
 
     rows, found, words, stays = await _rows(opened).read(look)
     data = Location.of(data)
-    beside = await find_beside(data, _rows(opened).tenant.name, opened.name)
+    outside = await find_outside_data(data, _rows(opened).tenant.name, opened.name)
     files = erasure.files_of(data.beside, opened.key)
     typed = history(data.beside, opened.key)
     if (
@@ -96,11 +96,13 @@ async def list_kept(opened: Memory, data: AnyData) -> Kept:
         and not found
         and not typed.exists()
         and not is_pending(data, opened.key)
-        and not beside.tokens
+        and not outside.tokens
     ):
         raise InputError(unknown_user(opened.name))
     left = {_shown(each.stream): len(each.rows) + len(each.ids) for each in found}
-    return Kept(rows, files, words, left, [*beside.stays(), *stays, *([] if data.folder else [IN_A_DATABASE])], beside)
+    return UserData(
+        rows, files, words, left, [*outside.describe_kept(), *stays, *([] if data.folder else [IN_A_DATABASE])], outside
+    )
 
 
 def _rows(opened: Memory) -> SqlStore:
@@ -113,7 +115,9 @@ def is_pending(data: Location, user: StreamKey) -> bool:
     return data.folder is not None and erasure.pending(data.folder, user)
 
 
-async def erase(opened: Memory, data: AnyData, what: Kept, progress: Callable[[int], None] = lambda _: None) -> None:
+async def erase(
+    opened: Memory, data: AnyData, what: UserData, progress: Callable[[int], None] = lambda _: None
+) -> None:
     """Erase the memory's user, and verify it; other programs that use that mind should be closed.
 
     If the process dies before the end, the next process that opens the folder finishes it (see log/erasure).
@@ -123,10 +127,10 @@ async def erase(opened: Memory, data: AnyData, what: Kept, progress: Callable[[i
     """
     store, user, key, where = _rows(opened), opened.name, opened.key, Location.of(data)
     await revoke_tokens(
-        where, store.tenant.name, what.beside, opened.clock
+        where, store.tenant.name, what.outside, opened.clock
     )  # first, so that no new request is accepted
     if (folder := where.folder) is None:
-        await erase_person(store, user, opened.clock, where.beside, known=bool(what.beside.tokens))
+        await erase_person(store, user, opened.clock, where.beside, known=bool(what.outside.tokens))
         await _prove_rows(opened)
         return
     await withdraw(
@@ -226,13 +230,13 @@ def _probes(connection: Sql, user: StreamKey, found: Sequence[Left]) -> list[str
     for kind, payload in connection.execute("SELECT kind, payload FROM log WHERE mind = ?", (user,)):
         held = read_event(kind, payload).model_dump(mode="json")  # the payload of an unreadable one is a text
         probes |= {_probe(text) for text in texts_in(held)}
-    said = [word for word in probes if len(word.encode()) >= SHORTEST and not _NAME.fullmatch(word)]
-    return sorted(said, key=lambda word: (-len(word), word))[:PROBES]
+    said = [word for word in probes if len(word.encode()) >= MIN_PROBE and not _NAME.fullmatch(word)]
+    return sorted(said, key=lambda word: (-len(word), word))[:MAX_PROBES]
 
 
 def _probe(text: str) -> str:
     """Return the longest part of a text that no encoding changes, shortened."""
-    return max(re.split(r'["\\\x00-\x1f]', text), key=len)[:PROBE]
+    return max(re.split(r'["\\\x00-\x1f]', text), key=len)[:MAX_PROBE]
 
 
 def _is_others(connection: sqlite3.Connection, word: str) -> bool:

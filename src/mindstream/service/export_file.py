@@ -18,13 +18,13 @@ from mindstream.memory.store.record import Kind, Record, Triple
 from mindstream.memory.store.validation import checked_record
 
 FORMAT = 1
-LONGEST, MOST, WHOLE = 1 << 20, 1_000_000, 4 << 30
+MAX_LINE, MAX_RECORDS, MAX_EXPORT = 1 << 20, 1_000_000, 4 << 30
 """Maximum bytes of a record's line, number of records, and bytes of an export."""
 BATCH, BATCH_BYTES = 128, 32_000
 """Maximum records, and bytes of lines, that are embedded and written at once: some 30 ms of the event loop."""
-CHAIN = 500
+MAX_CHAIN = 500
 """Maximum length of a chain of evidence; a mind's own chains are short."""
-VERSIONS = 1 << 31
+MAX_VERSION = 1 << 31
 """Maximum version of a slot; a higher number would leave no room for later ones."""
 IN_MEMORY = 8 << 20
 """Bytes of a copy from which on it is stored on disk."""
@@ -70,7 +70,7 @@ class ExportLine(BaseModel):
     evidence: tuple[str, ...] = ()
     depth: int = 0
     slot: str | None = None
-    version: int | None = Field(None, le=VERSIONS)
+    version: int | None = Field(None, le=MAX_VERSION)
     data: dict[str, JsonValue] = Field(default_factory=dict)
 
     def record(self) -> Record:
@@ -142,8 +142,8 @@ class _Index:
         Raises:
             InputError: an earlier line has the same record, or the same version of a slot.
         """
-        if len(self.lines) == MOST:
-            raise InputError(f"an export may have {MOST:,} records; import this one in parts")
+        if len(self.lines) == MAX_RECORDS:
+            raise InputError(f"an export may have {MAX_RECORDS:,} records; import this one in parts")
         first = self.lines.setdefault(record.id, number)
         if first != number:
             raise InputError(f"id: line {first} is the record {record.id} already")
@@ -163,7 +163,7 @@ class _Index:
                 above.setdefault(each, []).append(id_)
         waits = {id_: len(ids) for id_, ids in below.items()}
         ready, length = [id_ for id_, count in waits.items() if not count], 0
-        while ready and length < CHAIN:  # records whose evidence is checked, then those derived from them
+        while ready and length < MAX_CHAIN:  # records whose evidence is checked, then those derived from them
             length += 1
             following: list[str] = []
             for id_ in ready:
@@ -177,7 +177,7 @@ class _Index:
             line = min(self.lines[id_] for id_ in waits)
             raise InputError(
                 f"{source}:{line}: evidence: this record is derived from itself, or through a chain of over"
-                f" {CHAIN} records; nothing was imported"
+                f" {MAX_CHAIN} records; nothing was imported"
             )
 
 
@@ -205,8 +205,8 @@ def read_export(
             if not text.strip():
                 continue
             try:
-                if size > WHOLE:
-                    raise InputError(f"it is over {WHOLE >> 30} GB; import it in parts")
+                if size > MAX_EXPORT:
+                    raise InputError(f"it is over {MAX_EXPORT >> 30} GB; import it in parts")
                 data = _json(text)
                 if header is None:
                     header = _header(data, shape)
@@ -227,8 +227,8 @@ def read_export(
 
 
 def _check_size(text: bytes) -> None:
-    if len(text) > LONGEST:
-        raise InputError(f"a record's line may have {LONGEST:,} bytes, and this one has {len(text):,}")
+    if len(text) > MAX_LINE:
+        raise InputError(f"a record's line may have {MAX_LINE:,} bytes, and this one has {len(text):,}")
 
 
 def _check_whole(header: Header, found: int, source: str) -> None:

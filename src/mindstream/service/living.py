@@ -40,7 +40,7 @@ USUAL = ("calculator",)
 OWN = ("R", "U", "M0")
 """M1's own tools; all others come from the settings."""
 PROMPT_TOKENS = 8_000
-LEAST_PROMPT = 2_000
+MIN_PROMPT_TOKENS = 2_000
 FOREVER_TOKENS = 200_000
 """Maximum tokens a day of a life that looks for work of its own, if no other daily limit is set."""
 LEAST_BEAT_S = 60.0
@@ -181,8 +181,8 @@ def make_config(settings: Settings, wanted: LifeSettings) -> LifeConfig:
     Raises:
         InputError: the hours are invalid, or M2's prompt would be too small.
     """
-    if wanted.prompt_tokens < LEAST_PROMPT:
-        raise InputError(f"--prompt-tokens: at least {LEAST_PROMPT:,}, or M2 cannot see its tools and its ledger")
+    if wanted.prompt_tokens < MIN_PROMPT_TOKENS:
+        raise InputError(f"--prompt-tokens: at least {MIN_PROMPT_TOKENS:,}, or M2 cannot see its tools and its ledger")
     return LifeConfig(
         budget=LifeBudget(
             calls=settings.budget_calls,

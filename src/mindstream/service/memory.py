@@ -16,7 +16,7 @@ from mindstream.memory.store.record import KINDS, Kind, Record
 from mindstream.memory.store.store import Store, read_log
 from mindstream.settings import Settings
 
-LOOK_S = 0.2
+POLL_S = 0.2
 """Poll interval of a log that is followed, in seconds."""
 
 
@@ -40,7 +40,7 @@ async def following(store: Store, clock: Clock, user: StreamKey | None, after: i
             after = logged.seq
             yield logged
         while await store.version() == seen:
-            await clock.sleep(LOOK_S)
+            await clock.sleep(POLL_S)
 
 
 def parse_kinds(names: Sequence[str]) -> list[Kind]:

@@ -14,7 +14,7 @@ from mindstream.models.model import Model
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.planning.estimate import Estimate, RoleEstimate, priced
-from mindstream.service.calling import Caller, calling
+from mindstream.service.calling import LocalCaller, calling
 from mindstream.settings import Settings
 from mindstream.sharing import capacity as capacity_policy
 from mindstream.sharing.admission import Pair, lay_in, offer
@@ -42,7 +42,7 @@ class Added:
     known: int = 0
 
 
-def calling_pool(settings: Settings, name: str, *, new: bool = False) -> AbstractAsyncContextManager[Caller]:
+def calling_pool(settings: Settings, name: str, *, new: bool = False) -> AbstractAsyncContextManager[LocalCaller]:
     """Open the data of the settings for operations on a pool; `new`: create the data if there are none."""
     return calling(settings, new=new, begins=f"`mindstream pool create {name}`", what="pool")
 

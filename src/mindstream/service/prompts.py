@@ -26,7 +26,7 @@ ROOT = Path(mindstream.__file__).parent
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class PromptFile:
     """A prompt's text.
 
     Attributes:
@@ -48,7 +48,7 @@ class Words:
         return self.own is not None and self.own.read_bytes() != self.shipped.read_bytes()
 
 
-def prompts(folder: Path | None = None) -> list[Words]:
+def prompts(folder: Path | None = None) -> list[PromptFile]:
     """Return all prompts by name; `folder`: the user's own texts.
 
     Raises:
@@ -63,7 +63,7 @@ def prompts(folder: Path | None = None) -> list[Words]:
         if own:
             read_words(own)
         asks = (prompt.__doc__ or "").strip().splitlines()[0].rstrip(".")
-        found.append(Words(prompt.label(), prompt.role, asks, path, own))
+        found.append(PromptFile(prompt.label(), prompt.role, asks, path, own))
     return sorted(found, key=lambda words: words.name)
 
 

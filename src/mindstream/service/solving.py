@@ -109,10 +109,10 @@ class Solver:
         return await self.planner.plan(self.task.text, on_step)
 
     async def solve(
-        self, plan: Plan | None = None, watchers: Sequence[RunWatcher] = (), leave: Approver = refuse
+        self, plan: Plan | None = None, watchers: Sequence[RunWatcher] = (), approver: Approver = refuse
     ) -> Solution:
         """Solve the task; raises as `Planner.solve` does."""
-        planner = replace(self.planner, watchers=watchers, leave=leave)
+        planner = replace(self.planner, watchers=watchers, leave=approver)
         return await planner.solve(self.task.text, plan or self.task.plan, run=self.task.run)
 
 

@@ -41,7 +41,7 @@ from mindstream.service.calling import calling, open_user_memory
 from mindstream.service.memory import plain
 from mindstream.service.operations.principal import tenant_key_of
 from mindstream.service.privacy.audit import note, note_of
-from mindstream.service.privacy.erase import Beside, Gone, erase_person, find_beside, revoke_tokens
+from mindstream.service.privacy.erase import ErasedCounts, OutsideData, erase_person, find_outside_data, revoke_tokens
 from mindstream.settings import Settings
 from mindstream.text.words import count_of
 
@@ -185,14 +185,14 @@ def erase(
     settings = settings.model_copy(update={"user": user})
     finished = erasing.is_pending(settings.data, StreamName("user", user).key)  # opening the data finishes it
 
-    async def look() -> erasing.Kept | None:
+    async def look() -> erasing.UserData | None:
         async with open_user_memory(settings) as opened:
             is_erased = finished and not await opened.store.events(opened.key, limit=1)
-            return None if is_erased else await erasing.list_kept(opened, settings.data)
+            return None if is_erased else await erasing.find_user_data(opened, settings.data)
 
-    async def erased() -> erasing.Kept:
+    async def erased() -> erasing.UserData:
         async with open_user_memory(settings) as opened:
-            kept = await erasing.list_kept(opened, settings.data)
+            kept = await erasing.find_user_data(opened, settings.data)
             with progress("searching for remains", len(kept.words)) as told:
                 await erasing.erase(opened, settings.data, kept, told)
             counts = {name: n for name, n in kept.rows.items() if n} | {"elsewhere": sum(kept.elsewhere.values())}
@@ -215,10 +215,10 @@ def erase(
     row = {"user": user, **rows, "files": files, "elsewhere": {**done.elsewhere}, "stays": [*done.stays]}
     tell(
         json,
-        {**row, "tokens": [*done.beside.tokens.values()], "looked_for": len(done.words)},
+        {**row, "tokens": [*done.outside.tokens.values()], "looked_for": len(done.words)},
         f"{user} is erased: {', '.join([told, *files])}",
         *(f"in {stream}: {count_of(count, 'row')} and records of {user}" for stream, count in done.elsewhere.items()),
-        *done.beside.told(),
+        *done.outside.describe_erased(),
         f"searched for {looked}: none is left",
         *(f"not erased: {each}" for each in done.stays),
     )
@@ -229,29 +229,29 @@ def _erase_of_tenant(settings: Settings, user: str, tenant: str, *, yes: bool, j
     if not yes:
         confirm_name(f"This permanently erases all data of {user}, of {tenant}.", user)
 
-    async def erased() -> tuple[Gone, Beside]:
+    async def erased() -> tuple[ErasedCounts, OutsideData]:
         clock = SystemClock()
-        beside = await find_beside(settings.data, tenant, user)
-        await revoke_tokens(settings.data, tenant, beside, clock)  # first, so that no request is accepted
+        outside = await find_outside_data(settings.data, tenant, user)
+        await revoke_tokens(settings.data, tenant, outside, clock)  # first, so that no request is accepted
         async with open_store(settings.data, tenant) as store:
-            gone = await erase_person(store, user, clock, settings.data.beside, known=bool(beside.tokens))
+            gone = await erase_person(store, user, clock, settings.data.beside, known=bool(outside.tokens))
             await note(store, "erased", gone.counts(), user, tenant)
-            return gone, beside
+            return gone, outside
 
-    gone, beside = asyncio.run(erased())
+    gone, outside = asyncio.run(erased())
     counts: dict[str, JsonValue] = {**gone.counts()}
     told = ", ".join(f"{count} {name}" for name, count in counts.items()) or "there was no other data"
     more: dict[str, JsonValue] = {
-        "tokens": [*beside.tokens.values()],
-        "forks": [*beside.forks],
-        "stays": [*beside.stays()],
+        "tokens": [*outside.tokens.values()],
+        "forks": [*outside.forks],
+        "stays": [*outside.describe_kept()],
     }
     tell(
         json,
         {"user": user, "tenant": tenant} | counts | more,
         f"{user} of {tenant} is erased: {told}",
-        *beside.told(),
-        *(f"not erased: {each}" for each in beside.stays()),
+        *outside.describe_erased(),
+        *(f"not erased: {each}" for each in outside.describe_kept()),
     )
 
 

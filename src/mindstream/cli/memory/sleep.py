@@ -12,7 +12,7 @@ from typing import Annotated, TypeVar
 from pydantic import ValidationError
 
 from mindstream.cli.shell.files import write_text
-from mindstream.cli.shell.flags import MOST, AsJson, Svg, Yes, command, flag, group, switch, word
+from mindstream.cli.shell.flags import MAX_ROWS, AsJson, Svg, Yes, command, flag, group, switch, word
 from mindstream.cli.shell.output import (
     Axes,
     ask,
@@ -33,7 +33,7 @@ from mindstream.log.events import Slept as SleepStep
 from mindstream.memory.lifecycle.proposal import Proposal
 from mindstream.minds.calls import CallLog
 from mindstream.paths import read_text
-from mindstream.service.calling import Caller, calling, open_user_memory
+from mindstream.service.calling import LocalCaller, calling, open_user_memory
 from mindstream.service.operations.memories.care import Slept
 from mindstream.service.upkeep import Habit, predict_forgetting
 from mindstream.settings import Settings
@@ -41,7 +41,7 @@ from mindstream.text.words import count_of
 
 Result = TypeVar("Result")
 app = group()
-MOST_BYTES = 64_000_000
+MAX_BYTES = 64_000_000
 SHOWN = 50
 """Maximum number of records of a kind that are shown; the others are counted."""
 HOW = (
@@ -64,9 +64,11 @@ QUESTION = "Apply this? yes; no, keep all of it; or the ids to keep"
 def sleep(
     settings: Settings,
     n: Annotated[
-        int | None, flag("N", "How many records it draws [20; see `memory policy`].", "-n", min=0, max=MOST)
+        int | None, flag("N", "How many records it draws [20; see `memory policy`].", "-n", min=0, max=MAX_ROWS)
     ] = None,
-    review: Annotated[bool, switch("--review", "Show first what it would do; ask before anything is changed.")] = False,
+    review: Annotated[
+        bool, switch("--review", "Show the proposed changes first, and ask before they are applied.")
+    ] = False,
     accept: Annotated[Path | None, flag("FILE", "Apply what --review --json wrote to this file.")] = None,
     keep: Annotated[list[str] | None, flag("ID", "Leave this record unchanged; repeatable.")] = None,
     yes: Yes = False,
@@ -92,7 +94,7 @@ def sleep(
         raise InputError("--keep goes with --review or --accept, which name records first")
     else:
 
-        async def run(call: Caller) -> str:
+        async def run(call: LocalCaller) -> str:
             if (await call.memory()).keeps_all:
                 say(KEEPS, sys.stderr)
             slept: Slept = await call("memory.sleep", n=n)
@@ -107,10 +109,10 @@ async def undo_sleep(
     row: Annotated[int, word("[ROW]", "The row of the log in which the sleep began [the last sleep].", min=0)] = 0,
     json: AsJson = False,
 ) -> None:
-    """Undo a sleep: restore what it archived and merged.
+    """Undo a sleep: restore the records that it archived and merged.
 
     Everything is as before, except records recalled since; the dream and the merged records are archived. A sleep
-    cannot be undone after a record of it was purged or corrected.
+    cannot be undone after one of its records was purged or corrected.
     """
     async with calling(settings, own=True, known=True) as call:
         done = await call("memory.undo_sleep", sleep=row)
@@ -127,7 +129,7 @@ async def curve(
     settings: Settings,
     days: Annotated[int, flag("N", "Number of days.", min=1, max=3650)] = 90,
     sleeps: Annotated[float, flag("X", "Sleeps a day.", min=0, max=24)] = 1.0,
-    n: Annotated[int, flag("N", "How many records a sleep draws.", "-n", min=0, max=MOST)] = 20,
+    n: Annotated[int, flag("N", "How many records a sleep draws.", "-n", min=0, max=MAX_ROWS)] = 20,
     passed_over: Annotated[
         float, flag("X", "How often a day a record is found while others are returned.", min=0, max=1000)
     ] = 0.0,
@@ -164,7 +166,7 @@ async def curve(
 def _review(settings: Settings, n: int | None, keep: Collection[str], yes: bool, json: bool) -> None:
     """Show what a sleep would do, and apply what the user accepts."""
 
-    async def look(call: Caller) -> tuple[Proposal, dict[str, str]]:
+    async def look(call: LocalCaller) -> tuple[Proposal, dict[str, str]]:
         memory, calls = await call.memory(), CallLog()
         drawn = (await call.runtime.policy(call.principal)).drawn if n is None else n
         async with calls.writing(memory):
@@ -188,7 +190,7 @@ def _review(settings: Settings, n: int | None, keep: Collection[str], yes: bool,
 
 def _read_proposal(file: Path) -> Proposal:
     try:
-        return Proposal.model_validate_json(read_text(file, MOST_BYTES))
+        return Proposal.model_validate_json(read_text(file, MAX_BYTES))
     except InputError as error:
         raise InputError(f"{file} {error}") from None
     except ValidationError as error:
@@ -229,7 +231,7 @@ def _read_answer(proposal: Proposal) -> tuple[str, ...]:
 
 
 def _accept(settings: Settings, proposal: Proposal, keep: Collection[str], json: bool) -> None:
-    async def run(call: Caller) -> str:
+    async def run(call: LocalCaller) -> str:
         memory, calls = await call.memory(), CallLog()
         models = call.models(calls.take)
         async with calls.writing(memory):
@@ -238,7 +240,7 @@ def _accept(settings: Settings, proposal: Proposal, keep: Collection[str], json:
     _sleep(settings, run, json)
 
 
-def _sleep(settings: Settings, run: Callable[[Caller], Awaitable[str]], json: bool) -> None:
+def _sleep(settings: Settings, run: Callable[[LocalCaller], Awaitable[str]], json: bool) -> None:
     """Print each finished step, then the dream."""
 
     def show(step: SleepStep) -> None:
@@ -255,7 +257,7 @@ def _sleep(settings: Settings, run: Callable[[Caller], Awaitable[str]], json: bo
 
 async def _asleep(
     settings: Settings,
-    run: Callable[[Caller], Awaitable[Result]],
+    run: Callable[[LocalCaller], Awaitable[Result]],
     show: Callable[[SleepStep], None] = lambda _: None,
 ) -> Result:
     """Run a coroutine with a user's data; `show` gets each finished step of a sleep."""

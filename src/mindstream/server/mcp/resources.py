@@ -20,10 +20,10 @@ from mindstream.service.operations.table import find_operation, read_cursor, wri
 PAGE, MAX_NAME, MAX_STEP_DIGITS = 50, 80, 12
 JSON = "application/json"
 TEMPLATES = {
-    "memory://{id}": ("memory", "A memory, by the id that recall gave: its text and its status.", ""),
-    "dream://{id}": ("dream", "A dream about memories that were archived.", ""),
-    "plan://{run}": ("plan", "A run of a plan: its steps, what they found, its answer.", ""),
-    "town://{town}/{step}": ("town", "A moment of a town: where each resident is and what they do.", "town"),
+    "memory://{id}": ("memory", "A memory, by the id that `recall` returned: its text and its status.", ""),
+    "dream://{id}": ("dream", "A dream about archived memories.", ""),
+    "plan://{run}": ("plan", "A run of a plan: its steps, their results, its answer.", ""),
+    "town://{town}/{step}": ("town", "A moment of a town: the place and the action of each resident.", "town"),
 }
 """By URI template: the name, the description, and the set of tools with which it is listed ("": always)."""
 
@@ -140,22 +140,22 @@ PROMPTS = (
     wire.Prompt(
         name="remember_this",
         title="Remember this",
-        description="Keep something for later conversations.",
-        arguments=[wire.PromptArgument(name="content", description="What to keep.", required=True)],
+        description="Retain something for later conversations.",
+        arguments=[wire.PromptArgument(name="content", description="The text to retain.", required=True)],
     ),
     wire.Prompt(
         name="what_do_you_know",
-        title="What do you know of…?",
-        description="Tell what is remembered about something.",
+        title="What do you know about…?",
+        description="Report the memories about a subject.",
         arguments=[wire.PromptArgument(name="topic", description="The subject.", required=True)],
     ),
 )
 """Prompts that a person may choose in their program."""
 PROMPT_TEXTS = {
-    "remember_this": "Retain each fact of the following in its own sentence, in its own language, then say in short"
-    " what you kept.\n\n{}",
-    "what_do_you_know": "Recall what is remembered of the following, and tell it with its days and sources; say so"
-    " where there is nothing.\n\n{}",
+    "remember_this": "Retain each fact of the following text as a sentence of its own, in the language of the text,"
+    " then summarise what you retained.\n\n{}",
+    "what_do_you_know": "Recall memories about the following subject, and report them with dates and sources. If there"
+    " are none, say so.\n\n{}",
 }
 
 

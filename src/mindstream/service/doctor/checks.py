@@ -26,7 +26,7 @@ from mindstream.service.local_model import SMALL, Found, find_models
 from mindstream.service.probe import probe
 from mindstream.settings import DEFAULT, RULES, Chosen, Settings, unknown_variables
 
-ROOM_BYTES = 100_000_000
+MIN_FREE_BYTES = 100_000_000
 """Free space, in bytes, below which a note is shown."""
 ANOTHER = "choose another folder with --data"
 AWAY = "move it away, or put a copy back in its place"
@@ -92,7 +92,7 @@ def _folder(data: Path, named: str | None) -> Iterator[Finding]:
         yield Finding("data", "broken", f"{data} {what}", f"chmod u+rwx {data}, or choose another with --data")
         return
     free = shutil.disk_usage(data).free
-    if free < ROOM_BYTES:
+    if free < MIN_FREE_BYTES:
         yield Finding("data", "note", f"only {size_of(free)} are free on the disk of {data}", "free some space")
     file = data / FILE
     if not os.path.lexists(file):

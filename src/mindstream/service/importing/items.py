@@ -15,9 +15,9 @@ from pydantic import JsonValue
 from mindstream.clock import EARLIEST, LATEST, Moment, parse_iso
 from mindstream.memory.store.record import Kind, Triple
 
-EXAMPLE = 80
+MAX_EXAMPLE = 80
 """Maximum number of characters of a lost value that are shown."""
-FIELDS = 1_000
+MAX_FIELDS = 1_000
 """Maximum number of field names that are counted."""
 EPOCH = re.compile(r"-?\d{9,19}(\.\d+)?")
 """Seconds or milliseconds since 1970, as text."""
@@ -74,7 +74,7 @@ class Tally:
 
     def keep(self, name: str) -> None:
         """Count a field that is kept."""
-        if name in self.kept or len(self.kept) < FIELDS:
+        if name in self.kept or len(self.kept) < MAX_FIELDS:
             self.kept[name] += 1
 
     def lose(self, name: str, value: object, why: str) -> None:
@@ -82,7 +82,7 @@ class Tally:
         found = self.lost.get(name)
         if found is not None:
             found.count += 1
-        elif len(self.lost) < FIELDS:
+        elif len(self.lost) < MAX_FIELDS:
             self.lost[name] = Lost(1, shown(value), why)
 
 
@@ -92,8 +92,8 @@ def shown(value: object) -> str:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     except (ValueError, RecursionError):
         text = f"something of the type {type(value).__name__}"
-    text = "".join(each if each.isprintable() else " " for each in text[: EXAMPLE + 1])
-    return text if len(text) <= EXAMPLE else f"{text[: EXAMPLE - 1]}…"
+    text = "".join(each if each.isprintable() else " " for each in text[: MAX_EXAMPLE + 1])
+    return text if len(text) <= MAX_EXAMPLE else f"{text[: MAX_EXAMPLE - 1]}…"
 
 
 class Fields:

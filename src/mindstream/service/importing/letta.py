@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mindstream.service.importing.items import REEMBEDDED, Fields, Item, Tally, objects, present
-from mindstream.service.importing.reading import WHOLE, Source
+from mindstream.service.importing.reading import MAX_FILE, Source
 
 MACHINERY = ("tools", "sources", "files", "groups", "mcp_servers", "skills", "archives")
 """Lists of an agent file that configure the agent and contain no memories."""
@@ -22,23 +22,23 @@ def read(source: Source, tally: Tally) -> Iterator[Item]:
     """Yield the memories of an agent file, or of a list of passages."""
     place = source.place("agents", "core_memory", "messages", "blocks", "passages", *MACHINERY)
     alone = place in ("", "item")
-    for raw in objects(source.values(*((place,) if alone else ("passages.item", WHOLE))), tally, "passage"):
+    for raw in objects(source.values(*((place,) if alone else ("passages.item", MAX_FILE))), tally, "passage"):
         yield from _passage(raw, tally)
     if alone:
         return
     for name in ("blocks", "core_memory"):
-        for raw in objects(source.values(f"{name}.item", WHOLE), tally, "block"):
+        for raw in objects(source.values(f"{name}.item", MAX_FILE), tally, "block"):
             yield from _block(raw, tally)
-    for raw in objects(source.values("agents.item", WHOLE), tally, "agent"):
+    for raw in objects(source.values("agents.item", MAX_FILE), tally, "agent"):
         fields = Fields(raw, tally, "agent.")
         name = fields.text("name")
         for message in objects(iter(fields.list("messages")), tally, "message"):
             yield from _message(message, name, tally)
         fields.lose_rest("configuration of the agent")
-    for raw in objects(source.values("messages.item", WHOLE), tally, "message"):
+    for raw in objects(source.values("messages.item", MAX_FILE), tally, "message"):
         yield from _message(raw, "", tally)
     for name in MACHINERY:
-        for value in source.values(f"{name}.item", WHOLE):
+        for value in source.values(f"{name}.item", MAX_FILE):
             tally.lose(name, value, "configuration of the agent")
 
 

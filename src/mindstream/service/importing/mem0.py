@@ -11,7 +11,7 @@ from typing import Any
 
 from mindstream.memory.store.record import Triple
 from mindstream.service.importing.items import Fields, Item, Tally, objects, present
-from mindstream.service.importing.reading import WHOLE, Source
+from mindstream.service.importing.reading import MAX_FILE, Source
 
 LISTS = ("results", "memories", "data", "items", "results.results")
 
@@ -22,7 +22,7 @@ def read(source: Source, tally: Tally) -> Iterator[Item]:
     for raw in objects(source.values(place), tally, "memory"):
         yield _memory(raw, tally)
     if place not in ("", "item"):
-        for raw in objects(source.values("relations.item", WHOLE), tally, "relations"):
+        for raw in objects(source.values("relations.item", MAX_FILE), tally, "relations"):
             yield from _relation(raw, tally)
 
 

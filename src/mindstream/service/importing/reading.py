@@ -21,9 +21,9 @@ from mindstream.encodings import BOMS, decode_utf
 from mindstream.errors import InputError
 from mindstream.service.importing.items import Item, Tally, shown
 
-LONGEST, WHOLE = 64 << 20, 8 << 30
+MAX_OBJECT, MAX_FILE = 64 << 20, 8 << 30
 """Maximum size of an object, and of a whole file, in bytes."""
-MEMBERS = 100_000
+MAX_MEMBERS = 100_000
 """Maximum number of files in an archive."""
 HOW = {"use_float": True, "multiple_values": True, "buf_size": 1 << 20}
 """Options of ijson. It copies a long string again with each chunk, so the chunks are large."""
@@ -39,7 +39,7 @@ class _Counted:
     """A file with a maximum number of bytes per object (`longest`) and in total."""
 
     file: IO[bytes]
-    longest: int = LONGEST
+    longest: int = MAX_OBJECT
     since: int = 0
     read_so_far: int = 0
     chunk: bytes = b""
@@ -51,8 +51,8 @@ class _Counted:
         self.read_so_far += len(chunk)
         if self.since > self.longest:
             raise InputError(f"an object is over {self.longest >> 20} MB, the maximum")
-        if self.read_so_far > WHOLE:
-            raise InputError(f"it is over {WHOLE >> 30} GB; import it in parts")
+        if self.read_so_far > MAX_FILE:
+            raise InputError(f"it is over {MAX_FILE >> 30} GB; import it in parts")
         return chunk
 
 
@@ -97,8 +97,8 @@ class Source:
             return
         with self._told(), zipfile.ZipFile(self.file) as archive:
             files = sorted((each for each in archive.infolist() if not each.is_dir()), key=lambda each: each.filename)
-            if len(files) > MEMBERS:
-                raise InputError(f"it has {len(files):,} files; the maximum is {MEMBERS:,}")
+            if len(files) > MAX_MEMBERS:
+                raise InputError(f"it has {len(files):,} files; the maximum is {MAX_MEMBERS:,}")
             found = [
                 each for each in files if not each.filename.startswith("__MACOSX/") and wanted(_last(each.filename))
             ]
@@ -121,7 +121,7 @@ class Source:
                 with archive.open(each) as member:
                     yield Source(f"{self.name}/{each.filename}", member)
 
-    def values(self, prefix: str, longest: int = LONGEST) -> Iterator[Any]:
+    def values(self, prefix: str, longest: int = MAX_OBJECT) -> Iterator[Any]:
         """Yield the values at a place: "item" in a list, "results.item" in a list of an object, "" in JSON Lines."""
         import ijson
 
@@ -141,7 +141,7 @@ class Source:
         """
         import ijson
 
-        counted, empty, last = self._start(LONGEST), "", ""
+        counted, empty, last = self._start(MAX_OBJECT), "", ""
         with self._told(counted):
             for prefix, event, value in ijson.parse(counted, **HOW):
                 if last and event != "end_array":
@@ -160,18 +160,18 @@ class Source:
     def is_lines(self) -> bool:
         """Return whether the first line is an object of its own, not the beginning of a list or of a longer object."""
         with self._told():
-            first = self._start(LONGEST).file.readline(LONGEST).strip(PADDING)
+            first = self._start(MAX_OBJECT).file.readline(MAX_OBJECT).strip(PADDING)
         return not first.startswith(b"[") and first not in (b"{", b"")
 
     def lines(self) -> Iterator[tuple[int, Any]]:
         """Yield the number and the value of each line."""
-        counted = self._start(LONGEST)
+        counted = self._start(MAX_OBJECT)
         number = 0
         with self._told(counted):
-            while line := counted.file.readline(LONGEST + 1):
+            while line := counted.file.readline(MAX_OBJECT + 1):
                 number += 1
                 counted.read_so_far += len(line)
-                if len(line) > LONGEST or counted.read_so_far > WHOLE:
+                if len(line) > MAX_OBJECT or counted.read_so_far > MAX_FILE:
                     raise InputError(f"line {number} is too long ({counted.read_so_far:,} bytes read)")
                 if bare := line.strip(PADDING):
                     try:

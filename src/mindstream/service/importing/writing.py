@@ -28,11 +28,11 @@ from mindstream.text.words import count_of
 
 BATCH = 500
 """Number of items that are embedded and committed together."""
-CHANCE = 16
+ID_LETTERS = 16
 """Number of characters of a record's id that are computed from the item: 80 bits."""
-TRIES = 5
+MAX_TRIES = 5
 """Maximum number of attempts to write a batch if another process writes the same text at the same time."""
-AHEAD_S = 86_400.0
+MAX_AHEAD_S = 86_400.0
 """Maximum time, in seconds, that a date may be ahead of this machine's clock."""
 
 
@@ -146,7 +146,7 @@ class Import:
         key, now, created = self._key(user), self.clock.now(), item.created
         if created is None:
             self.tally.lose("missing dates", item.text, "the time of the import is used")
-        elif not 0 <= created <= now + AHEAD_S:
+        elif not 0 <= created <= now + MAX_AHEAD_S:
             self.tally.lose("dates", created, "before 1970 or in the future; the time of the import is used")
             created = None
         begins = item.valid_from
@@ -159,7 +159,7 @@ class Import:
             data[TAINTED] = True
         parts = list(pieces(intake.clean(item.text).text)) or [""]
         for number, text in enumerate(parts):
-            drawn = chance.keyed_token(CHANCE, "import", self.form, key, item.kind, named, number)
+            drawn = chance.keyed_token(ID_LETTERS, "import", self.form, key, item.kind, named, number)
             yield Record(
                 id=new_id(created or 0.0, drawn),
                 stream=key,
@@ -186,7 +186,7 @@ class Import:
     async def _write(self, records: Sequence[Record]) -> None:
         """Write the records that do not exist yet, in one transaction."""
         fresh = await self._unknown(records)
-        for _ in range(TRIES):
+        for _ in range(MAX_TRIES):
             new = await self._unsaid(fresh)
             try:
                 await self._commit(new)

@@ -10,10 +10,10 @@ from typing import Any
 
 from mindstream.memory.store.record import Triple
 from mindstream.service.importing.items import REEMBEDDED, Fields, Item, Tally, objects, present
-from mindstream.service.importing.reading import LONGEST, WHOLE, Source
+from mindstream.service.importing.reading import MAX_FILE, MAX_OBJECT, Source
 
 LISTS = ("nodes", "episodes", "messages", "edges", "facts")
-NODES = 1_000_000
+MAX_NODES = 1_000_000
 """Maximum number of entity names that are kept, for facts that name entities by id only."""
 
 
@@ -22,7 +22,7 @@ def read(source: Source, tally: Tally) -> Iterator[Item]:
     place, names = source.place(*LISTS), dict[str, str]()
     places = [f"{name}.item" for name in LISTS] if place not in ("", "item") else [place]
     for each in places:
-        for raw in objects(source.values(each, WHOLE if len(places) > 1 else LONGEST), tally, each):
+        for raw in objects(source.values(each, MAX_FILE if len(places) > 1 else MAX_OBJECT), tally, each):
             if "fact" in raw:
                 yield _fact(raw, names, tally)
             elif "content" in raw:
@@ -93,7 +93,7 @@ def _node(raw: dict[str, Any], names: dict[str, str], tally: Tally) -> Iterator[
     """Yield the summary of an entity, and add its name to `names`."""
     fields = Fields(raw, tally, "node.")
     id_, name, summary = fields.name("uuid"), fields.name("name"), fields.text("summary")
-    if id_ and name and len(names) < NODES:
+    if id_ and name and len(names) < MAX_NODES:
         names[id_] = name
     created, user = fields.moment("created_at"), _owner(fields)
     data = present(node=name, labels=fields.list("labels"), metadata=fields.mapping("attributes"))

@@ -37,7 +37,7 @@ MAX_KEPT = 1_000
 """Maximum number of ended operations that are kept per tenant."""
 MAX_RESULT = 1_000_000
 """Maximum bytes of a stored result; of a longer one only the state is stored."""
-AT_ONCE = 16
+MAX_AT_ONCE = 16
 """Maximum number of operations that run at the same time per tenant; one more is refused."""
 MAX_NOTES = 100
 BEAT_S, DEAD_S = 15.0, 60.0
@@ -492,8 +492,8 @@ class RunningOperations:
         last_erasure = self._stored.store(tenant_key).last_erasure
         upto = await last_erasure()  # before anything is read
         self._tidy()
-        if sum(each.ended is None for each in self._held.values() if each.tenant_key == tenant_key) >= AT_ONCE:
-            raise Conflict(f"{AT_ONCE} operations are running already: wait for one, or cancel one")
+        if sum(each.ended is None for each in self._held.values() if each.tenant_key == tenant_key) >= MAX_AT_ONCE:
+            raise Conflict(f"{MAX_AT_ONCE} operations are running already: wait for one, or cancel one")
         one = RunningOperation(token(20), name, tenant_key, user, self._clock.now(), self._clock, self._changed)
         one.reading, one.last_erasure = Reading(upto), last_erasure
         self._held[one.id] = one

@@ -18,7 +18,7 @@ from mindstream.models.model import Usage
 from mindstream.models.wrappers.budget import Budget
 from mindstream.service.chat.companion import TalkZone
 
-IDLE_S, LOOK_S = 900.0, 30.0
+IDLE_S, POLL_S = 900.0, 30.0
 """Seconds: how long an idle mind without open work stays open, and the interval of checks."""
 PAYER = "payer"
 """The name under which the id of the token is stored that pays for a mind's reasoning."""
@@ -165,7 +165,7 @@ class OpenMinds:
     async def _sweep(self) -> None:
         """Close idle minds, while any is open."""
         while self._open:
-            await self._clock.sleep(LOOK_S)
+            await self._clock.sleep(POLL_S)
             now = self._clock.elapsed()
             by_age = sorted(self._open.values(), key=lambda each: each.last_used)
             for place, each in enumerate(by_age):

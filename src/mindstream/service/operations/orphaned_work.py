@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from mindstream.service.operations.runtime import Runtime
 
 BudgetOf: TypeAlias = Callable[[str], Awaitable[Budget | None]]
-LOOK_S = 1.0
+POLL_S = 1.0
 """Poll interval for the work of processes that died, in seconds; stores notify about released work where they can."""
 PAUSE_S = 0.02
 """Seconds to wait after a notification, so that further changes are handled together."""
@@ -84,7 +84,7 @@ class OrphanedWork:
                             for tenant in dict.fromkeys(tenant_of(each.mind) for each in found):
                                 await self._take(tenant)
                     with contextlib.suppress(TimeoutError):
-                        async with asyncio.timeout(LOOK_S):
+                        async with asyncio.timeout(POLL_S):
                             await self._changed.wait()
                     await asyncio.sleep(PAUSE_S)
             finally:

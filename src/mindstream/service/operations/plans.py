@@ -300,12 +300,12 @@ class _Reporter(Unwatched):
 
 
 def _asking(one: RunningOperation) -> Approver:
-    async def leave(wish: Wish) -> bool:
+    async def approve_call(wish: Wish) -> bool:
         data: dict[str, JsonValue] = {"tool": wish.step.tool, "arguments": wish.arguments, "foreign": wish.foreign}
         text = f"{wish.step.tool} changes the world"
         return (await one.ask(Wanted(id=wish.step.id, what="call", text=text, data=data))).yes
 
-    return leave
+    return approve_call
 
 
 def show_solution(solution: Solution, now: Moment) -> RunShape:

@@ -45,7 +45,7 @@ ABOUT = {
 
 
 @dataclass(slots=True)
-class Everything:
+class PersonalData:
     """All data of a person.
 
     Attributes:
@@ -63,14 +63,14 @@ class Everything:
         return {name: len(rows) for name, rows in self.rows.items() if rows} | {"files": len(self.files)}
 
 
-async def everything_of(
+async def collect_personal_data(
     store: SqlStore,
     person: str,
     at: Moment,
     folder: Path | None = None,
     others: Iterable[SqlStore] = (),
     ours: SqlStore | None = None,
-) -> Everything:
+) -> PersonalData:
     """Collect all data of a person.
 
     Args:
@@ -83,7 +83,7 @@ async def everything_of(
         StorageError: it cannot be read.
     """
     key = store.key(StreamName("user", person))
-    found = Everything(person, at)
+    found = PersonalData(person, at)
     found.rows = await store.read(lambda rows: _rows_of(rows, person, key))
     for other in others:
         there = await other.read(partial(_rows_of, person=person, key=other.key(StreamName("user", person))))
@@ -102,7 +102,7 @@ async def everything_of(
     return found
 
 
-def write_archive(found: Everything, place: Path) -> None:
+def write_archive(found: PersonalData, place: Path) -> None:
     """Write an archive that only its owner can read; an existing file is never overwritten.
 
     Raises:
@@ -205,7 +205,7 @@ def _files(folder: Path, key: StreamKey) -> Iterator[tuple[str, bytes]]:
         yield "typed.txt", typed.read_bytes()
 
 
-def _page(found: Everything) -> str:
+def _page(found: PersonalData) -> str:
     """Return a page with the list of files, and all records, oldest first."""
     person, when = html.escape(found.person), html.escape(format_iso(found.at)[:16].replace("T", " "))
     files = "".join(

@@ -110,7 +110,7 @@ def tool_attributes(tool: str, arguments: str, id_: str = "") -> dict[str, genai
 
 
 TURN, TALKER, REASONER = "turn", "talker", "reasoner"
-OPEN = 20
+MAX_OPEN = 20
 """Maximum number of answered turns that are kept open for late rows."""
 
 
@@ -166,7 +166,7 @@ class Talks:
 
     def _over(self) -> Iterator[Span]:
         """Close answered turns without pending calls, except the newest."""
-        for seq in [seq for seq, turn in self._turns.items() if turn.answers and not turn.calls][:-OPEN]:
+        for seq in [seq for seq, turn in self._turns.items() if turn.answers and not turn.calls][:-MAX_OPEN]:
             yield self._root(self._turns.pop(seq))
 
     def _root(self, turn: _Turn) -> Span:
