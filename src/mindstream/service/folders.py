@@ -35,7 +35,7 @@ async def refuse_town(store: Store, data: Location) -> None:
 
 
 async def refuse_town_in(data: Location) -> None:
-    """Do the same for data that are not open; a folder that does not exist contains none."""
+    """As `refuse_town`, for data that are not open; a folder that does not exist contains no town."""
     if is_begun(data):
         async with open_store(data) as store:
             await refuse_town(store, data)

@@ -85,7 +85,7 @@ class Solver:
     task: SolveSettings
     models: Models
     planner: Planner
-    exemplars: tuple[str, ...]
+    exemplars: tuple[str, ...] = ()
     refused: dict[str, str] = field(default_factory=dict)
     """Tools of MCP servers that may not be called, with the reasons."""
     offering: Offering | None = None
@@ -134,15 +134,12 @@ async def open_solver(settings: Settings, task: SolveSettings, approve: Approve 
         models = await opened.enter_async_context(answering(settings, on_call=calls.take, budget=Budget()))
         memory = await opened.enter_async_context(open_user_memory(settings, new=True))
         opened.push_async_callback(calls.flush, memory)
-        model = _worker(models, budget)
-        if task.how in UNPLANNED and model is None:
+        if task.how in UNPLANNED and _worker(models, budget) is None:
             raise SettingsError(
-                f"{task.how} needs a model: name one with --model or --role worker=NAME, or say --how rewoo"
+                f"{task.how} needs a model: name one with --model or --role worker=NAME, or use --how rewoo"
             )
-        means = Means(model, memory, settings.data, embed=settings.embedder)
-        tools, refused = await open_tools(settings, _names(task, model), task.docs, task.mcp, means, approve, opened)
-        task = _with_plan(task, [tool.spec for tool in tools])
-        exemplars = choose_exemplars(wanted, [tool.spec for tool in tools])
+        solver = await opened.enter_async_context(open_planner(settings, task, models, memory, budget, approve))
+        exemplars, task = choose_exemplars(wanted, solver.specs), solver.task
         member = await opened.enter_async_context(
             open_member(
                 settings,
@@ -155,12 +152,34 @@ async def open_solver(settings: Settings, task: SolveSettings, approve: Approve 
         offering = Offering(member, models.of("scorer")) if member and task.offer else None
         if task.pool:
             exemplars += await find_exemplars(offering or member or (), task.text)
+        planner = replace(solver.planner, exemplars=exemplars)
+        yield replace(solver, planner=planner, exemplars=exemplars, offering=offering)
+
+
+@asynccontextmanager
+async def open_planner(
+    settings: Settings,
+    task: SolveSettings,
+    models: Models,
+    memory: Memory,
+    budget: Budget,
+    approve: Approve | None = None,
+) -> AsyncIterator[Solver]:
+    """Open the tools of a task, for the command line and for operations; raises as `open_solver` does.
+
+    Args:
+        budget: of the run, tools included.
+    """
+    async with AsyncExitStack() as opened:
+        model = _worker(models, budget)
+        means = Means(model, memory, settings.data, embed=settings.embedder)
+        tools, refused = await open_tools(settings, _names(task, model), task.docs, task.mcp, means, approve, opened)
+        task = _with_plan(task, [tool.spec for tool in tools])
         planner = Planner(
             models=models,
             tools=tools,
             how=task.how,
             memory=memory,
-            exemplars=exemplars,
             budget=budget,
             tool_calls=task.tool_calls,
             seconds=task.seconds,
@@ -168,7 +187,7 @@ async def open_solver(settings: Settings, task: SolveSettings, approve: Approve 
             own_knowledge=task.own_knowledge,
             remembered=None if task.fresh or model is None else RememberedPlans(memory),
         )
-        yield Solver(task, models, planner, exemplars, refused, offering)
+        yield Solver(task, models, planner, refused=refused)
 
 
 def why_not_offered(solution: Solution) -> str:

@@ -93,7 +93,7 @@ def _value(value: JsonValue) -> str:
 
 
 def describe_laws(laws: Strength) -> list[str]:
-    """Return what the constants mean."""
+    """Return lines that explain the constants."""
     steps = ", ".join(describe_span(laws.interval_s(level)) for level in range(laws.lasting_level))
     earliest = describe_span(fading.rehearsals(laws)[-1])
     return [

@@ -56,7 +56,7 @@ def check_plan(
     mcp: Mcp = None,
     json: AsJson = False,
 ) -> int:
-    """List what `plan run` with the same flags would refuse in a plan, and what to do about it.
+    """List the faults for which `plan run` with the same flags would refuse a plan, with remedies.
 
     Exit code 1 if anything is wrong.
     """

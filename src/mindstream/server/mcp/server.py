@@ -135,7 +135,7 @@ class Answers:
 
 
 async def convert_errors(ctx: Context, call_next: CallNext) -> HandlerResult:
-    """Turn errors into errors of the protocol that say no more than a problem does."""
+    """Turn errors into errors of the protocol that reveal no more than a problem does."""
     try:
         return await call_next(ctx)
     except (MCPError, ValidationError):

@@ -475,7 +475,7 @@ def _copied(path: Path, now: str) -> Path:
 
 
 def _write_over(new: Path, path: Path) -> None:
-    """Write the new database over the old one in one transaction: a program that waits for it gets all of it."""
+    """Write the new database over the old one in one transaction: another program sees either all or nothing of it."""
     with contextlib.closing(sqlite3.connect(new)) as fresh, contextlib.closing(sqlite3.connect(path)) as old:
         fresh.backup(old)
 

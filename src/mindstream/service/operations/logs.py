@@ -58,9 +58,9 @@ class CostRequest(Ask):
 
 
 class Limits(Reply):
-    """What may be spent on models (None: no limit), and what this token spent today.
+    """Limits of spending on models (None: no limit), and what this token spent today.
 
-    `of`: the token, or the server, whose budget all callers share, until it ends.
+    `of`: the owner of the limits: the token, or the server, whose limits all callers share until it is restarted.
     """
 
     of: Literal["token", "server"]

@@ -77,7 +77,7 @@ class Note(Reply):
 
 
 class Wanted(Reply):
-    """Something that waits for an approval: a plan before it is run, a call that changes the world."""
+    """Something that waits for an approval: a plan before it is run, or a call with side effects."""
 
     id: str
     what: Literal["plan", "call"]

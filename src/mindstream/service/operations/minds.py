@@ -161,7 +161,7 @@ class MindRequest(Ask):
 
 
 class AsOf(Ask):
-    """The point in time: after that row of the log; none: now."""
+    """A point in time: after the row `seq` of the log; None: now."""
 
     seq: int | None = Field(None, ge=0, le=2**62)
 

@@ -21,7 +21,7 @@ from mindstream.service.chat.companion import TalkZone
 IDLE_S, POLL_S = 900.0, 30.0
 """Seconds: how long an idle mind without open work stays open, and the interval of checks."""
 PAYER = "payer"
-"""The name under which the id of the token is stored that pays for a mind's reasoning."""
+"""The name under which the id of the token that pays for a mind's reasoning is stored."""
 MAX_MINDS = 2_000
 """Maximum number of open minds; beyond it those that were unused for longest are closed."""
 

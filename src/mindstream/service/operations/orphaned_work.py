@@ -1,7 +1,7 @@
 """Resumes orphaned work of any tenant: reasoning about utterances, and answers that no process gives any more.
 
-It was released by servers that do not run reasoners, or its process died. It is leased before a mind is opened for it,
-so that only one of several processes resumes it.
+Such work was released by a server that does not run reasoners, or its process died. It is leased before a mind is
+opened for it, so that only one of several processes resumes it.
 """
 
 from __future__ import annotations

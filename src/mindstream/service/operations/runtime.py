@@ -253,7 +253,7 @@ class Runtime:
             await self._models.aclose()
 
     def begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run something in the background, until it ends or the runtime is closed; its errors are for who awaits it."""
+        """Run a coroutine as a background task until it ends or the runtime is closed; the task has its errors."""
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)

@@ -156,7 +156,7 @@ async def _wordy_rows(memory: Memory, until: Moment) -> frozenset[int]:
 
 
 class KeepRules:
-    """Applies the due rules of all tenants; a lease ensures that one process at a time does."""
+    """Applies the due rules of all tenants; a lease ensures that only one process at a time does so."""
 
     def __init__(
         self,
