@@ -16,9 +16,8 @@ from mindstream.memory.store.rows import UNREADABLE
 from mindstream.memory.store.validation import checked_record
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service.doctor.repair import faults, looking_into, mend
-from mindstream.service.erasing import erase, list_kept
+from mindstream.service.erasing import erase, find_user_data
 from mindstream.service.export_file import Header, read_export
-from mindstream.service.memory import UserMemory
 from mindstream.service.transfer import export
 
 FOLDERS = sorted((Path(__file__).parent / "folders").glob("*.tar.gz"))
@@ -83,11 +82,11 @@ async def test_it_sleeps_is_exported_and_erased(written: Path) -> None:
         await stream.sleep()
         for record in (await store.changes(key_of("carol"), 0)).records:
             assert (await stream.evidence_of(record.id)).record == record
-    memory = UserMemory(store, "carol", "wordllama", SystemClock())
+    memory = Memory(store, "carol", WordLlama(), SystemClock())
     lines = [line.encode() async for line in export(memory)]
     with read_export(lines, "the export", Header) as read:
         assert len(read) == len(lines) - 1
-    await erase(memory, written, await list_kept(memory, written))
+    await erase(memory, written, await find_user_data(memory, written))
     assert await store.streams() == ["ann", "bob"]
     await store.close()
 

@@ -75,7 +75,7 @@ def test_a_memory_is_exported_imported_forgotten_and_erased(ann: tuple[str, ...]
     refused = run("memory", "import", file, *bob)
     assert refused.code == 2 and "belongs to another user" in refused.err
     assert done("memory", "erase", "--yes", "--json", *ann).rows[0]["records"] == 1
-    assert "nobody is called 'ann'" in mistaken(run("memory", "list", *ann))
+    assert "there is no user 'ann'" in mistaken(run("memory", "list", *ann))
     done("mind", "import", mind, *bob)
     assert "Zorro" in done("memory", "recall", "the parrot", *bob).out
     assert "0 broken" in (told := done("doctor", *bob).out) or "nothing is broken" in told
@@ -200,10 +200,10 @@ def test_a_town_that_is_carried_over_lives_on(data: str, tmp_path: Path) -> None
 def test_the_doctor_says_what_a_database_lacks(tmp_path: Path) -> None:
     url = postgres_server.fresh_url()
     told = done("doctor", "--data", url).out
-    for words in ("PostgreSQL 18", "'mind' is fit", "still without a memory", "pgvector", "connections"):
+    for words in ("PostgreSQL 18", "'mind' is suitable", "no memory yet", "pgvector", "connections"):
         assert words in told
     done("memory", "retain", "tea", "--data", url)
-    assert "steps of the tables" in (told := done("doctor", "--data", url).out) and "pg_dump" in told
+    assert "migrations" in (told := done("doctor", "--data", url).out) and "pg_dump" in told
     unfit = run("doctor", "--data", postgres_server.admin_url())
     assert unfit.code == 1 and "SUPERUSER" in unfit.out and "CREATE ROLE" in unfit.out
     away = run("doctor", "--data", "postgresql://ann:hunter2@127.0.0.1:9/mind")

@@ -87,23 +87,23 @@ def test_this_machines_own_people_are_meant_by_the_name_that_tokens_have_for_the
     assert run("data", "retain", "--data", said, "--json").rows[0]["days"] == 84
     run("data", "export-person", tmp_path / "ann.zip", "--user", "ann", *local)
     run("memory", "erase", "--user", "ann", "--yes", *local)
-    assert "nobody is called 'ann'" in mistaken(run("memory", "list", "--data", said, "--user", "ann"))
+    assert "there is no user 'ann'" in mistaken(run("memory", "list", "--data", said, "--user", "ann"))
 
 
 @pytest.mark.parametrize(
     ("words", "said_of_it"),
     [
         (["retain", "--after", "soon"], "--after takes days or weeks"),
-        (["retain", "--after", "0d"], "a day at least"),
+        (["retain", "--after", "0d"], "the shortest retention period is a day"),
         (["retain", "--after", "9d", "--kinds", "chats"], "there is no kind of record 'chats'"),
-        (["delete-tenant", "acme", "--yes"], "nothing is kept of a tenant 'acme'"),
+        (["delete-tenant", "acme", "--yes"], "there are no data of a tenant 'acme'"),
         (["delete-tenant", "local", "--yes"], "are not a tenant"),
         (["delete-tenant", "*", "--yes"], "tenant '*'"),
         (["delete-tenant", "_town", "--yes"], "are reserved"),
         (["retain", "--now", "--tenant", "_life"], "are reserved"),
         (["audit", "--tenant", "_town"], "are reserved"),
         (["export-person", "x.zip", "--user", "ann", "--tenant", "_town"], "are reserved"),
-        (["export-person", "carla.zip", "--user", "carla"], "nobody is called 'carla'"),
+        (["export-person", "carla.zip", "--user", "carla"], "there is no user 'carla'"),
     ],
 )
 def test_mistakes_are_said(words: list[str], said_of_it: str, said: Path) -> None:

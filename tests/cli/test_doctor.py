@@ -45,7 +45,7 @@ def test_a_fresh_machine_is_healthy_and_reports_that_rules_answer(folder: Path) 
     done = run("doctor", "--data", folder, "--json")
     assert done.code == 0 and not folder.exists()
     (models,) = found(done, "models")
-    assert models["state"] == "note" and "stand-ins answer" in models["found"] and "--model" in models["mend"]
+    assert models["state"] == "note" and "rules answer" in models["found"] and "--model" in models["mend"]
     assert "nothing is broken" in run("doctor", "--data", folder).out
 
 

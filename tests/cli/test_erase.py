@@ -49,7 +49,7 @@ def test_what_is_erased_is_not_in_the_bytes_any_more(talked: Path) -> None:
     for word in ("Zorro", "Utrecht", "吵得我", "ann"):
         assert word.encode() not in left, word
     assert b"Quentin" in left and BOTH.encode() in left  # what bob said too is bob's
-    assert "nobody is called 'ann'" in mistaken(run("log", "--data", talked, "--user", "ann", "--json"))
+    assert "there is no user 'ann'" in mistaken(run("log", "--data", talked, "--user", "ann", "--json"))
     assert not list(talked.glob("erasing-*"))
     assert "coffee" in run("memory", "recall", "coffee", "--data", talked, "--user", "bob").out
 

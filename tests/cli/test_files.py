@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mindstream.cli.shell.files import LONGEST_LINE, open_writer, read_lines, write_lines
+from mindstream.cli.shell.files import MAX_LINE, open_writer, read_lines, write_lines
 from mindstream.errors import InputError
 
 
@@ -85,7 +85,7 @@ def test_a_line_without_an_end_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
         out.truncate(1 << 40)  # a terabyte of zeros that takes no room
     lines = read_lines(file)
     assert next(lines) == b"{}\n"
-    with pytest.raises(InputError, match=rf"huge:2: this line is over {LONGEST_LINE >> 20} MB"):
+    with pytest.raises(InputError, match=rf"huge:2: this line is over {MAX_LINE >> 20} MB"):
         next(lines)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a\nb")))
     assert list(read_lines(None)) == [b"a\n", b"b"]

@@ -178,7 +178,7 @@ def test_it_rests_where_its_calls_are_spent_across_processes(door: FakeEndpoint,
 MISTAKES = [
     (["live"], "this mind has no goal yet: give it one with --goal"),
     (["live", "--goal", "x", "--every", "blue moon: sing"], "a standing order says when and what"),
-    (["live", "--goal", "x", "--for", "long"], "--for 'long' is no time: say 2h"),
+    (["live", "--goal", "x", "--for", "long"], "--for 'long' is no time: use 2h"),
     (["live", "--goal", "x", "--tools", "calculater"], "did you mean 'calculator'?"),
     (["live", "--goal", "x", "--watch", "/nowhere/at/all"], "there is no folder '/nowhere/at/all' to watch"),
     (["live", "--goal", "x", "--allow", "send_male"], "--allow 'send_male': there is no such tool"),

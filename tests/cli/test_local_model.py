@@ -21,7 +21,7 @@ def test_the_local_model_is_described_before_it_is_fetched() -> None:
     if local_model.missing():
         pytest.skip("the model `local` is not installed: mindstream model get")
     told = run("model", "get").out
-    assert "small and silly" in told and "Apache-2.0" in told and "MIT" in told and "installed" in told
+    assert "low quality" in told and "Apache-2.0" in told and "MIT" in told and "installed" in told
 
 
 def test_only_what_is_missing_is_fetched_and_nothing_that_it_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,7 +55,7 @@ def test_the_list_has_belief_plan_and_the_newest_of_each_kind(talked: Path) -> N
 )  # fmt: skip
 def test_an_unknown_user_reveals_nothing_about_users(command: list[str], talked: Path) -> None:
     told = mistaken(run(*command, "--data", talked, "--user", "bob"))
-    assert "nobody is called 'bob' here" in told and "ann" not in told
+    assert "there is no user 'bob' here" in told and "ann" not in told
 
 
 def test_an_export_is_json_lines_with_a_header_and_no_vectors(exported: str) -> None:
@@ -94,10 +94,10 @@ HEADER = '{"mindstream": "memory", "format": 1}'
 @pytest.mark.parametrize(
     ("lines", "told"),
     [
-        ([], "there is nothing in standard input"),
+        ([], "standard input is empty"),
         ([HEADER, GOOD, "{"], "standard input:3: not JSON"),
         ([HEADER, "", GOOD.replace("note", "gossip")], "standard input:3: kind: "),
-        ([HEADER.replace("}", ', "records": 2}'), GOOD], "cut off"),
+        ([HEADER.replace("}", ', "records": 2}'), GOOD], "is incomplete"),
     ],
 )
 def test_an_import_is_all_or_nothing_and_names_the_line(lines: list[str], told: str, folder: Path) -> None:

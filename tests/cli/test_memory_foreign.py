@@ -26,10 +26,10 @@ def test_an_import_reports_kept_fields_and_is_idempotent(file: Path, tmp_path: P
     command: list[str | Path] = [*IMPORT, file, "--user", "ann", "--data", tmp_path / "data"]
     told = run(*command).out
     assert "2 records imported, 0 were known" in told and "created_at (2)" in told
-    assert "not kept: hash (1): it is computed from the text; the first: x" in told
+    assert "not kept: hash (1): computed from the text; the first: x" in told
     (row,) = run(*command, "--json").rows
     assert (row["written"], row["known"]) == (0, 2)
-    assert row["lost"]["hash"] == {"count": 1, "example": "x", "why": "it is computed from the text"}
+    assert row["lost"]["hash"] == {"count": 1, "example": "x", "why": "computed from the text"}
     listed = run("memory", "list", "--kind", "note", "--user", "ann", "--data", tmp_path / "data", "--json").rows
     assert [each["created"] for each in listed] == [1_714_557_600.0, 1_714_644_000.0]
 

@@ -64,7 +64,7 @@ def test_a_session_is_gone_on_with_under_the_name_that_was_printed(folder: Path)
     row = run("log", "--data", folder, "--user", user, "--json").rows[0]
     assert row == {name: value for name, value in opened.items() if name != "after_s"}
     for command in ("cost", "gate report"):
-        assert "nobody is called 'bob' here" in mistaken(run(*command.split(), "--data", folder, "--user", "bob"))
+        assert "there is no user 'bob' here" in mistaken(run(*command.split(), "--data", folder, "--user", "bob"))
 
 
 def test_a_printed_command_is_quoted_for_the_shell(tmp_path: Path) -> None:

@@ -35,5 +35,5 @@ def test_copied_words_are_used_and_never_written_over(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_hold_words_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    assert "cannot hold your own words" in mistaken(run("prompts", "copy", tmp_path / "file"))
-    assert "is not there" in mistaken(run("prompts", "--prompts", tmp_path / "nowhere"))
+    assert "cannot be written" in mistaken(run("prompts", "copy", tmp_path / "file"))
+    assert "does not exist" in mistaken(run("prompts", "--prompts", tmp_path / "nowhere"))

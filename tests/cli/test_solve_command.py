@@ -168,7 +168,7 @@ def test_a_plan_from_a_file_is_checked_then_run(folder: Path, tmp_path: Path) ->
     file.write_text('1. calculator("17.5% of 2480")\n2. calculator("$1 + 12")\n3. join()\n')
     done = run("plan", "run", file, "--task", "How much?", "--data", folder)
     assert done.code == 0 and done.out == "446\n" and "no model, 2 tool calls" in done.err
-    assert mistaken(run("plan", "run", file, "--data", folder)).endswith("say it with --task")
+    assert mistaken(run("plan", "run", file, "--data", folder)).endswith("name one with --task")
     file.write_text("#E1 = calculatr[1]\n#E2 = calculator[#E3]\n")
     done = run("plan", "run", file, "--task", "How much?", "--data", folder)
     assert done.code == 1 and "did you mean calculator?" in done.err and "#E3" in done.err

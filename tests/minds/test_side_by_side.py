@@ -17,9 +17,10 @@ from mindstream import Coach, Mind, SqliteStore, Timeouts
 from mindstream.clock import SystemClock
 from mindstream.errors import ErasedMeanwhile, StorageError
 from mindstream.log.events import BeliefChanged, Heard, Logged, Said, Thought
+from mindstream.memory.memory import Memory
+from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service import transfer
 from mindstream.service.export_file import Header, read_export
-from mindstream.service.memory import UserMemory
 
 TIMEOUTS = Timeouts(lease_s=1.0, deadline_s=5.0)
 GENEROUS_S = 100
@@ -61,10 +62,10 @@ async def check(mind: Mind, slots: tuple[str, ...] = ("sleep",)) -> None:
 
 
 async def take_in(mind: Mind) -> None:
-    memory = UserMemory(mind.memory.store, "ann", "wordllama", SystemClock())
+    memory = Memory(mind.memory.store, "ann", WordLlama(), SystemClock())
     lines = [line async for line in transfer.export(memory)]
     with read_export([line.encode() for line in lines], "x", Header) as found:
-        await transfer.take_in(memory, found, lambda _: None)
+        await transfer.import_records(memory, found, lambda _: None)
 
 
 BESIDES: dict[str, Callable[[Mind], Awaitable[object]]] = {

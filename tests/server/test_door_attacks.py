@@ -269,7 +269,7 @@ def test_slow_bodies_are_cut(served: Served, client: httpx.Client, monkeypatch: 
 def test_more_connections_than_are_served_leave_the_others_alone(
     served: Served, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(protocol, "MOST", 50)
+    monkeypatch.setattr(protocol, "MAX_CONNECTIONS", 50)
     assert client.get("/healthz").status_code == 200
     host, port = served.url.removeprefix("http://").split(":")
     crowd = [socket.create_connection((host, int(port))) for _ in range(200)]
@@ -280,7 +280,7 @@ def test_more_connections_than_are_served_leave_the_others_alone(
     finally:
         for each in crowd:
             each.close()
-    monkeypatch.setattr(protocol, "MOST", 4_000)
+    monkeypatch.setattr(protocol, "MAX_CONNECTIONS", 4_000)
     assert client.get("/healthz").status_code == 200
 
 

@@ -14,9 +14,9 @@ from mindstream.clock import SystemClock
 from mindstream.location import Location
 from mindstream.memory.opening import open_store
 from mindstream.service import erasing
-from mindstream.service.memory import open_user_memory
+from mindstream.service.calling import open_user_memory
 from mindstream.service.operations.principal import SERVER
-from mindstream.service.privacy.erase import erase_person, find_beside, revoke_tokens
+from mindstream.service.privacy.erase import erase_person, find_outside_data, revoke_tokens
 from mindstream.settings import Settings
 
 __all__ = ["client", "folders", "served"]
@@ -27,9 +27,9 @@ def holds(folder: Path, word: str) -> list[str]:
     return [path.name for path in folder.rglob("*") if path.is_file() and word.encode() in path.read_bytes()]
 
 
-async def erase(folder: Path, user: str) -> erasing.Kept:
+async def erase(folder: Path, user: str) -> erasing.UserData:
     async with open_user_memory(Settings(data=Location(folder), user=user)) as found:
-        kept = await erasing.list_kept(found, folder)
+        kept = await erasing.find_user_data(found, folder)
         await erasing.erase(found, folder, kept)
         return kept
 
@@ -63,7 +63,7 @@ def test_tokens_and_what_servers_note_go_with_a_person(data: str, tenant: str) -
         async def erased() -> str:
             wall = "" if tenant == "local" else tenant
             place, clock = Location.of(data), SystemClock()
-            beside = await find_beside(place, wall, MAYA)
+            beside = await find_outside_data(place, wall, MAYA)
             assert len(beside.tokens) == 1 and not beside.forks
             await revoke_tokens(place, wall, beside, clock)
             async with open_store(data, wall) as store:

@@ -71,7 +71,7 @@ async def retain_for_a_day(store: SqlStore, _: str) -> None:
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("mindstream.caches.empty", lambda *_, **__: None)
-        await retention.erase_past(retention.Kept(store, embedder("wordllama"), Later()), Rule("", DAY_S))
+        await retention.erase_expired(retention.TenantData(store, embedder("wordllama"), Later()), Rule("", DAY_S))
 
 
 def elsewhere(data: str, do: Callable[[SqlStore, str], Any], id_: str) -> None:

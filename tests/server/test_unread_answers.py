@@ -101,7 +101,7 @@ def test_a_client_that_listens_and_has_nothing_to_read_stays(served: Served) -> 
 
 def test_what_waits_for_all_clients_is_bounded(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(protocol, "STUCK_S", 1_000)
-    monkeypatch.setattr(protocol, "MOST_UNREAD", 300_000)
+    monkeypatch.setattr(protocol, "MAX_UNREAD", 300_000)
     with contextlib.ExitStack() as opened:
         for _ in range(10):
             opened.enter_context(ask(served, LISTED))

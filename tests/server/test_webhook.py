@@ -33,8 +33,8 @@ def late(asked: Asked) -> Behaviour:
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(webhook, "LOOK_S", 0.05)
-    monkeypatch.setattr(webhook, "FIRST_S", 0.01)
+    monkeypatch.setattr(webhook, "POLL_S", 0.05)
+    monkeypatch.setattr(webhook, "FIRST_PAUSE_S", 0.01)
     monkeypatch.setenv(webhook.SECRET, SECRET)
 
 

@@ -44,7 +44,6 @@ from mindstream.service import prompts as words
 from mindstream.service.doctor import repair
 from mindstream.service.doctor.repair import mend
 from mindstream.service.export_file import Header, read_export
-from mindstream.service.memory import UserMemory
 from mindstream.settings import Settings
 
 NOW = 1_800_000_000.0
@@ -100,8 +99,8 @@ class Thing:
     again: bool = True
 
 
-def memory(folder: Path, user: str = "ann") -> UserMemory:
-    return UserMemory(SqliteStore(folder), user, "wordllama", ManualClock(NOW))
+def memory(folder: Path, user: str = "ann") -> Memory:
+    return Memory(SqliteStore(folder), user, WordLlama(), ManualClock(NOW))
 
 
 def with_stream(doing: Callable[[Memory], Any]) -> Doing:
@@ -116,7 +115,7 @@ def with_stream(doing: Callable[[Memory], Any]) -> Doing:
     return lambda folder: asyncio.run(run(folder))
 
 
-def with_memory(doing: Callable[[UserMemory, Path], Any], user: str = "ann") -> Doing:
+def with_memory(doing: Callable[[Memory, Path], Any], user: str = "ann") -> Doing:
     async def run(folder: Path) -> None:
         opened = memory(folder, user)
         await doing(opened, folder)
@@ -139,23 +138,23 @@ def talking(*texts: str, pack: str = "sleep", gate: str = "belief") -> Doing:
     return lambda folder: asyncio.run(run(folder))
 
 
-async def erase(opened: UserMemory, folder: Path) -> None:
-    if await opened.is_known():
-        await erasing.erase(opened, folder, await erasing.list_kept(opened, folder))
+async def erase(opened: Memory, folder: Path) -> None:
+    if await opened.store.events(opened.key, limit=1):
+        await erasing.erase(opened, folder, await erasing.find_user_data(opened, folder))
 
 
-async def take_in(opened: UserMemory, folder: Path) -> None:
+async def take_in(opened: Memory, folder: Path) -> None:
     lines = (folder.parent / "export.jsonl").read_bytes().splitlines(keepends=True)
     with read_export(lines, "x", Header) as found:
-        await transfer.take_in(opened, found, lambda _: None)
+        await transfer.import_records(opened, found, lambda _: None)
 
 
-async def take_in_mind(opened: UserMemory, folder: Path) -> None:
+async def take_in_mind(opened: Memory, folder: Path) -> None:
     packed = backup.parse_backup((folder.parent / "mind.jsonl").read_bytes().splitlines(keepends=True), "x")
-    await transfer.take_in(opened, packed, lambda _: None)
+    await transfer.import_records(opened, packed, lambda _: None)
 
 
-async def export(opened: UserMemory, folder: Path) -> None:
+async def export(opened: Memory, folder: Path) -> None:
     await write_lines(folder / "out.jsonl", transfer.export(opened))
 
 
@@ -350,11 +349,11 @@ def begin(work: Path) -> Path:
 
     asyncio.run(write())
     opened = memory(work / "elsewhere", "carol")
-    asyncio.run(opened.memory.retain_all([RecordDraft(text=text, kind="note") for text in CAROLS]))
+    asyncio.run(opened.retain_all([RecordDraft(text=text, kind="note") for text in CAROLS]))
     asyncio.run(write_lines(work / "export.jsonl", transfer.export(opened)))
     mind = backup.export(opened, Settings(data=source, user="carol"))
     asyncio.run(write_lines(work / "mind.jsonl", mind))
-    asyncio.run(opened.memory.close())
+    asyncio.run(opened.close())
     asyncio.run(opened.store.close())
     with tarfile.open(OLD) as tar:
         tar.extractall(source / "old", filter="data")

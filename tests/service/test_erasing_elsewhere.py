@@ -17,7 +17,7 @@ from mindstream.memory.store.store import Commit, Entry
 from mindstream.models.ask import ask
 from mindstream.models.rules import Rules
 from mindstream.service import erasing
-from mindstream.service.memory import open_user_memory
+from mindstream.service.calling import open_user_memory
 from mindstream.settings import Settings
 from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.grading.prompts import DraftRubric
@@ -30,12 +30,12 @@ def holds(folder: Path, word: str) -> list[str]:
     return [path.name for path in folder.rglob("*") if path.is_file() and word.encode() in path.read_bytes()]
 
 
-async def erase(folder: Path, user: str) -> erasing.Kept:
+async def erase(folder: Path, user: str) -> erasing.UserData:
     async with open_user_memory(Settings(data=folder, user=user)) as found:
-        kept = await erasing.list_kept(found, folder)
+        kept = await erasing.find_user_data(found, folder)
         await erasing.erase(found, folder, kept)
-        with pytest.raises(InputError, match="nobody is called"):
-            await erasing.list_kept(found, folder)
+        with pytest.raises(InputError, match="there is no user"):
+            await erasing.find_user_data(found, folder)
         return kept
 
 
@@ -137,7 +137,7 @@ async def test_passages_go_with_the_last_who_searched_them(folder: Path, tmp_pat
         async with open_documents(docs, folder, reader=reader) as documents:
             await documents.refresh()
     first = await erase(folder, "zorro")
-    assert any("somebody else has searched" in each for each in first.stays)
+    assert any("another user has searched" in each for each in first.stays)
     assert holds(folder, "Zibeth") and not holds(folder, "zorro")
     last = await erase(folder, "ben")
     assert len(last.elsewhere) == 1 and holds(folder, "Zibeth") == []

@@ -19,10 +19,10 @@ from mindstream.errors import InputError, StorageError
 from mindstream.log import erasure
 from mindstream.log.database import FILE
 from mindstream.memory.opening import open_store
-from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service import erasing
-from mindstream.service.memory import UserMemory, open_user_memory
+from mindstream.service.calling import open_user_memory
 from mindstream.settings import Settings
 
 SECRET = "the parrot of number"
@@ -70,9 +70,13 @@ def both(talked: Path, folder: Path) -> Path:
 
 
 @contextlib.asynccontextmanager
-async def opened(folder: Path, user: str) -> AsyncIterator[UserMemory]:
+async def opened(folder: Path, user: str) -> AsyncIterator[Memory]:
     async with open_user_memory(Settings(data=folder, user=user)) as found:
         yield found
+
+
+async def all_of(memory: Memory) -> list[Record]:
+    return (await memory.store.changes(memory.key, 0)).records
 
 
 async def test_asked_for_again_it_is_finished(both: Path) -> None:
@@ -81,10 +85,10 @@ async def test_asked_for_again_it_is_finished(both: Path) -> None:
             await zorro.store.erase(key_of("zorro"))
             raise KeyboardInterrupt  # as if the process died: rows are gone, bytes and files remain
         assert left(both)
-        await erasing.erase(zorro, both, await erasing.list_kept(zorro, both))
+        await erasing.erase(zorro, both, await erasing.find_user_data(zorro, both))
         assert left(both) == []
-        with pytest.raises(InputError, match="nobody is called"):
-            await erasing.list_kept(zorro, both)
+        with pytest.raises(InputError, match="there is no user"):
+            await erasing.find_user_data(zorro, both)
 
 
 async def test_what_was_begun_anew_since_is_not_touched(both: Path) -> None:
@@ -94,14 +98,14 @@ async def test_what_was_begun_anew_since_is_not_touched(both: Path) -> None:
         await stream.retain("a new beginning", "note")
     await store.close()
     async with opened(both, "zorro") as zorro:
-        assert [record.text for record in await zorro.all()] == ["a new beginning"]
+        assert [record.text for record in await all_of(zorro)] == ["a new beginning"]
     assert not said(both)
 
 
 async def test_while_somebody_is_at_it_others_go_on_and_that_user_waits(both: Path) -> None:
     with erasure.declare_intent(both, key_of("zorro")):
         async with opened(both, "bob") as bobs:
-            assert len(await bobs.all()) == 100
+            assert len(await all_of(bobs)) == 100
         with pytest.raises(StorageError, match="another program is erasing that user"):
             async with opened(both, "zorro"):
                 pass
@@ -127,7 +131,7 @@ async def test_an_intent_that_was_not_written_to_its_end_deletes_nothing(content
     place.write_bytes(content)
     assert not erasure.pending(both, key_of("zorro"))
     async with opened(both, "zorro") as zorro:
-        assert len(await zorro.all()) == 1500
+        assert len(await all_of(zorro)) == 1500
     assert not place.exists()
 
 
@@ -181,7 +185,7 @@ async def test_a_row_that_is_left_in_any_table_is_told(both: Path, table: str) -
                 f"CREATE TRIGGER anew AFTER DELETE ON erased BEGIN INSERT OR IGNORE INTO {table} {ANEW[table]}; END"
             )
         with pytest.raises(StorageError, match=f"1 rows in {table}"):
-            await erasing.erase(zorro, both, await erasing.list_kept(zorro, both))
+            await erasing.erase(zorro, both, await erasing.find_user_data(zorro, both))
 
 
 async def test_in_a_database_a_person_is_erased_whole_or_not_at_all(
@@ -195,12 +199,12 @@ async def test_in_a_database_a_person_is_erased_whole_or_not_at_all(
         await store.erase(memory.key, [first.id])
         refuse = "CREATE RULE refuse AS ON DELETE TO erased DO ALSO SELECT 1 / 0"
         await store.write(lambda rows: rows.execute(refuse))
-        found = UserMemory(store, "zorro", "wordllama", ManualClock())
-        kept = await erasing.list_kept(found, url)
+        found = Memory(store, "zorro", WordLlama(), ManualClock())
+        kept = await erasing.find_user_data(found, url)
         with pytest.raises(StorageError, match="division"):
             await erasing.erase(found, url, kept)
-        assert (await erasing.list_kept(found, url)).rows == kept.rows
+        assert (await erasing.find_user_data(found, url)).rows == kept.rows
         await store.write(lambda rows: rows.execute("DROP RULE refuse ON erased"))
         await erasing.erase(found, url, kept)
-        with pytest.raises(InputError, match="nobody is called"):
-            await erasing.list_kept(found, url)
+        with pytest.raises(InputError, match="there is no user"):
+            await erasing.find_user_data(found, url)

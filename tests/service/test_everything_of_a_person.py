@@ -22,7 +22,7 @@ from mindstream.log.names import StreamName
 from mindstream.log.sql import Sql
 from mindstream.models.ask import ask
 from mindstream.models.rules import Rules
-from mindstream.service.privacy.person import everything_of, write_archive
+from mindstream.service.privacy.person import collect_personal_data, write_archive
 from mindstream.sharing.admission import Pair, offer
 from mindstream.sharing.grading.prompts import DraftRubric
 from mindstream.sharing.pool import Pool
@@ -82,7 +82,7 @@ async def test_a_word_in_whatever_column_or_file_is_in_the_archive(kind: str, fo
     await store.keep(key, f"{RESULT}one", clock.now(), lambda _: "came")
     planted = await store.write(lambda rows: plant_everywhere(rows, kind, key))
     assert len(planted) == 30
-    found = await everything_of(store, "ann", clock.now(), folder)
+    found = await collect_personal_data(store, "ann", clock.now(), folder)
     write_archive(found, tmp_path / "ann.zip")
     with zipfile.ZipFile(tmp_path / "ann.zip") as archive:
         names = archive.namelist()
@@ -95,12 +95,12 @@ async def test_a_word_in_whatever_column_or_file_is_in_the_archive(kind: str, fo
     for name in names:
         if name.endswith(".jsonl"):
             assert all(isinstance(json.loads(line), dict) for line in content[name].splitlines())
-    assert "<script" not in content["index.html"] and "Everything that is kept of ann" in content["index.html"]
+    assert "<script" not in content["index.html"] and "All data of ann" in content["index.html"]
     assert (tmp_path / "ann.zip").stat().st_mode & 0o077 == 0
-    with pytest.raises(StorageError, match="is there already"):
+    with pytest.raises(StorageError, match="exists already"):
         write_archive(found, tmp_path / "ann.zip")
-    with pytest.raises(InputError, match="nobody is called"):
-        await everything_of(store, "carla", clock.now(), folder)
+    with pytest.raises(InputError, match="there is no user"):
+        await collect_personal_data(store, "carla", clock.now(), folder)
     await store.close()
 
 
@@ -113,5 +113,5 @@ async def test_each_sees_what_was_done_to_their_own_and_nothing_of_a_namesakes(k
                 await ann.retain("Ann was here.", "note")
             await ours.note(clock.now(), Deed("exported", "rest", f"token of {tenant}", about="ann", tenant=tenant))
         for store, tenant in ((ours, ""), (acme, "acme")):
-            audit = (await everything_of(store, "ann", clock.now(), ours=ours)).rows["audit"]
+            audit = (await collect_personal_data(store, "ann", clock.now(), ours=ours)).rows["audit"]
             assert [row["who"] for row in audit] == [f"token of {tenant}"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mindstream.errors import InputError
-from mindstream.service.export_file import CHAIN, LONGEST, Header, read_export
+from mindstream.service.export_file import MAX_CHAIN, MAX_LINE, Header, read_export
 
 ID = "0abcdefgh1jkmnpqrs"
 NOTE: dict[str, Any] = {"id": ID, "kind": "note", "text": "The user drinks tea.", "created": 1_700_000_000.0}
@@ -61,7 +61,7 @@ def test_a_record_that_no_mind_could_have_written_is_refused_by_line(change: dic
     [
         (b'{"a": ' + b"[" * 100_000, "not JSON"),
         (b"\xff\xfe", "not UTF-8"),
-        (b'{"id": "' + b"a" * LONGEST + b'"}', "a record's line may have"),
+        (b'{"id": "' + b"a" * MAX_LINE + b'"}', "a record's line may have"),
         (json.dumps({**NOTE, "data": {"a": json.loads("[" * 100 + "]" * 100)}}).encode(), "file:2: data: values are"),
     ],
 )
@@ -88,9 +88,9 @@ def chain(length: int, last: tuple[str, ...] = ()) -> list[dict[str, Any]]:
 
 
 def test_evidence_that_leads_on_and_on_or_in_a_ring_is_refused() -> None:
-    assert count(*chain(CHAIN)) == CHAIN
-    assert "evidence: what this record was drawn from leads" in refused(*chain(CHAIN + 3))
-    assert "file:3: evidence: what this record was drawn from leads back" in refused(NOTE, *chain(3, ("000000chain",)))
+    assert count(*chain(MAX_CHAIN)) == MAX_CHAIN
+    assert "evidence: this record is derived from itself" in refused(*chain(MAX_CHAIN + 3))
+    assert "file:3: evidence: this record is derived from itself" in refused(NOTE, *chain(3, ("000000chain",)))
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from keys import key_of
 
 from mindstream.clock import MachineZone
 from mindstream.errors import InputError
+from mindstream.service.calling import open_user_memory
 from mindstream.service.living import LifeSettings, open_life, read_end
-from mindstream.service.memory import open_user_memory
 from mindstream.settings import Settings
 
 NOON = 1_794_787_200.0 + 43_200
@@ -45,7 +45,7 @@ def test_a_time_of_day_is_the_machines() -> None:
 
 @pytest.mark.parametrize("words", ["long", "2 moons", "h", "2h and more", "-3h"])
 def test_no_time_is_refused(words: str) -> None:
-    with pytest.raises(InputError, match="is no time: say 2h"):
+    with pytest.raises(InputError, match="is no time: use 2h"):
         read_end(words, NOON)
 
 
@@ -71,8 +71,8 @@ async def test_what_tools_ask_of_models_is_on_the_bill_and_within_the_budget(fol
         settings = Settings(data=folder, model=f"{door.url}#m", budget_calls=5)
         wanted = LifeSettings(goal="Ask somebody", tools=("llm",))
         async with open_user_memory(settings, new=True) as opened:
-            async with open_life(settings, wanted, opened.memory) as life:
+            async with open_life(settings, wanted, opened) as life:
                 assert await life.run() == "halted"
                 assert life.state.spent.calls == 5 == len(door.chats)
-            asked = await opened.store.events(key_of(opened.user), kinds=["asked"])
+            asked = await opened.store.events(key_of(opened.name), kinds=["asked"])
             assert {getattr(row.event, "role", "") for row in asked} >= {"M2", "M1", "worker"}

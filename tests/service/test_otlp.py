@@ -163,7 +163,7 @@ async def test_what_is_written_and_corrected_is_told_without_its_words(folder: P
 async def test_a_collector_that_refuses_is_an_error(folder: Path, collector: Collector) -> None:
     await a_talk(folder)
     collector.status = 400
-    with pytest.raises(StorageError, match="did not take the spans"):
+    with pytest.raises(StorageError, match="rejected the spans"):
         await send_log(folder, collector)
 
 

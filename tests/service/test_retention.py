@@ -19,7 +19,15 @@ from mindstream.log.names import StreamName
 from mindstream.log.retention import Rule
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.service.operations.runtime import Runtime
-from mindstream.service.privacy.retention import EVERY_S, KeepRules, Kept, erase_past, find_past, rules_of, set_rule
+from mindstream.service.privacy.retention import (
+    EVERY_S,
+    KeepRules,
+    TenantData,
+    erase_expired,
+    find_expired,
+    rules_of,
+    set_rule,
+)
 from mindstream.settings import Settings
 
 RULE = Rule("", 90 * DAY_S)
@@ -39,13 +47,13 @@ async def test_what_is_old_goes_with_what_was_drawn_from_it_and_the_rest_stays(k
         clock.advance(80 * DAY_S)
         await ann.retain("It rains in Ulm.", "note")
         clock.advance(11 * DAY_S)
-        place = Kept(store, Words(), clock)
-        found = await find_past(place, RULE)
+        place = TenantData(store, Words(), clock)
+        found = await find_expired(place, RULE)
         assert (found.users, found.records, found.drawn) == (1, 2, 0)  # the thought is as old itself
         assert len((await store.changes(ann.key, 0)).records) == 3, "to look changes nothing"
-        assert await erase_past(place, RULE) == found
+        assert await erase_expired(place, RULE) == found
         assert [each.text for each in (await store.changes(ann.key, 0)).records] == ["It rains in Ulm."]
-        assert (await find_past(place, RULE)).users == 0
+        assert (await find_expired(place, RULE)).users == 0
     await store.close()
 
 
@@ -57,11 +65,13 @@ async def test_old_rows_of_the_log_lose_their_words_though_no_record_is_theirs(k
         await mind.send("The parrot Zibeth sings at noon, and I cannot sleep.")
         await mind.settled()
     clock.advance(91 * DAY_S)
-    await erase_past(Kept(store, Words(), clock), RULE)
+    await erase_expired(TenantData(store, Words(), clock), RULE)
     key = store.key(StreamName("user", "ann"))
     rows = await store.events(key)
     assert rows and "Zibeth" not in "".join(row.event.model_dump_json() for row in rows)
-    assert (await find_past(Kept(store, Words(), clock), RULE)).users == 0, "a second time there is nothing to do"
+    assert (await find_expired(TenantData(store, Words(), clock), RULE)).users == 0, (
+        "a second time there is nothing to do"
+    )
     await store.close()
 
 
@@ -71,7 +81,7 @@ async def test_only_the_kinds_that_are_named_go(folder: Path) -> None:
         await ann.retain("seen", "observation")
         await ann.retain("noted", "note")
         clock.advance(91 * DAY_S)
-        await erase_past(Kept(store, Words(), clock), replace(RULE, kinds=("observation",)))
+        await erase_expired(TenantData(store, Words(), clock), replace(RULE, kinds=("observation",)))
         assert [each.text for each in (await store.changes(ann.key, 0)).records] == ["noted"]
     await store.close()
 
@@ -83,7 +93,7 @@ async def test_lines_that_were_typed_so_long_ago_go_from_the_history(folder: Pat
         typed = history(folder, ann.key)
     typed.parent.mkdir()
     typed.write_text("\n# 2020-01-02 03:04:05.6\n+old words\n\n# 2030-01-02 03:04:05\n+new words\n")
-    past = await erase_past(Kept(store, Words(), clock, folder), RULE)
+    past = await erase_expired(TenantData(store, Words(), clock, folder), RULE)
     assert past.typed == 1 and "old words" not in typed.read_text() and "new words" in typed.read_text()
     await store.close()
 
@@ -152,7 +162,7 @@ async def test_a_rule_stays_with_the_process_that_applies_it_however_long_that_t
 
 async def test_a_rule_that_cannot_be_is_refused(folder: Path) -> None:
     store = opener("sqlite", folder)()
-    with pytest.raises(InputError, match="a day at least"):
+    with pytest.raises(InputError, match="the shortest retention period is a day"):
         await set_rule(store, Rule("", 3600.0))
     with pytest.raises(InputError, match="there is no kind of record 'chats'"):
         await set_rule(store, Rule("", 9 * DAY_S, ("chats",)))

@@ -44,7 +44,7 @@ async def test_an_error_of_foreign_code_does_not_end_the_keeping_of_rules(
             raise RuntimeError("an embedder of somebody's")
         again.set()
 
-    monkeypatch.setattr(runtime_module, "LOOK_S", 0.01)
+    monkeypatch.setattr(runtime_module, "POLL_S", 0.01)
     monkeypatch.setattr(KeepRules, "apply_due", apply)
     async with Runtime(Settings(data=folder)):
         await again.wait()

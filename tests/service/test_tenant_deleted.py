@@ -127,7 +127,7 @@ async def test_no_byte_is_left_of_a_tenant(kind: str, folder: Path) -> None:
 
 async def test_a_tenant_of_whom_nothing_is_kept_is_none(folder: Path) -> None:
     open_one = opener("sqlite", folder)
-    for tenant, said in (("acme", "nothing is kept of a tenant 'acme'"), ("", "are no tenant")):
+    for tenant, said in (("acme", "there are no data of a tenant 'acme'"), ("", "are not a tenant")):
         store = open_one(tenant)
         with pytest.raises(InputError, match=said):
             await delete_tenant(store, folder)
@@ -156,7 +156,7 @@ async def test_a_person_is_erased_from_a_tenant_and_the_namesake_next_door_is_no
     told = ["".join(f"{row.by} {row.event.model_dump_json()}" for row in each) for each in rows]
     assert "Zibeth" not in told[0] and "ann" not in told[0] and "Zibethville" in told[1]
     assert await stores[0].streams() != await stores[1].streams()
-    with pytest.raises(InputError, match="nobody is called"):
+    with pytest.raises(InputError, match="there is no user"):
         await erase_person(stores[0], "ann", clock)
     for store in stores:
         await store.close()

@@ -15,7 +15,7 @@ from mindstream.memory.store.record import RecordDraft
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service import transfer
 from mindstream.service.export_file import BATCH, Header, read_export
-from mindstream.service.memory import UserMemory
+from mindstream.service.memory import read_slots
 
 COUNT = 5 * BATCH + 7
 
@@ -31,10 +31,9 @@ class Counting(WordLlama):
         return await super().embed(texts)
 
 
-def memory(store: SqliteStore, user: str) -> tuple[UserMemory, Counting]:
-    found, embedder = UserMemory(store, user, "wordllama", ManualClock()), Counting()
-    found.__dict__["memory"] = Memory(store, user, embedder, found.clock)
-    return found, embedder
+def memory(store: SqliteStore, user: str) -> tuple[Memory, Counting]:
+    embedder = Counting()
+    return Memory(store, user, embedder, ManualClock()), embedder
 
 
 async def write(store: SqliteStore, user: str, texts: Sequence[str]) -> None:
@@ -60,9 +59,9 @@ async def test_an_import_never_holds_more_than_a_batch_and_lets_others_go_on(
 
     beside = asyncio.create_task(somebody_else())
     with read_export(exported, "file", Header) as export:
-        done = await transfer.take_in(into, export, progress.append)
+        done = await transfer.import_records(into, export, progress.append)
         assert done == transfer.Imported(COUNT, 0, 0)
-        assert (await transfer.take_in(into, export, progress.append)) == transfer.Imported(0, COUNT, 0)
+        assert (await transfer.import_records(into, export, progress.append)) == transfer.Imported(0, COUNT, 0)
     beside.cancel()
     assert max(embedder.batches) <= BATCH and sum(embedder.batches) == COUNT
     assert len(progress) >= 2 * COUNT // BATCH and progress.count(COUNT) == 2
@@ -81,9 +80,9 @@ async def test_another_user_s_record_at_the_very_end_stops_all_of_it(store: Sqli
         read_export([line.encode() for line in lines], "file", Header) as export,
         pytest.raises(InputError, match=rf"file:{len(lines)}: the record \w+ belongs to another user") as caught,
     ):
-        await transfer.take_in(into, export, lambda _: None)
+        await transfer.import_records(into, export, lambda _: None)
     assert "bob" not in str(caught.value)
-    assert not await into.is_known() and await store.streams() == ["bob"]
+    assert not await store.events(into.key, limit=1) and await store.streams() == ["bob"]
 
 
 async def test_an_export_is_the_memory_of_one_moment(store: SqliteStore) -> None:
@@ -108,6 +107,6 @@ async def test_beliefs_of_which_this_memory_has_its_own_are_left_out(store: Sqli
     exported = [line.encode() async for line in transfer.export(memory(store, "ann")[0])]
     with read_export(exported, "file", Header) as export:
         into, _ = memory(other, "ann")
-        assert await transfer.take_in(into, export, lambda _: None) == transfer.Imported(0, 0, 2)
-        assert [record.text for record in await into.beliefs_and_plans()] == ["c"]
+        assert await transfer.import_records(into, export, lambda _: None) == transfer.Imported(0, 0, 2)
+        assert [record.text for record in await read_slots(into.store, into.key, into.clock.now())] == ["c"]
     await other.close()

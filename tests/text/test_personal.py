@@ -24,11 +24,10 @@ from mindstream.redaction import Cleaned
 from mindstream.service.export_file import Header, read_export
 from mindstream.service.importing.reading import Source, reader
 from mindstream.service.importing.writing import Import
-from mindstream.service.memory import UserMemory
 from mindstream.service.operations.memories.memory import RetainRequest, retain
 from mindstream.service.operations.principal import LOCAL_PRINCIPAL
 from mindstream.service.operations.runtime import Runtime
-from mindstream.service.transfer import export, take_in
+from mindstream.service.transfer import export, import_records
 from mindstream.settings import Settings
 from mindstream.sharing.admission import Pair, lay_in
 from mindstream.sharing.pool import Pool
@@ -79,11 +78,9 @@ async def test_so_it_is_with_what_is_retained_imported_and_observed(folder: Path
     clock = ManualClock()
     redaction.switch_on(None)
     async with SqliteStore(tmp_path / "before") as store:
-        ann = UserMemory(store, "ann", "wordllama", clock)
+        ann = Memory(store, "ann", WordLlama(), clock)
         about = Triple("ann", "dials", "4711")
-        await ann.memory.retain(
-            "It was 4711 before.", "note", data={"said": ["4711"]}, keywords=("code 4711",), about=about
-        )
+        await ann.retain("It was 4711 before.", "note", data={"said": ["4711"]}, keywords=("code 4711",), about=about)
         lines = [line.encode() async for line in export(ann)]
     redaction.switch_on(Numbers())
     passage = {"id": "1", "text": "Ann's code is 4711", "metadata": {"code": ["4711"]}, "tags": ["4711"]}
@@ -92,9 +89,9 @@ async def test_so_it_is_with_what_is_retained_imported_and_observed(folder: Path
         await memory.retain("The door opens with 4711.", "note")
         await memory.retain_all([RecordDraft(text="4711 it is", kind="chat")])
         with read_export(lines, "before", Header) as held:
-            await take_in(UserMemory(store, "ann", "wordllama", clock), held, lambda _: None)
+            await import_records(Memory(store, "ann", WordLlama(), clock), held, lambda _: None)
         taken = Import("letta", store, WordLlama(), clock, "ann")
-        await taken.take_in(reader("letta")(source, taken.tally), lambda _: None)
+        await taken.run(reader("letta")(source, taken.tally), lambda _: None)
         records = (await store.changes(memory.key, 0)).records
         await memory.correct(records[0].id, "The door opens with 4711 and a pull.")
     texts = [each.text for each in records]

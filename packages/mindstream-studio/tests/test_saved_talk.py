@@ -136,7 +136,7 @@ def test_another_programs_file_is_left_unchanged(served: Served, tmp_path: Path)
         save(settings, other, partial(save_talk, session="first"))
     with pytest.raises(InputError, match="no talk of ann is called 'none'"):
         save(settings, tmp_path / "none.html", partial(save_talk, session="none"))
-    with pytest.raises(InputError, match="nobody is called"):
+    with pytest.raises(InputError, match="there is no user"):
         save(settings.model_copy(update={"user": "zoe"}), tmp_path / "none.html", partial(save_talk, session="first"))
     assert other.read_text("utf-8") == "<p>mine</p>" and not (tmp_path / "none.html").exists()
 

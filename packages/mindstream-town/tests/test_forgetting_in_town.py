@@ -13,7 +13,7 @@ from villages import TAL, Mind
 from mindstream.memory.curation.forgetting import ForgetRequest, find_removal, remove
 from mindstream.models.roles import Models
 from mindstream.service import erasing
-from mindstream.service.memory import open_user_memory
+from mindstream.service.calling import open_user_memory
 from mindstream.settings import Settings
 
 HOUR = 360
@@ -48,7 +48,7 @@ async def test_who_is_erased_is_in_no_talk_of_others_any_more(tmp_path: Path) ->
     who = talks[0].lines[0].by
     assert all(talk.lines[0].by == who for talk in talks) and words in whole_folder(tmp_path)
     async with open_user_memory(Settings(data=tmp_path, user=who)) as opened:
-        kept = await erasing.list_kept(opened, tmp_path)
+        kept = await erasing.find_user_data(opened, tmp_path)
         await erasing.erase(opened, tmp_path, kept)
         others = [row async for row in rows_after(opened.store) if row.mind != key_of_resident(who)]
         talks = [row.event for row in others if isinstance(row.event, Talked)]

@@ -19,7 +19,7 @@ from test_town_pages import NINE, TOWN, client, lived, served
 from mindstream.cli import edge
 from mindstream.errors import InputError, MindstreamError
 from mindstream.location import Location
-from mindstream.service.operations.forks import MOST_FORKS, Fork, ForkedTowns
+from mindstream.service.operations.forks import MAX_FORKS, Fork, ForkedTowns
 from mindstream.service.operations.offered import Offered
 from mindstream.service.operations.principal import Principal
 
@@ -116,11 +116,11 @@ def test_parallel_forks_of_several_servers_have_names_of_their_own_and_keep_the_
     answered = asyncio.run(all_at_once())
     made = [each.name for each in answered if isinstance(each, Fork)]
     refused = [each for each in answered if not isinstance(each, Fork)]
-    assert len(made) == len(set(made)) == MOST_FORKS and not {"ville", "ville-4"} & set(made)
+    assert len(made) == len(set(made)) == MAX_FORKS and not {"ville", "ville-4"} & set(made)
     assert len(refused) == 3 and all(isinstance(each, InputError) and "let go of one" in str(each) for each in refused)
-    assert sorted(made) == sorted(here.all(ACME)) and len(here.folders(ACME.tenant)) == MOST_FORKS
+    assert sorted(made) == sorted(here.all(ACME)) and len(here.folders(ACME.tenant)) == MAX_FORKS
     here.drop(ACME, made[0])
-    assert made[0] not in there.all(ACME) and len(there.folders(ACME.tenant)) == MOST_FORKS - 1
+    assert made[0] not in there.all(ACME) and len(there.folders(ACME.tenant)) == MAX_FORKS - 1
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"tenant": "acme"}', "\x00\xff", '{"step": "many", "name": 3}'])

@@ -1,7 +1,7 @@
 """`python -m mindstream.cli`.
 
-Python looks for modules in the working directory then, first of all; from here on it does not. Use the command
-`mindstream` in folders that others have written.
+Started this way, Python searches the working directory for modules first; this module removes it from the path. Use the
+command `mindstream` in folders with files of other authors: it never searches the working directory.
 """
 
 import sys

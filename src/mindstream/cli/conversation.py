@@ -42,7 +42,7 @@ COMMANDS = {
     "/quit": "leave, as Ctrl-D does",
 }
 """The commands of the terminal; all other input is an utterance."""
-AT_ONCE = 500
+MAX_AT_ONCE = 500
 """Maximum number of utterances that wait for their answers."""
 STORAGE_TRIES = 3
 """Number of failed writes of the reasoners after which the conversation no longer waits for them."""
@@ -276,7 +276,7 @@ async def answer(conversation: Conversation, first: InputLine, lines: Lines, *, 
             await conversation.settled()
             line = await lines.next()
     else:
-        room = asyncio.Semaphore(AT_ONCE)
+        room = asyncio.Semaphore(MAX_AT_ONCE)
 
         async def pour(line: InputLine, heard: asyncio.Event) -> None:
             async with room:

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from mindstream.cli.shell.calling import calling
 from mindstream.cli.shell.flags import PLAIN, AsJson, OneUser, command
 from mindstream.cli.shell.output import print_json, print_table, say, say_lines
+from mindstream.service.calling import calling
 from mindstream.service.cost import BYS, Bill, By, Total
 from mindstream.settings import Settings
 

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Annotated
 
-from mindstream.cli.shell.flags import MOST, AsJson, Yes, command, flag, group, switch, word
+from mindstream.cli.shell.flags import MAX_ROWS, AsJson, Yes, command, flag, group, switch, word
 from mindstream.cli.shell.output import confirm_name, print_json, print_table, say, tell
 from mindstream.clock import DAY_S, SystemClock, format_iso
 from mindstream.errors import InputError
@@ -75,12 +75,12 @@ async def retain(
 ) -> None:
     """Set how long a tenant's texts are kept; without --after, show the rule.
 
-    Older ones are permanently erased, whatever their strength, with records derived from them alone. A server applies
+    Older texts are permanently erased, whatever their strength, with records derived from them alone. A server applies
     each rule once a day, in one process. Pools, towns, documents and an unfinished life keep their data.
     """
     clock, tenant = SystemClock(), tenant_key_of(tenant)
     async with open_store(settings.data, tenant) as store:
-        place = retention.Kept(store, embedder(settings.embedder), clock, settings.data.beside)
+        place = retention.TenantData(store, embedder(settings.embedder), clock, settings.data.beside)
         rule = next(iter(await retention.rules_of(store, tenant)), None)
         if never:
             await retention.drop_rule(store, tenant)
@@ -101,11 +101,13 @@ async def retain(
         if not (now or dry_run):
             tell(json, row, retention.describe(rule))
             return
-        past = await (retention.find_past if dry_run else retention.erase_past)(place, rule)
+        expired = await (retention.find_expired if dry_run else retention.erase_expired)(place, rule)
         if now and not dry_run:
-            await note(store, "retention_applied", past.counts(), tenant=tenant)
-    what = f"{past.records + past.drawn} records, texts of {past.rows} rows of the log, of {past.users} users"
-    tell(json, row | past.counts(), f"{what} {'would be erased' if dry_run else 'are permanently erased'}")
+            await note(store, "retention_applied", expired.counts(), tenant=tenant)
+    what = (
+        f"{expired.records + expired.drawn} records, texts of {expired.rows} rows of the log, of {expired.users} users"
+    )
+    tell(json, row | expired.counts(), f"{what} {'would be erased' if dry_run else 'are permanently erased'}")
 
 
 def _span_s(text: str) -> float:
@@ -136,7 +138,7 @@ async def export_person(
     async with open_store(settings.data) as ours, open_store(settings.data, tenant) as store:
         async with AsyncExitStack() as opened:
             others = [await opened.enter_async_context(open_store(Location.of(each), tenant)) for each in also or ()]
-            found = await person.everything_of(store, user, at, folder, others, ours)
+            found = await person.collect_personal_data(store, user, at, folder, others, ours)
         person.write_archive(found, file)
         await note(store, "exported", found.counts(), about=user, tenant=tenant)
     told = ", ".join(f"{count} {name}" for name, count in found.counts().items() if count)
@@ -178,7 +180,7 @@ async def audit(
     settings: Settings,
     user: Annotated[str, flag("NAME", "Only actions on the data of this user.")] = "",
     tenant: Annotated[str, flag("NAME", "Only actions on the data of this tenant.")] = "",
-    limit: Annotated[int, flag("N", "Only the newest N rows.", "--limit", "-n", min=1, max=MOST)] = 100,
+    limit: Annotated[int, flag("N", "Only the newest N rows.", "--limit", "-n", min=1, max=MAX_ROWS)] = 100,
     json: AsJson = False,
 ) -> None:
     """Show who erased, exported, imported, expired, deleted or authorised what, when and through which interface.

@@ -14,7 +14,6 @@ from mindstream.cli.screens.life_lines import (
     list_open,
     list_tasks,
 )
-from mindstream.cli.shell.calling import Caller, calling
 from mindstream.cli.shell.flags import AsJson, command, flag, group, word
 from mindstream.cli.shell.output import complain, print_json, tell
 from mindstream.clock import format_spoken
@@ -23,6 +22,7 @@ from mindstream.life.events import Asked, Replied, TurnBegan
 from mindstream.life.opened import command_of, is_lived, read_opened
 from mindstream.life.schedule import Rhythm
 from mindstream.log.events import Logged, Observed, ToolCalled
+from mindstream.service.calling import LocalCaller, calling
 from mindstream.service.living import ZONE
 from mindstream.settings import Settings
 
@@ -177,7 +177,7 @@ async def wake(settings: Settings, words: Words, json: AsJson = False) -> None:
 async def _do(
     settings: Settings, operation: str, json: bool, did: str = "", row: dict[str, Any] | None = None, **arguments: Any
 ) -> None:
-    """Call an operation and show what it changed; `did`: a format string for that, "": it changed a task."""
+    """Call an operation and show the changed part; `did`: a format string for that, "": it changed a task."""
     async with calling(settings, begins=BEGINS) as call:
         life = await call(operation, **arguments)
         if did:
@@ -188,14 +188,14 @@ async def _do(
         await _tell(call, settings, json, {"did": told, **life.changed, **(row or {})})
 
 
-async def _tell(call: Caller, settings: Settings, json: bool, row: dict[str, Any]) -> None:
+async def _tell(call: LocalCaller, settings: Settings, json: bool, row: dict[str, Any]) -> None:
     tell(json, row, row["did"])
     if not json and not await is_lived(await call.memory()):
         again = await _command(call, settings)
         complain(f"no process lives it now; this continues it, and takes that in:\n  {again}")
 
 
-async def _command(call: Caller, settings: Settings) -> str:
+async def _command(call: LocalCaller, settings: Settings) -> str:
     """Return the command that continues a life: as it was started, or with the model in its log."""
     opened = await read_opened(await call.memory())
     if opened.command:

@@ -53,10 +53,12 @@ from mindstream.life.schedule import Rhythm, unknown_orders
 from mindstream.life.state import LifeState, read_state
 from mindstream.log.events import Logged
 from mindstream.memory.memory import Memory
+from mindstream.memory.policy import open_policy
 from mindstream.memory.store.store import read_log
 from mindstream.service import file_changes
+from mindstream.service.calling import open_user_memory
 from mindstream.service.living import FOREVER_TOKENS, PROMPT_TOKENS, ZONE, LifeSettings, open_life, read_end
-from mindstream.service.memory import UserMemory, following, open_user_memory
+from mindstream.service.memory import following, policy_given
 from mindstream.settings import Chosen, Settings
 
 NOTES = """M2 plans turn by turn, M1 carries out its tasks with tools, M0 thinks. What
@@ -207,31 +209,30 @@ def live(chosen: Chosen, flags: LiveFlags) -> int:
 
 async def _live(settings: Settings, wanted: LifeSettings, flags: LiveFlags, again: str, in_terminal: bool) -> int:
     screen: Screen = JsonLifeScreen() if flags.json else LifeScreen(Console(highlight=False))
-    async with open_user_memory(settings, new=True) as opened:
-        until = read_end(flags.for_, opened.clock.now()) if flags.for_ else None
-        session = _Session(opened, screen, flags, again, in_terminal)
-        if await lives.is_lived(opened.memory):
+    async with open_user_memory(settings, new=True) as memory:
+        until = read_end(flags.for_, memory.clock.now()) if flags.for_ else None
+        session = _Session(memory, screen, flags, again, in_terminal)
+        if await lives.is_lived(memory):
             if wanted.goal or wanted.orders:
-                await commands.give_goal(opened.memory, wanted.goal, wanted.orders)
+                await commands.give_goal(memory, wanted.goal, wanted.orders)
             if not await session.watch():
                 return 0
-        since = await _last_shown(opened)
+        since = await _last_shown(memory)
+        policy = await open_policy(memory.store, memory.key, policy_given(settings))
         notes = PlainScreen(Console(stderr=True))
         approve = server_approval(flags.trust, Asker(notes) if is_answerable() and not flags.json else None, notes)
-        async with open_life(
-            settings, wanted, opened.memory, approve=approve, note=screen.say, policy=opened.policy
-        ) as life:
-            since = since if flags.json else await _last_shown(opened)
+        async with open_life(settings, wanted, memory, approve=approve, note=screen.say, policy=policy) as life:
+            since = since if flags.json else await _last_shown(memory)
             return await session.live(life, since, until, wanted.out)
 
 
-async def _last_shown(opened: UserMemory) -> int:
+async def _last_shown(memory: Memory) -> int:
     """Return the row of the log after which events are shown: the last one, or that before an unfinished turn."""
-    last = await opened.store.last(opened.key, "turn_began")
-    if last is not None and (await read_state(opened.memory)).in_turn:
+    last = await memory.store.last(memory.key, "turn_began")
+    if last is not None and (await read_state(memory)).in_turn:
         return last.seq - 1
     upto = last.seq if last else 0
-    async for logged in read_log(opened.store, opened.key, upto):
+    async for logged in read_log(memory.store, memory.key, upto):
         upto = logged.seq
     return upto
 
@@ -239,8 +240,8 @@ async def _last_shown(opened: UserMemory) -> int:
 class _Session:
     """A life that a person sees, lived by this process or by another one."""
 
-    def __init__(self, opened: UserMemory, screen: Screen, flags: LiveFlags, again: str, in_terminal: bool) -> None:
-        self.opened, self.memory, self.screen = opened, opened.memory, screen
+    def __init__(self, memory: Memory, screen: Screen, flags: LiveFlags, again: str, in_terminal: bool) -> None:
+        self.memory, self.screen = memory, screen
         self.flags, self.again, self.in_terminal = flags, again, in_terminal
         self._upto = 0
         """The last row of the log that was shown."""
@@ -271,7 +272,7 @@ class _Session:
         self._introduce(states.state)
         ended = await self._attend(
             _wait_for_end(self.memory),
-            await _last_shown(self.opened),
+            await _last_shown(self.memory),
             lambda: states.state,
             Rhythm(zone=ZONE),
             [states.follow()],
@@ -311,10 +312,10 @@ class _Session:
             for each in (*ends, *running):
                 each.cancel()
             await asyncio.gather(*ends, *running, return_exceptions=True)
-            await self._show(read_log(self.opened.store, self.opened.key, self._upto))
+            await self._show(read_log(self.memory.store, self.memory.key, self._upto))
 
     async def _follow(self) -> None:
-        await self._show(following(self.opened.store, self.opened.clock, self.opened.key, self._upto))
+        await self._show(following(self.memory.store, self.memory.clock, self.memory.key, self._upto))
 
     async def _show(self, rows: AsyncIterator[Logged]) -> None:
         async for logged in rows:

@@ -12,14 +12,15 @@ from rich.console import Console
 from rich.text import Text
 
 from mindstream.cli.screens.events import aside, brief, describe_call
-from mindstream.cli.shell.flags import MOST, PLAIN, AsJson, command, flag, switch
+from mindstream.cli.shell.flags import MAX_ROWS, PLAIN, AsJson, command, flag, switch
 from mindstream.cli.shell.output import clean, print_json, short
 from mindstream.clock import format_iso
 from mindstream.errors import InputError
 from mindstream.log.events import Logged, ModelCalled
 from mindstream.log.names import shown_name
 from mindstream.memory.store.store import read_log
-from mindstream.service.memory import following, open_user_memory
+from mindstream.service.calling import open_user_memory, require_known
+from mindstream.service.memory import following
 from mindstream.settings import Settings
 
 app = typer.Typer(**PLAIN)
@@ -30,7 +31,7 @@ def log(
     settings: Settings,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Also print new rows, until Ctrl-C.")] = False,
     after: Annotated[int, flag("SEQ", "Only rows after that one.", min=0, max=2**53)] = 0,
-    limit: Annotated[int | None, flag("N", "Only the last N rows.", "--limit", "-n", min=1, max=MOST)] = None,
+    limit: Annotated[int | None, flag("N", "Only the last N rows.", "--limit", "-n", min=1, max=MAX_ROWS)] = None,
     everybody: Annotated[bool, switch("--all", "Rows of all users.")] = False,
     otlp: Annotated[str, flag("URL", "Send it as OpenTelemetry spans to this collector instead of printing it.")] = "",
     with_content: Annotated[bool, switch("--with-content", "Include texts in the spans.")] = False,
@@ -46,7 +47,7 @@ def log(
         console = Console(highlight=False)
         async with open_user_memory(settings) as opened:
             if not (follow or everybody):  # --follow may wait for the first row
-                await opened.require_known()
+                await require_known(opened)
             user = None if everybody else opened.key
             rows, upto = read_log(opened.store, user, after), after
             if otlp:

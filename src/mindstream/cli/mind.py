@@ -9,12 +9,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-from mindstream.cli.memory.look import describe_import, take_in
+from mindstream.cli.memory.look import describe_import, import_into_memory
 from mindstream.cli.shell import files
 from mindstream.cli.shell.flags import AsJson, command, flag, group, word
 from mindstream.cli.shell.output import clean, tell
 from mindstream.service import backup
-from mindstream.service.memory import open_user_memory
+from mindstream.service.calling import open_user_memory
 from mindstream.service.privacy.audit import note_of
 from mindstream.settings import Settings
 
@@ -55,7 +55,7 @@ def import_file(
     packed = backup.parse_backup(files.read_lines(file), files.source(file))
     settings = settings.model_copy(update={"user": user or packed.header.user or settings.user})
     with packed:
-        done = asyncio.run(take_in(settings, packed))
+        done = asyncio.run(import_into_memory(settings, packed))
     habits = packed.header.settings
     go_on, pack = backup.next_words(habits, settings.user, settings.data if data else None), backup.missing_pack(habits)
     bring = [f"its pack {pack!r} does not come with mindstream: copy its folder and add --pack FOLDER"]

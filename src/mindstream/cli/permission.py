@@ -28,9 +28,9 @@ from mindstream.planning.formats.rewoo import write_plan
 from mindstream.planning.plan import Plan, outline
 from mindstream.tools.mcp.pins import Approve, Changes, show
 
-LONGEST = 2_000
+MAX_SHOWN = 2_000
 """Maximum number of characters of an argument that a question shows."""
-MOST_BYTES = 2_000_000
+MAX_BYTES = 2_000_000
 
 
 class Asker:
@@ -63,7 +63,7 @@ class Asker:
                     if letter in answers:
                         return letter
 
-    async def leave(self, wish: Wish) -> bool:
+    async def approve_call(self, wish: Wish) -> bool:
         """Ask before a tool that changes something is called."""
         given = json.loads(wish.arguments)
         lines = [(f"  {show(str(name))}: {_shown(value)}", "") for name, value in given.items()]
@@ -121,10 +121,10 @@ def edit(plan: Plan, tools: Sequence[ToolSpec]) -> Plan:
             ) from None
         if done.returncode:
             raise InputError(f"the editor {named!r} ended with {done.returncode}; the plan stays as it was")
-        edited = read_any(read_text(file, MOST_BYTES), tools).plan
+        edited = read_any(read_text(file, MAX_BYTES), tools).plan
     return edited if edited.task else edited.model_copy(update={"task": plan.task})
 
 
 def _shown(value: object) -> str:
     text = show(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text) - LONGEST:,} characters more)"
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}… ({len(text) - MAX_SHOWN:,} characters more)"

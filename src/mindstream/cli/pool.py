@@ -62,9 +62,9 @@ async def create(
 ) -> None:
     """Create a pool. You own it; it is private to you and the members that you name."""
     members = [*(member or ()), *[EVERYONE] * is_open]
-    async with pools.open_pool(settings, name, new=True) as pool:
-        await pool.create(domain or name, settings.user, members=members, shared=not private, form=form)
-        by = pool.memory.embedder.name
+    async with pools.calling_pool(settings, name, new=True) as call:
+        made = await call("pools.create", pool=name, domain=domain, members=members, private=private, form=form)
+    by = made.local.memory.embedder.name
     if by == USUAL and not pools.is_contextual_installed():
         complain(
             f"recall uses {USUAL}, which knows no context: pip install 'mindstream[multilingual]' adds one that does"
@@ -204,9 +204,9 @@ async def recall(
     json: AsJson = False,
 ) -> None:
     """Print the prompt for a query: the best exemplars that you may read, then the query."""
-    async with pools.open_pool(settings, name) as pool:
-        found, retriever = await pool.recall(query, k, reader=settings.user), pool.retriever
-        newest = (await pool.state()).versions[-1:]
+    async with pools.calling_pool(settings, name) as call:
+        found, pool = (await call("pools.recall", pool=name, query=query, k=k)).local
+    retriever, newest = pool.retriever, pool.last_state.versions[-1:]
     if json:
         for each in found:
             row = {"id": each.id, "query": each.query, "answer": each.answer, "writer": each.writer}
@@ -301,9 +301,9 @@ async def helped(
     query: Annotated[str, flag("WORDS", "The query; the next time it is asked, this counts more.")] = "",
 ) -> None:
     """Rate an answer for which an exemplar was shown; exemplars that help often are ranked higher."""
-    async with pools.open_pool(settings, name) as pool:
-        await pool.helped([id], float(value == "yes"), settings.user, query)
-        known = (await pool.state()).helped[id]
+    async with pools.calling_pool(settings, name) as call:
+        quality = float(value == "yes")
+        known = (await call("pools.helped", pool=name, ids=[id], value=quality, query=query)).local[id]
     say(f"{id}: of {count_of(known.count, 'answer')} {known.total:g} were good")
 
 
@@ -319,8 +319,8 @@ async def members(
 ) -> None:
     """List the members, who may write and recall; the owner adds and removes them.
 
-    A removed member is served nothing from the next recall on; what it wrote stays (`pool withdraw --writer` removes
-    it). The member * means every user: `--add '*'` opens a pool, `--remove '*' --add ann` closes it. Pools that earlier
+    A removed member is served nothing from the next recall on; its pairs stay (`pool withdraw --writer` removes them).
+    The member * means every user: `--add '*'` opens a pool, `--remove '*' --add ann` closes it. Pools that earlier
     versions made without members stay open until their owner closes them.
     """
     async with pools.open_pool(settings, name) as pool:

@@ -46,7 +46,7 @@ def show(context: typer.Context, settings: Settings, json: AsJson = False) -> No
         say(f"no prompt reads {path}; check its name", sys.stderr)
 
 
-def _whose(words: prompts.Words) -> str:
+def _whose(words: prompts.PromptFile) -> str:
     if words.own is None:
         return "shipped"
     return str(words.own) if words.changed else f"{words.own} (not changed yet)"

@@ -16,7 +16,6 @@ from rich.text import Text
 from mindstream.chance import token
 from mindstream.cli.permission import Asker, server_approval
 from mindstream.cli.screens.run import PlainScreen
-from mindstream.cli.shell.calling import calling
 from mindstream.cli.shell.files import write_text
 from mindstream.cli.shell.flags import (
     PLAIN,
@@ -48,6 +47,7 @@ from mindstream.planning.plan import Plan
 from mindstream.planning.planner import UNPLANNED, Strategy
 from mindstream.planning.prompts import QUOTED
 from mindstream.planning.run import Solution
+from mindstream.service.calling import calling
 from mindstream.service.opening import unpriced
 from mindstream.service.solving import (
     Solver,
@@ -267,7 +267,7 @@ async def _solve(chosen: Chosen, task: SolveSettings, options: SolveOptions, beg
         watchers: list[RunWatcher] = [screen]
         if asker and options.approve:
             watchers.append(_Changed(asker, plan))
-        approver: Approver = allow(options.allow or (), asker.leave if asker else refuse)
+        approver: Approver = allow(options.allow or (), asker.approve_call if asker else refuse)
         if begun.plan:
             await screen.planned(begun.plan, "")
         for evidence in begun.evidence.values():

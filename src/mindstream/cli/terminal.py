@@ -35,7 +35,7 @@ from mindstream.private_files import make_private_folder
 from mindstream.reasoners.reasoner import rows_of
 from mindstream.settings import Settings
 
-LONGEST_HISTORY = 16 << 20
+MAX_HISTORY = 16 << 20
 """Maximum size of the history file, in bytes: the whole file is read."""
 STYLE = Style.from_dict({"you": "bold ansicyan", "thinking": "ansibrightblack"})
 AGAIN = 4
@@ -177,7 +177,7 @@ def _history(path: Path) -> History:
             path.touch(mode=0o600)
             private_file(path)
         found = path.lstat()
-        if stat.S_ISREG(found.st_mode) and found.st_size <= LONGEST_HISTORY:
+        if stat.S_ISREG(found.st_mode) and found.st_size <= MAX_HISTORY:
             return _History(str(path))
     return InMemoryHistory()
 

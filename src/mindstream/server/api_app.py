@@ -33,7 +33,7 @@ from mindstream.server.server_state import ServerState
 from mindstream.server.tokens import Tokens
 from mindstream.service.operations.offered import Offered
 from mindstream.service.operations.orphaned_work import OrphanedWork
-from mindstream.service.operations.runtime import AT_ONCE, Runtime, runtime_for
+from mindstream.service.operations.runtime import MAX_AT_ONCE, Runtime, runtime_for
 from mindstream.settings import Settings
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class ApiApp:
             if self._receiver is not None:
                 await stack.enter_async_context(self._webhook(self._receiver))
             for answers in (True, False)[: 1 if self.runtime.part == "talks" else 2]:
-                orphaned = OrphanedWork(self.runtime, answers=answers, at_once=AT_ONCE, budgets=self._budgets.of_id)
+                orphaned = OrphanedWork(self.runtime, answers=answers, at_once=MAX_AT_ONCE, budgets=self._budgets.of_id)
                 await stack.enter_async_context(orphaned.running())
             yield
 
@@ -131,7 +131,7 @@ def app(
     origins: tuple[str, ...] = (),
     settings: Settings | None = None,
     offered: Offered | None = None,
-    at_once: int = AT_ONCE,
+    at_once: int = MAX_AT_ONCE,
     issuer: Issuer | None = None,
     webhook: Receiver | None = None,
     public_url: str = "",

@@ -15,7 +15,7 @@ from mindstream.server.server_state import ServerState
 from mindstream.server.tokens import ISSUED, IssuedLimits, Token, Tokens
 
 KEPT_S = 2.0
-"""Seconds for which spending may be known in this process alone, while much is left."""
+"""Maximum interval between exchanges of spending with other processes, in seconds, below NEAR."""
 NEAR = 0.8
 """Share of a limit from which on spending is exchanged at each request."""
 Spent: TypeAlias = tuple[int, int, float]
@@ -24,7 +24,7 @@ Spent: TypeAlias = tuple[int, int, float]
 
 @dataclass
 class _Account:
-    """A token's budget of a day; `stored`: what is stored of it, by all servers; `at`: when that was last exchanged."""
+    """A token's budget of a day; `stored`: the stored sum of all servers; `at`: the time of the last exchange."""
 
     budget: Budget
     stored: Spent
@@ -32,10 +32,10 @@ class _Account:
 
 
 class Budgets:
-    """A budget for each token that has limits, anew each day; what all servers spend is counted together.
+    """A daily budget for each token that has limits; the spending of all servers is counted together.
 
-    What running calls reserve is stored as spent, and corrected when they end. A server that is killed leaves its
-    reservations counted for that day.
+    Reservations of running calls are stored as spent, and corrected when the calls end. Reservations of a killed server
+    stay counted for that day.
 
     Args:
         issued: the limits of each holder of an issuer's tokens.
@@ -86,9 +86,9 @@ class Budgets:
             await self._exchange(key, account)
 
     async def _exchange(self, key: tuple[str, int], account: _Account) -> None:
-        """Add what this process spent to the stored sum, and what others spent to the budget."""
+        """Add this process's spending to the stored sum, and other processes' spending to the budget."""
         before, ours = account.stored, _counted(account.budget)
-        account.stored = ours  # what is spent from now on is for the next exchange
+        account.stored = ours  # later spending is for the next exchange
         added = _minus(ours, before)
         try:
             spent = await self._state.spend(key[0], key[1], *added)
@@ -103,7 +103,7 @@ class Budgets:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Store what is spent every KEPT_S while the block runs, and at its end: a kill loses no more."""
+        """Store spending every KEPT_S while the block runs, and at its end, so that a kill loses no more."""
         over = asyncio.Event()
         storing = asyncio.ensure_future(self._store_until(over))
         try:
@@ -121,7 +121,7 @@ class Budgets:
                 await self.keep()
 
     async def keep(self) -> None:
-        """Store what was spent since the last exchange, and forget the budgets of past days."""
+        """Store spending since the last exchange, and drop the budgets of past days."""
         today = int(self._clock.now() // DAY_S)
         for key, account in list(self._accounts.items()):
             if _counted(account.budget) != account.stored:
@@ -131,7 +131,7 @@ class Budgets:
 
 
 def _counted(budget: Budget) -> Spent:
-    """Return what counts for other servers: what is spent, and what running calls have reserved."""
+    """Return the spending that other servers must count: spent amounts and reservations of running calls."""
     return (budget.spent_calls, budget.spent_tokens + budget.reserved_tokens, budget.spent_usd + budget.reserved_usd)
 
 

@@ -20,7 +20,7 @@ METRICS_SCOPES = {"admin", "server.admin", "server.read"}
 
 
 class Health(BaseModel):
-    """The process is running."""
+    """The status of a running process."""
 
     status: str = "ok"
     version: str = package.__version__

@@ -30,11 +30,11 @@ from mindstream.service.operations.principal import LOCAL, checked_scopes, check
 CONFIGURATION = "/.well-known/openid-configuration"
 KEY_TYPES = {"RS256": "RSA", "ES256": "EC"}
 """The accepted signature algorithms and their key types; a token cannot choose any other."""
-LEAST_BITS = {"RSA": 2_048, "EC": 256}
+MIN_BITS = {"RSA": 2_048, "EC": 256}
 LEEWAY_S = 30.0
 """Maximum difference in seconds between the clocks of the issuer and of this machine."""
 KEPT_S, RETRY_S, FIRST_RETRY_S, FETCH_S = 3_600.0, 30.0, 1.0, 5.0
-"""Seconds: keys are fetched anew after KEPT_S; an unknown key causes at most one fetch in RETRY_S (before the first
+"""Seconds: keys are fetched again after KEPT_S; an unknown key causes at most one fetch in RETRY_S (before the first
 fetch that succeeded: FIRST_RETRY_S); a fetch takes at most FETCH_S."""
 MAX_BYTES, MAX_TOKEN = 1_000_000, 8_000
 
@@ -217,7 +217,7 @@ def read_keys(document: object) -> dict[str, jwt.PyJWK]:
         except (jwt.PyJWTError, ValueError, TypeError, AttributeError):
             continue
         is_usable = key.public_key_use in (None, "sig") and KEY_TYPES.get(key.algorithm_name) == key.key_type
-        if is_usable and isinstance(key.key_id, str) and bits >= LEAST_BITS[key.key_type or ""]:
+        if is_usable and isinstance(key.key_id, str) and bits >= MIN_BITS[key.key_type or ""]:
             found[key.key_id] = key
     return found
 

@@ -16,14 +16,14 @@ LOG = logging.getLogger("mindstream.server")
 HEAD_S = 15.0
 """Maximum seconds for a request's head, from the connection or from its first byte on."""
 STUCK_S, CHECK_S = 30.0, 5.0
-"""Seconds in which a client must take something of what waits for it, and how often that is checked."""
-MOST = 4_000
-"""Connections that are open at once; further ones are answered 503."""
-MOST_UNREAD, LARGE, BOUND_S = 128_000_000, 65_536, 0.02
-"""Bytes of answers that may wait for all clients together; counted when one has more than LARGE bytes waiting, at most
-every BOUND_S seconds."""
+"""Seconds: within STUCK_S a client must read some of its pending bytes; the interval of that check."""
+MAX_CONNECTIONS = 4_000
+"""Maximum number of open connections; further ones are answered with 503."""
+MAX_UNREAD, LARGE, BOUND_S = 128_000_000, 65_536, 0.02
+"""Maximum bytes of pending answers of all clients together; counted when one client has more than LARGE pending bytes,
+at most every BOUND_S seconds."""
 TELL_S = 10.0
-"""Seconds in which at most one closed connection is logged, and after which the memory of all of them is released."""
+"""Minimum interval, in seconds, of log messages about closed connections, and delay of releasing their memory."""
 BUSY = (
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\nretry-after: 2\r\n"
     b'connection: close\r\ncontent-length: 101\r\n\r\n{"type":"urn:mindstream:problem:unavailable","title":"Too many '
@@ -32,7 +32,7 @@ BUSY = (
 
 
 class CountedTransport:
-    """A transport that counts what is written, and calls `on_waiting` when something of it waits for the client."""
+    """A transport that counts written bytes, and calls `on_waiting` when some of them wait for the client."""
 
     def __init__(self, transport: asyncio.Transport, on_waiting: Any) -> None:
         self._transport, self._on_waiting, self.written = transport, on_waiting, 0
@@ -57,12 +57,12 @@ class BoundedConnection(Connection):
     _is_deferred = False
     _bounded_at = _told_at = _released_at = -math.inf
     _taken, _taken_at = 0, 0.0
-    """What the client has taken of what was written, in bytes, and since when it has taken no more."""
+    """Number of bytes that the client has read, and the time since when it has read no more."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         counted: Any = CountedTransport(transport, self._watch)
         super().connection_made(counted)
-        if len(self.connections) > MOST:
+        if len(self.connections) > MAX_CONNECTIONS:
             counted.write(BUSY)
             self.transport.close()
         else:
@@ -77,7 +77,7 @@ class BoundedConnection(Connection):
             self._unset_late()
 
     def handle_events(self) -> None:
-        """Begin no further request while the client has not read enough of the answers to earlier ones."""
+        """Begin no further request until the client has read enough of the earlier answers."""
         self._is_deferred = self.flow.write_paused and self.cycle is not None and self.cycle.response_complete
         if not self._is_deferred:
             super().handle_events()
@@ -113,7 +113,7 @@ class BoundedConnection(Connection):
 
     @property
     def unread(self) -> int:
-        """Bytes that wait for the client to read them."""
+        """Number of bytes that the client has not read yet."""
         return int(self.transport.get_write_buffer_size())
 
     def _watch(self) -> None:
@@ -140,16 +140,16 @@ class BoundedConnection(Connection):
         """Break off the clients that have read nothing for longest while too much waits for all together."""
         waiting = [each for each in self.connections if isinstance(each, BoundedConnection) and each.unread]
         total = sum(each.unread for each in waiting)
-        if total <= MOST_UNREAD:
+        if total <= MAX_UNREAD:
             return
         for each in sorted(waiting, key=lambda each: each._taken_at):
             total -= each.unread
-            each._break_off(f"more than {MOST_UNREAD:,} bytes wait for clients that do not read")
-            if total <= MOST_UNREAD:
+            each._break_off(f"more than {MAX_UNREAD:,} bytes wait for clients that do not read")
+            if total <= MAX_UNREAD:
                 return
 
     def _break_off(self, why: str) -> None:
-        """Close the connection without sending what waits."""
+        """Close the connection without sending pending bytes."""
         if self.loop.time() - BoundedConnection._told_at > TELL_S:
             BoundedConnection._told_at = self.loop.time()
             LOG.warning("mindstream: a connection was closed: %s", why)

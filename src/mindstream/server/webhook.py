@@ -1,4 +1,4 @@
-"""A webhook: what a mind adds after its answer is posted to an address of the operator's, in the order of the log.
+"""A webhook: follow-ups of minds are posted to an address of the operator's, in the order of the log.
 
 Each message is posted at least once, until it is accepted; the receiver recognises repeats by `webhook-id`. Of several
 servers one posts; if it dies, another continues after the last accepted message. Messages are signed as the Standard
@@ -31,19 +31,20 @@ from mindstream.server.server_state import ServerState
 from mindstream.service.operations.principal import LOCAL
 
 KINDS = (FollowUp.kind, "left_unsaid")
-"""Unsolicited follow-ups, and what was kept for the next answer because a chat page could not show it."""
-LOOK_S, PATIENCE_S = 1.0, 10.0
+"""Kinds of events that are posted: unsolicited follow-ups, and those kept for the next answer because a chat page could
+not show them."""
+POLL_S, PATIENCE_S = 1.0, 10.0
 """Seconds: poll interval of the log; timeout of a post."""
 LEASE_S = 15.0
 """Lease of the server that posts, in seconds: longer than a post."""
-FIRST_S, LONGEST_S = 1.0, 300.0
+FIRST_PAUSE_S, MAX_PAUSE_S = 1.0, 300.0
 """The first wait after a failure and the longest, in seconds; each is twice the one before."""
-NOT_THIS = (400, 413, 422)
+REJECTED = (400, 413, 422)
 """Statuses that reject the message itself; after TRIES attempts the next message is posted."""
 TRIES = 8
 KEEP_EVERY = 1_000
 """Rows without a message after which the position is stored."""
-LEAST_SECRET = 16
+MIN_SECRET = 16
 SECRET = "MINDSTREAM_WEBHOOK_SECRET"
 """The environment variable with the secret."""
 
@@ -67,10 +68,8 @@ class Receiver:
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InputError("--webhook takes an address with https:// or http://")
-        if len(self.key) < LEAST_SECRET:
-            raise InputError(
-                f"a webhook needs a secret of {LEAST_SECRET} characters: --webhook-secret FILE, or {SECRET}"
-            )
+        if len(self.key) < MIN_SECRET:
+            raise InputError(f"a webhook needs a secret of {MIN_SECRET} characters: --webhook-secret FILE, or {SECRET}")
 
     @property
     def key(self) -> bytes:
@@ -114,11 +113,11 @@ class Webhook:
         self._counts, self._is_alone = metrics.webhook, is_alone
         self._owner, self._is_held, self._look_at = chance.token(), False, 0.0
         self._at = self._kept = 0
-        """Everything up to this seq was posted, or is no message; and the seq that is stored."""
+        """Rows up to `_at` were posted, or are no messages; `_kept`: the row that is stored."""
 
     @contextlib.asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Post while the block runs: what was written since the last accepted message, and what comes."""
+        """Post messages written since the last accepted one, and new ones, while the block runs."""
         await self._hold()
         posting = asyncio.ensure_future(self._post_all())
         try:
@@ -157,19 +156,19 @@ class Webhook:
                     seen = version
                 except StorageError:
                     pass
-                await self._clock.sleep(LOOK_S)
+                await self._clock.sleep(POLL_S)
 
     async def _post_new(self, client: httpx2.AsyncClient) -> None:
-        """Post everything that was written; a row is read again before each attempt, as it may be forgotten by then."""
+        """Post all new messages; a row is read again before each attempt, as it may have been erased."""
         upto, tries = await self._log.last_seq(), 0
         while await self._hold() and (row := await self._log.next_row(self._at, KINDS)) is not None:
             status = 204 if isinstance(row.event, Unknown) else await self._post(client, row)
             tries += 1
-            if 200 <= status < 300 or (status in NOT_THIS and tries >= TRIES):
+            if 200 <= status < 300 or (status in REJECTED and tries >= TRIES):
                 self._at, tries = row.seq, 0
                 await self._keep()
             else:
-                await self._rest(min(LONGEST_S, FIRST_S * 2 ** min(tries - 1, 20)))
+                await self._rest(min(MAX_PAUSE_S, FIRST_PAUSE_S * 2 ** min(tries - 1, 20)))
         if self._is_held:
             self._at = max(self._at, upto)
             if self._at - self._kept >= KEEP_EVERY:

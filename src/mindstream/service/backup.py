@@ -1,7 +1,7 @@
-"""A whole mind as one file: its memory, and how it was talked to last.
+"""A whole mind as one file: its memory, and the settings of its last conversation.
 
-The lines are those of a memory's export (see transfer) under a header that says more. A file of an older version may
-have lines of what a gate had learned, too: they are left out.
+The lines are those of a memory's export (see transfer) under a header with the settings. Files of older versions may
+contain lines with the parameters of a gate, which are skipped.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from mindstream.errors import InputError
 from mindstream.location import Location
 from mindstream.log.events import Opened
 from mindstream.log.names import checked_name
+from mindstream.memory.memory import Memory
 from mindstream.service import transfer
 from mindstream.service.export_file import Export, Header, read_export
-from mindstream.service.memory import UserMemory
 from mindstream.settings import DEFAULT, Settings
 
-FEW = 20
-"""So many models by role a mind may bring along."""
+MAX_MODELS = 20
+"""Maximum number of models by role in a header."""
 
 
 class Habits(BaseModel):
-    """How a mind was talked to last. `models`: names by role, "default" first."""
+    """The settings of a mind's last conversation. `models`: names by role, "default" first."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -47,8 +47,8 @@ class MindHeader(Header):
     settings: Habits = Habits()
 
 
-async def export(opened: UserMemory, settings: Settings) -> AsyncIterator[str]:
-    """Yield the lines of a mind; `settings` say what its log does not.
+async def export(opened: Memory, settings: Settings) -> AsyncIterator[str]:
+    """Yield the lines of a mind; `settings` are used if its log has no conversation.
 
     Raises:
         InputError: nothing is known of that user.
@@ -58,11 +58,11 @@ async def export(opened: UserMemory, settings: Settings) -> AsyncIterator[str]:
 
 
 def parse_backup(lines: Iterable[bytes], source: str) -> Export[MindHeader]:
-    """Check a mind, all of it before anything is written; close what is returned.
+    """Check the whole file of a mind; the caller closes the returned export.
 
     Raises:
-        InputError: naming the line that is wrong.
-        StorageError: it cannot be put aside.
+        InputError: a line is invalid; the message names it.
+        StorageError: the private copy cannot be written.
     """
 
     def is_of_a_gate(data: object) -> bool:
@@ -100,11 +100,11 @@ def addresses(habits: Habits) -> list[str]:
 
 
 def missing_pack(habits: Habits) -> str:
-    """Name the pack that a mind was talked to with and that does not come with mindstream, or ""."""
+    """Return the pack of the last conversation if it does not ship with mindstream, else ""."""
     return habits.pack if habits.pack not in shipped_packs() else ""
 
 
-async def _habits(opened: UserMemory, settings: Settings) -> Habits:
+async def _habits(opened: Memory, settings: Settings) -> Habits:
     opening, decided = (
         await opened.store.last(opened.key, Opened.kind),
         await opened.store.last(opened.key, Decided.kind),
@@ -116,11 +116,11 @@ async def _habits(opened: UserMemory, settings: Settings) -> Habits:
 
 
 def _check_header(header: MindHeader, source: str) -> None:
-    """Raise InputError where the header says what no mind is called."""
+    """Raise InputError if the header has invalid names."""
     habits = header.settings
     for name, what in ((header.user, "user"), (habits.session, "settings.session")):
         if name:
             checked_name(name, f"{source}: {what}")
     words = (habits.pack, habits.gate, *habits.models, *habits.models.values())
-    if len(habits.models) > FEW or not all(word.isprintable() and len(word) <= 500 for word in words):
-        raise InputError(f"{source}: settings: names of a pack, a gate and models are wanted; nothing was imported")
+    if len(habits.models) > MAX_MODELS or not all(word.isprintable() and len(word) <= 500 for word in words):
+        raise InputError(f"{source}: settings: names of a pack, a gate and models were expected; nothing was imported")

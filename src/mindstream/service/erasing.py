@@ -27,16 +27,17 @@ from mindstream.log.files import history
 from mindstream.log.names import StreamKey, name_of, shown_name
 from mindstream.log.sql import Sql
 from mindstream.memory.curation.slot_items import texts_in
+from mindstream.memory.memory import Memory
 from mindstream.memory.store import elsewhere
 from mindstream.memory.store.elsewhere import Left
 from mindstream.memory.store.sql_store import SqlStore
+from mindstream.service.calling import unknown_user
 from mindstream.service.folders import TOWN_BEGAN
-from mindstream.service.memory import UserMemory, nobody
 from mindstream.service.privacy.erase import (
-    Beside,
+    OutsideData,
     count_rows,
     erase_person,
-    find_beside,
+    find_outside_data,
     revoke_tokens,
     take_elsewhere,
     withdraw,
@@ -44,25 +45,25 @@ from mindstream.service.privacy.erase import (
 from mindstream.sharing.events import PoolCreated
 
 IN_A_DATABASE = (
-    "the server's write-ahead log, its replicas and backups, and what was typed on other machines, are not looked at"
+    "the server's write-ahead log, replicas and backups, and the typed history on other machines, are not searched"
 )
-PROBES, PROBE, SHORTEST = 300, 40, 8
+MAX_PROBES, MAX_PROBE, MIN_PROBE = 300, 40, 8
 """Maximum number of texts that are searched for, characters of each, and minimum length: shorter ones prove nothing."""
 _NAME = re.compile(r"[\x21-\x7e]*")
 """A role, a model or an id, which is no user's text."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class UserData:
     """All data of a user.
 
     Attributes:
         rows: how many, by table.
         files: files next to the database: typed history, and copies that contain data of all users.
         elsewhere: other streams with data of the user, as pools: name -> number of rows and records.
-        stays: what cannot be erased from here, and why, in sentences.
+        stays: sentences about data that cannot be erased from here, with the reason.
         words: texts to search for afterwards.
-        beside: tokens, and forks of towns.
+        outside: tokens for the user alone, and forks of towns.
     """
 
     rows: Mapping[str, int]
@@ -70,11 +71,11 @@ class Kept:
     words: list[str]
     elsewhere: Mapping[str, int] = field(default_factory=dict)
     stays: Sequence[str] = ()
-    beside: Beside = field(default_factory=Beside)
+    outside: OutsideData = field(default_factory=OutsideData)
 
 
-async def list_kept(opened: UserMemory, data: AnyData) -> Kept:
-    """Return what there is to erase.
+async def find_user_data(opened: Memory, data: AnyData) -> UserData:
+    """Return all data of a user.
 
     Raises:
         InputError: there is nothing.
@@ -82,12 +83,12 @@ async def list_kept(opened: UserMemory, data: AnyData) -> Kept:
 
     def look(connection: Sql) -> tuple[dict[str, int], list[Left], list[str], list[str]]:
         rows = count_rows(connection, [opened.key])
-        found = elsewhere.find(connection, opened.user, opened.key)
-        return rows, found, _probes(connection, opened.key, found), _staying(connection, opened.user)
+        found = elsewhere.find(connection, opened.name, opened.key)
+        return rows, found, _probes(connection, opened.key, found), _staying(connection, opened.name)
 
     rows, found, words, stays = await _rows(opened).read(look)
     data = Location.of(data)
-    beside = await find_beside(data, _rows(opened).tenant.name, opened.user)
+    outside = await find_outside_data(data, _rows(opened).tenant.name, opened.name)
     files = erasure.files_of(data.beside, opened.key)
     typed = history(data.beside, opened.key)
     if (
@@ -95,14 +96,16 @@ async def list_kept(opened: UserMemory, data: AnyData) -> Kept:
         and not found
         and not typed.exists()
         and not is_pending(data, opened.key)
-        and not beside.tokens
+        and not outside.tokens
     ):
-        raise InputError(nobody(opened.user))
+        raise InputError(unknown_user(opened.name))
     left = {_shown(each.stream): len(each.rows) + len(each.ids) for each in found}
-    return Kept(rows, files, words, left, [*beside.stays(), *stays, *([] if data.folder else [IN_A_DATABASE])], beside)
+    return UserData(
+        rows, files, words, left, [*outside.describe_kept(), *stays, *([] if data.folder else [IN_A_DATABASE])], outside
+    )
 
 
-def _rows(opened: UserMemory) -> SqlStore:
+def _rows(opened: Memory) -> SqlStore:
     assert isinstance(opened.store, SqlStore)  # every location opens one
     return opened.store
 
@@ -113,7 +116,7 @@ def is_pending(data: Location, user: StreamKey) -> bool:
 
 
 async def erase(
-    opened: UserMemory, data: AnyData, what: Kept, progress: Callable[[int], None] = lambda _: None
+    opened: Memory, data: AnyData, what: UserData, progress: Callable[[int], None] = lambda _: None
 ) -> None:
     """Erase the memory's user, and verify it; other programs that use that mind should be closed.
 
@@ -122,12 +125,12 @@ async def erase(
     Raises:
         StorageError: something could not be erased; the message says what.
     """
-    store, user, key, where = _rows(opened), opened.user, opened.key, Location.of(data)
+    store, user, key, where = _rows(opened), opened.name, opened.key, Location.of(data)
     await revoke_tokens(
-        where, store.tenant.name, what.beside, opened.clock
+        where, store.tenant.name, what.outside, opened.clock
     )  # first, so that no new request is accepted
     if (folder := where.folder) is None:
-        await erase_person(store, user, opened.clock, where.beside, known=bool(what.beside.tokens))
+        await erase_person(store, user, opened.clock, where.beside, known=bool(what.outside.tokens))
         await _prove_rows(opened)
         return
     await withdraw(
@@ -149,14 +152,14 @@ def _staying(connection: Sql, user: str) -> list[str]:
     said += [f"the pool {name!r} stays, with its rubric; it has no owner any more" for name in owned]
     if connection.execute("SELECT 1 FROM log WHERE kind = ? LIMIT 1", (TOWN_BEGAN,)).fetchone():
         said.append(
-            "the town's file stays in its log, with all who were to live in it; the town cannot go on without one"
+            "the town's file stays in its log, with the names of all residents; the town cannot continue without it"
         )
     readers = elsewhere.readers_of(connection)
     if any(user in each and len(each) > 1 for each in readers.values()):
-        said.append("passages of documents that somebody else has searched, too, stay")
+        said.append("passages of documents that another user has searched, too, stay")
     held = {row[0] for row in connection.execute("SELECT DISTINCT stream FROM records WHERE kind = 'document'")}
     if held - readers.keys():
-        said.append("passages of documents that an earlier version read stay: for whom is not known")
+        said.append("passages of documents that an earlier version read stay: their user is not known")
     return said
 
 
@@ -171,7 +174,7 @@ def _pools(connection: Sql) -> Iterator[tuple[str, PoolCreated]]:
             yield shown_name(stream), found
 
 
-async def _prove_rows(opened: UserMemory) -> None:
+async def _prove_rows(opened: Memory) -> None:
     """Search the tables for the user.
 
     Raises:
@@ -180,17 +183,17 @@ async def _prove_rows(opened: UserMemory) -> None:
 
     def look(connection: Sql) -> tuple[dict[str, int], list[Left]]:
         left = {table: count for table, count in count_rows(connection, [opened.key]).items() if count}
-        return left, elsewhere.find(connection, opened.user, opened.key)
+        return left, elsewhere.find(connection, opened.name, opened.key)
 
     left, found = await _rows(opened).read(look)
     if left:
         told = ", ".join(f"{count} rows in {table}" for table, count in left.items())
         raise StorageError(
-            f"{opened.user!r} is back: {told}; another program writes to that mind. Close it, erase again"
+            f"{opened.name!r} is back: {told}; another program writes to that mind. Close it, erase again"
         )
     if found:
         raise StorageError(
-            f"{opened.user!r} is in {shown_name(found[0].stream)!r} still; another program wrote it. Erase again"
+            f"{opened.name!r} is in {shown_name(found[0].stream)!r} still; another program wrote it. Erase again"
         )
 
 
@@ -227,13 +230,13 @@ def _probes(connection: Sql, user: StreamKey, found: Sequence[Left]) -> list[str
     for kind, payload in connection.execute("SELECT kind, payload FROM log WHERE mind = ?", (user,)):
         held = read_event(kind, payload).model_dump(mode="json")  # the payload of an unreadable one is a text
         probes |= {_probe(text) for text in texts_in(held)}
-    said = [word for word in probes if len(word.encode()) >= SHORTEST and not _NAME.fullmatch(word)]
-    return sorted(said, key=lambda word: (-len(word), word))[:PROBES]
+    said = [word for word in probes if len(word.encode()) >= MIN_PROBE and not _NAME.fullmatch(word)]
+    return sorted(said, key=lambda word: (-len(word), word))[:MAX_PROBES]
 
 
 def _probe(text: str) -> str:
     """Return the longest part of a text that no encoding changes, shortened."""
-    return max(re.split(r'["\\\x00-\x1f]', text), key=len)[:PROBE]
+    return max(re.split(r'["\\\x00-\x1f]', text), key=len)[:MAX_PROBE]
 
 
 def _is_others(connection: sqlite3.Connection, word: str) -> bool:

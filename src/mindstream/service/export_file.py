@@ -18,17 +18,17 @@ from mindstream.memory.store.record import Kind, Record, Triple
 from mindstream.memory.store.validation import checked_record
 
 FORMAT = 1
-LONGEST, MOST, WHOLE = 1 << 20, 1_000_000, 4 << 30
+MAX_LINE, MAX_RECORDS, MAX_EXPORT = 1 << 20, 1_000_000, 4 << 30
 """Maximum bytes of a record's line, number of records, and bytes of an export."""
 BATCH, BATCH_BYTES = 128, 32_000
 """Maximum records, and bytes of lines, that are embedded and written at once: some 30 ms of the event loop."""
-CHAIN = 500
+MAX_CHAIN = 500
 """Maximum length of a chain of evidence; a mind's own chains are short."""
-VERSIONS = 1 << 31
+MAX_VERSION = 1 << 31
 """Maximum version of a slot; a higher number would leave no room for later ones."""
 IN_MEMORY = 8 << 20
 """Bytes of a copy from which on it is stored on disk."""
-NOBODYS = StreamKey("")
+NO_STREAM = StreamKey("")
 """The stream of records until they are written."""
 M = TypeVar("M", bound=BaseModel)
 H = TypeVar("H", bound="Header", covariant=True)
@@ -70,7 +70,7 @@ class ExportLine(BaseModel):
     evidence: tuple[str, ...] = ()
     depth: int = 0
     slot: str | None = None
-    version: int | None = Field(None, le=VERSIONS)
+    version: int | None = Field(None, le=MAX_VERSION)
     data: dict[str, JsonValue] = Field(default_factory=dict)
 
     def record(self) -> Record:
@@ -88,7 +88,7 @@ class ExportLine(BaseModel):
         held: dict[str, Any] = {name: getattr(self, name) for name in ExportLine.model_fields}
         held["about"] = Triple(*self.about) if self.about else None
         held["accessed"] = self.created if self.accessed is None else self.accessed
-        return checked_record(Record(stream=NOBODYS, **held))
+        return checked_record(Record(stream=NO_STREAM, **held))
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Export(Generic[H]):
 
 @dataclass
 class _Index:
-    """What is needed of the lines so far, to check them against each other."""
+    """Ids, versions and evidence of the lines so far, to check later lines against them."""
 
     lines: dict[str, int] = field(default_factory=dict)
     versions: dict[tuple[str, int | None], int] = field(default_factory=dict)
@@ -142,8 +142,8 @@ class _Index:
         Raises:
             InputError: an earlier line has the same record, or the same version of a slot.
         """
-        if len(self.lines) == MOST:
-            raise InputError(f"an export may hold {MOST:,} records; take this one in by parts")
+        if len(self.lines) == MAX_RECORDS:
+            raise InputError(f"an export may have {MAX_RECORDS:,} records; import this one in parts")
         first = self.lines.setdefault(record.id, number)
         if first != number:
             raise InputError(f"id: line {first} is the record {record.id} already")
@@ -163,7 +163,7 @@ class _Index:
                 above.setdefault(each, []).append(id_)
         waits = {id_: len(ids) for id_, ids in below.items()}
         ready, length = [id_ for id_, count in waits.items() if not count], 0
-        while ready and length < CHAIN:  # records whose evidence is checked, then those derived from them
+        while ready and length < MAX_CHAIN:  # records whose evidence is checked, then those derived from them
             length += 1
             following: list[str] = []
             for id_ in ready:
@@ -176,8 +176,8 @@ class _Index:
         if waits:
             line = min(self.lines[id_] for id_ in waits)
             raise InputError(
-                f"{source}:{line}: evidence: what this record was drawn from leads back to itself, or through over"
-                f" {CHAIN} records; nothing was imported"
+                f"{source}:{line}: evidence: this record is derived from itself, or through a chain of over"
+                f" {MAX_CHAIN} records; nothing was imported"
             )
 
 
@@ -205,8 +205,8 @@ def read_export(
             if not text.strip():
                 continue
             try:
-                if size > WHOLE:
-                    raise InputError(f"it goes on after {WHOLE >> 30} GB; take it in by parts")
+                if size > MAX_EXPORT:
+                    raise InputError(f"it is over {MAX_EXPORT >> 30} GB; import it in parts")
                 data = _json(text)
                 if header is None:
                     header = _header(data, shape)
@@ -217,7 +217,7 @@ def read_export(
             except InputError as error:
                 raise InputError(f"{source}:{number}: {error}; nothing was imported") from None
         if header is None:
-            raise InputError(f"there is nothing in {source}; an export begins with a line that says so")
+            raise InputError(f"{source} is empty; an export begins with a header")
         _check_whole(header, len(index.lines), source)
         index.check_evidence(source)
     except BaseException:
@@ -227,15 +227,15 @@ def read_export(
 
 
 def _check_size(text: bytes) -> None:
-    if len(text) > LONGEST:
-        raise InputError(f"a record's line may have {LONGEST:,} bytes, and this one has {len(text):,}")
+    if len(text) > MAX_LINE:
+        raise InputError(f"a record's line may have {MAX_LINE:,} bytes, and this one has {len(text):,}")
 
 
 def _check_whole(header: Header, found: int, source: str) -> None:
     if header.records is not None and header.records != found:
         raise InputError(
-            f"{source} is cut off, or was put together: its first line promises {header.records} records, {found} are"
-            " there; nothing was imported"
+            f"{source} is incomplete, or was changed: its header names {header.records} records, and it has {found};"
+            " nothing was imported"
         )
 
 
@@ -244,7 +244,7 @@ def _copy_line(copy: IO[bytes], text: bytes) -> None:
         copy.write(text.strip() + b"\n")
     except OSError as error:
         raise StorageError(
-            f"an import is put aside in {tempfile.gettempdir()} first, which cannot be written: {error.strerror};"
+            f"an import is copied to {tempfile.gettempdir()} first, which cannot be written: {error.strerror};"
             " set TMPDIR to another folder"
         ) from None
 
@@ -267,7 +267,7 @@ def _no_number(name: str) -> NoReturn:
 def _header(data: object, shape: type[H]) -> H:
     wanted, found = shape.model_fields["mindstream"].default, data.get("mindstream") if isinstance(data, dict) else None
     if found != wanted and found in ("memory", "mind"):
-        raise InputError(f"this is the export of a {found}: `mindstream {found} import` takes it in")
+        raise InputError(f"this is the export of a {found}: use `mindstream {found} import`")
     if found != wanted:
         raise InputError(
             f'not an export of a {wanted}, which begins with {{"mindstream": "{wanted}", "format": {FORMAT}, …}}'

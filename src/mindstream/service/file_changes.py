@@ -11,7 +11,7 @@ from typing import TypeAlias
 from mindstream.life import commands
 from mindstream.memory.memory import Memory
 
-LOOK_S = 1.0
+POLL_S = 1.0
 """Poll interval in seconds; a file that is being written is reported once it was unchanged for this long."""
 MAX_FILES, MAX_NAMED = 20_000, 10
 """Maximum number of files that are watched, and that are named in one notice."""
@@ -23,11 +23,11 @@ async def watch(stream: Memory, folder: Path, skip: Path | None = None) -> None:
     """Notify a life of new, changed and deleted files, until cancelled.
 
     Args:
-        skip: a folder in it that is ignored: where the life itself writes.
+        skip: a subfolder that is ignored, as the one in which the life itself writes.
     """
     reported = before = await asyncio.to_thread(list_files, folder, skip)
     while True:
-        await asyncio.sleep(LOOK_S)
+        await asyncio.sleep(POLL_S)
         now = await asyncio.to_thread(list_files, folder, skip)
         if now == before and now != reported:
             await commands.notice(stream, f"in the folder {folder.name}: {describe(reported, now)}")

@@ -35,7 +35,7 @@ async def refuse_town(store: Store, data: Location) -> None:
 
 
 async def refuse_town_in(data: Location) -> None:
-    """Do the same for data that are not open; a folder that does not exist contains none."""
+    """As `refuse_town`, for data that are not open; a folder that does not exist contains no town."""
     if is_begun(data):
         async with open_store(data) as store:
             await refuse_town(store, data)
@@ -62,7 +62,7 @@ async def require_town(data: Location) -> None:
                 return
             if await store.events(None, limit=1):
                 raise InputError(
-                    f"no town lives in {data}, but somebody's memory does: --data names another folder, in which"
+                    f"no town lives in {data}, but a user's memory does: --data names another folder, in which"
                     " `mindstream town new` begins one"
                 )
     raise InputError(f"no town lives in {data}: `{new}` begins one, --data names another folder")

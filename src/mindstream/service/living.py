@@ -1,4 +1,4 @@
-"""A life with a person's settings: their models, tools by name, folders, limits, hours, the log of their mind."""
+"""Opens a life with a user's settings: models, tools by name, folders, limits, hours, memory."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ from mindstream.tools.tool import Tool
 from mindstream.tools.write_file import write_file_tool, written_file_tools
 
 PLANNER = "planner"
-"""The name, among tools, of one that has a task of several steps planned and solved with the others."""
+"""The name of the tool that plans and solves a task of several steps with the other tools."""
 USUAL = ("calculator",)
 OWN = ("R", "U", "M0")
-"""M1's own tools, beside those from outside."""
+"""M1's own tools; all others come from the settings."""
 PROMPT_TOKENS = 8_000
-LEAST_PROMPT = 2_000
+MIN_PROMPT_TOKENS = 2_000
 FOREVER_TOKENS = 200_000
-"""A life without an end takes so many tokens a day at most, where nothing else limits its day."""
+"""Maximum tokens a day of a life that looks for work of its own, if no other daily limit is set."""
 LEAST_BEAT_S = 60.0
 ZONE = MachineZone()
 USUAL_POLICY = MemoryPolicy()
@@ -50,22 +50,22 @@ USUAL_POLICY = MemoryPolicy()
 
 @dataclass(frozen=True, kw_only=True)
 class LifeSettings:
-    """What a life is to reach, and within which limits.
+    """The goal of a life, its tools and its limits.
 
     Attributes:
-        goal, orders: "" and (): those that it has.
+        goal, orders: "" and (): keep the current ones.
         tools: by name (`tools/named.py`), and `planner`; None: the calculator.
-        docs: folders to be searched.
-        mcp: servers, as command lines or URLs; whoever names a host lets it be asked.
-        out: a folder into which it may write files; it may read those back, and with leave delete them.
-        allow: tools that may change the world without a question.
-        dream_tools: what M1 may call while it makes a dream.
-        pool: the name of one that shows M1 how like tasks were carried out.
-        offer: what M1 carried out is offered to it.
+        docs: folders of documents to search.
+        mcp: servers, as command lines or URLs; requests to the hosts of these URLs are allowed.
+        out: a folder in which it may write files, read them, and delete them after approval.
+        allow: tools with side effects that need no approval.
+        dream_tools: tools that M1 may call while it makes a dream.
+        pool: the pool whose exemplars of similar tasks M1 is shown.
+        offer: offer finished tasks of M1 to that pool.
         without_model: rules may continue a life that was lived with a model.
         command: the command line that continues it.
-        beat: so often at most it looks for work of its own: "1h"; "": never.
-        hours: only then it acts by itself: "08:00-22:00", by this machine's clock.
+        beat: minimum interval of heartbeats, at which it looks for work of its own: "1h"; "": none.
+        hours: active hours, outside which it does not act by itself: "08:00-22:00", by this machine's clock.
     """
 
     goal: str = ""
@@ -101,21 +101,21 @@ async def open_life(
     models: Models | None = None,
     policy: MemoryPolicy = USUAL_POLICY,
 ) -> AsyncIterator[Life]:
-    """Open models and tools, take up the life of a stream, and keep the bill of its calls.
+    """Open models and tools, and start or continue the life of a stream; calls of models are logged.
 
     Args:
-        note: is told what a person should know: a tool that may not be called, and why.
-        policy: how R recalls, and how much a sleep draws.
-        models: who answers, whoever opened them; None: those of the settings, opened here.
+        note: called with messages for the user, such as a tool that may not be called.
+        policy: the policy of R's recalls and of sleep.
+        models: open models; None: those of the settings are opened here.
 
     Raises:
-        UserError: a model, a tool, a folder, a server, hours, an order that cannot be used; no goal.
-        HeldElsewhere: another process lives it.
+        UserError: a model, tool, folder, server, order or time cannot be used, or there is no goal.
+        HeldElsewhere: another process runs this life.
         StorageError: the log cannot be used.
         ToolError: no tool of the MCP servers may be called.
     """
     if wanted.offer and not wanted.pool:
-        raise InputError("--offer: to which pool? Name it with --pool")
+        raise InputError("--offer needs a pool: name it with --pool")
     config = replace(make_config(settings, wanted), returned=policy.returned, drawn=policy.drawn)
     if "retention" in policy.model_fields_set:  # the settings' choice, or recorded
         config = replace(config, retention=policy.retention)
@@ -167,7 +167,7 @@ def _check_named(flag: str, names: Sequence[str], tools: Sequence[Tool]) -> None
 
 
 def _left(budget: LifeBudget, spent: LifeSpent) -> Budget:
-    """Return what may still be spent: it holds within a step, too, where a model is asked again."""
+    """Return the remaining budget; it also limits repeated calls within a step."""
     return Budget(
         None if budget.calls is None else max(0, budget.calls - spent.calls),
         None if budget.tokens is None else max(0, budget.tokens - spent.tokens),
@@ -176,13 +176,13 @@ def _left(budget: LifeBudget, spent: LifeSpent) -> Budget:
 
 
 def make_config(settings: Settings, wanted: LifeSettings) -> LifeConfig:
-    """Return how a life is led.
+    """Return the configuration of a life.
 
     Raises:
-        InputError: the hours are none, or M2's prompt would have no room.
+        InputError: the hours are invalid, or M2's prompt would be too small.
     """
-    if wanted.prompt_tokens < LEAST_PROMPT:
-        raise InputError(f"--prompt-tokens: at least {LEAST_PROMPT:,}, or M2 cannot see its tools and its ledger")
+    if wanted.prompt_tokens < MIN_PROMPT_TOKENS:
+        raise InputError(f"--prompt-tokens: at least {MIN_PROMPT_TOKENS:,}, or M2 cannot see its tools and its ledger")
     return LifeConfig(
         budget=LifeBudget(
             calls=settings.budget_calls,
@@ -206,33 +206,33 @@ def make_config(settings: Settings, wanted: LifeSettings) -> LifeConfig:
 
 
 def _tokens_per_day(wanted: LifeSettings) -> int | None:
-    """Return how many tokens a day may take: a life that looks for work of its own has a limit in any case."""
+    """Return the maximum tokens a day; a life with a heartbeat always has a daily limit."""
     is_limited = not (wanted.tokens_per_day is None and wanted.usd_per_day is None)
     return wanted.tokens_per_day if is_limited or not wanted.beat else FOREVER_TOKENS
 
 
 def read_beat(words: str) -> float:
-    """Return how many seconds a beat is.
+    """Return the interval of heartbeats in seconds.
 
     Raises:
-        InputError: that is no time, or under a minute.
+        InputError: it is not a time span, or under a minute.
     """
     moment = read_moment(words.strip(), 0.0, UTC)
     if moment is None or moment < LEAST_BEAT_S:
-        raise InputError(f"--beat {words!r} is no time of at least a minute: say 30 min, 1h, 1 day")
+        raise InputError(f"--beat {words!r} is no time of at least a minute: use 30 min, 1h, 1 day")
     return moment
 
 
 def read_end(words: str, now: Moment) -> Moment:
-    """Return the moment at which a time is over: "2h", "1h 30m", "until 18:00", "tomorrow 9:00".
+    """Return the end of a time: "2h", "1h 30m", "until 18:00", "tomorrow 9:00".
 
     Raises:
-        InputError: it is none.
+        InputError: it is not a time.
     """
     moment = read_moment(words.strip().removeprefix("until "), now, ZONE)
     if moment is not None:
         return moment
-    raise InputError(f"--for {words!r} is no time: say 2h, 90 min, 3 days, until 18:00, or tomorrow at 9")
+    raise InputError(f"--for {words!r} is no time: use 2h, 90 min, 3 days, until 18:00, or tomorrow at 9")
 
 
 async def _open_tools(
@@ -258,7 +258,7 @@ async def _open_tools(
 
 
 def _bill(models: Models, billed: list[BilledModel]) -> Models:
-    """Return the models that tools may ask: the life pays for them, too. Rules cost nothing."""
+    """Return models whose calls by tools are billed to the life; rules cost nothing."""
 
     def bill(model: Model) -> Model:
         if model.name == Rules.name:

@@ -19,8 +19,8 @@ from mindstream.service.probe import offered
 
 ABOUT = (
     "SmolLM2-135M-Instruct (Hugging Face, 2024; Apache-2.0), 4 bits a weight, run by llama.cpp inside this process.\n"
-    "It is small and silly: its English flows and mostly means little, and it decides little better than a coin.\n"
-    "It needs no service, no key and no graphics card; it is there to try every path to a model, not to be listened to."
+    "It is a small model of low quality: its English is fluent and mostly says little; its decisions are near chance.\n"
+    "It needs no service, no key and no graphics card; it is for trying out every path to a model, not for its answers."
 )
 
 

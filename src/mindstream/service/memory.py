@@ -1,84 +1,23 @@
-"""A user's memory and log, for commands outside a conversation."""
+"""Parts of a user's memory that several interfaces show: current beliefs and plans, kinds of records, new rows."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field, fields
-from functools import cached_property
+from dataclasses import fields
 from typing import get_args
 
 from pydantic import JsonValue
 
-from mindstream.clock import Clock, Moment, SystemClock
+from mindstream.clock import Clock, Moment
 from mindstream.errors import InputError
 from mindstream.log.events import Logged
-from mindstream.log.names import StreamKey, StreamName
-from mindstream.memory.memory import Memory
-from mindstream.memory.opening import finish_erasures, is_begun, open_store
-from mindstream.memory.policy import MemoryPolicy, adopt_policy, open_policy
-from mindstream.memory.recall.embedding import pick_embedder
+from mindstream.log.names import StreamKey
 from mindstream.memory.store.record import KINDS, Kind, Record
 from mindstream.memory.store.store import Store, read_log
-from mindstream.service.folders import refuse_town
 from mindstream.settings import Settings
 
-LOOK_S = 0.2
-"""How often a log that is followed is looked at."""
-
-
-@dataclass(frozen=True)
-class UserMemory:
-    """One user's memory in a data folder, whose embedder is loaded when it is needed.
-
-    Attributes:
-        embed: the embedder that is named; None: the one that made its vectors.
-        recorded: the embedder that made its vectors; "": it has none.
-        policy: how it recalls, and whether it decays.
-    """
-
-    store: Store
-    user: str
-    embed: str | None
-    clock: Clock
-    policy: MemoryPolicy = field(default_factory=MemoryPolicy)
-    recorded: str = ""
-
-    @cached_property
-    def key(self) -> StreamKey:
-        """By which the store keeps it."""
-        return self.store.key(StreamName("user", self.user))
-
-    @cached_property
-    def memory(self) -> Memory:
-        """The memory; loads the embedder."""
-        vectors, of_another = pick_embedder(self.recorded, self.embed)
-        memory = Memory(self.store, self.user, vectors, self.clock, strength=self.policy.laws)
-        memory.vectors_of = of_another
-        return memory
-
-    async def beliefs_and_plans(self) -> list[Record]:
-        """Return the latest version of each belief and plan."""
-        return await read_slots(self.store, self.key, self.clock.now())
-
-    async def all(self) -> list[Record]:
-        """Return every record, superseded and forgotten ones too, in the order of writing."""
-        return (await self.store.changes(self.key, 0)).records
-
-    async def is_known(self) -> bool:
-        """Tell whether something was ever logged of that user."""
-        return bool(await self.store.events(self.key, limit=1))
-
-    async def require_known(self) -> UserMemory:
-        """Return itself, sure that there is something to work on.
-
-        Raises:
-            InputError: nothing is known of that user.
-        """
-        if not await self.is_known():
-            raise InputError(nobody(self.user))
-        return self
+POLL_S = 0.2
+"""Poll interval of a log that is followed, in seconds."""
 
 
 async def read_slots(store: Store, key: StreamKey, now: Moment) -> list[Record]:
@@ -88,71 +27,24 @@ async def read_slots(store: Store, key: StreamKey, now: Moment) -> list[Record]:
     return sorted(latest.values(), key=lambda record: record.slot or "")
 
 
-@contextlib.asynccontextmanager
-async def open_user_memory(
-    settings: Settings,
-    *,
-    new: bool = False,
-    own: bool = False,
-    known: bool = False,
-    begins: str = "`mindstream chat`",
-) -> AsyncIterator[UserMemory]:
-    """Open a user's memory.
-
-    Args:
-        new: make the data folder where there is none; something of a user's own is to begin in it.
-        own: something is to be written that belongs to no resident of a town.
-        known: something of that user is to be there.
-        begins: the command that begins what is not there.
-
-    Raises:
-        InputError: there is no memory in that folder, or a town's; the user's name cannot be used.
-        StorageError: it cannot be read.
-    """
-    user = StreamName("user", settings.user)
-    if not new:
-        require_begun(settings, begins)
-    await asyncio.to_thread(finish_erasures, settings.data, user.key)
-    async with open_store(settings.data) as store:
-        if new or own:
-            await refuse_town(store, settings.data)
-        key, clock, given = store.key(user), SystemClock(), policy_given(settings)
-        writes = new or own
-        policy = await (adopt_policy(store, key, clock.now(), given) if writes else open_policy(store, key, given))
-        recorded = await store.recorded_embedder(key)
-        opened = UserMemory(store, settings.user, settings.named_embedder, clock, policy, recorded)
-        yield await opened.require_known() if known else opened
-
-
 def policy_given(settings: Settings) -> dict[str, JsonValue]:
-    """Return what the settings say of how a memory recalls and fades."""
+    """Return the settings of recall and decay that override those of a memory."""
     return {**settings.memory, **({"reranker": settings.reranker} if settings.reranker else {})}
 
 
 async def following(store: Store, clock: Clock, user: StreamKey | None, after: int = 0) -> AsyncIterator[Logged]:
-    """Yield the rows of the log after a seq, and then each new one as it is written, by whichever process."""
+    """Yield the rows of the log after a seq, then each new row when any process has written it."""
     while True:
         seen = await store.version()
         async for logged in read_log(store, user, after):
             after = logged.seq
             yield logged
         while await store.version() == seen:
-            await clock.sleep(LOOK_S)
-
-
-def require_begun(settings: Settings, begins: str) -> None:
-    """Raise InputError if there is no memory in the data folder; `begins`: the command that begins one."""
-    if not is_begun(settings.data):
-        raise InputError(f"there is no memory in {settings.data} yet: {begins} begins one, --data names another folder")
-
-
-def nobody(user: str) -> str:
-    """Say that nothing is known of a user; not of whom something is: a folder may be shared, and names are private."""
-    return f"nobody is called {user!r} here: choose another --user, or another folder with --data"
+            await clock.sleep(POLL_S)
 
 
 def parse_kinds(names: Sequence[str]) -> list[Kind]:
-    """Read kinds of records by name; all of them where none is named.
+    """Return the kinds of records with these names; all kinds if none is named.
 
     Raises:
         InputError: there is no such kind.
@@ -165,7 +57,7 @@ def parse_kinds(names: Sequence[str]) -> list[Kind]:
 
 
 def plain(record: Record) -> dict[str, JsonValue]:
-    """Return a record as plain data: without its vector, and without what only this data folder knows of it."""
+    """Return a record as plain data, without its vector, stream and row of the log."""
     told: dict[str, JsonValue] = {}
     for each in fields(Record):
         value = getattr(record, each.name)

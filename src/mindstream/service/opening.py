@@ -90,7 +90,7 @@ def answering(
     """Build the models that the settings name.
 
     Args:
-        budget: what they may spend, in place of the settings' budget.
+        budget: their budget, in place of the settings' one.
         at_once: maximum number of calls of each model at the same time.
         engine: its workers make the calls.
 
@@ -104,7 +104,7 @@ def answering(
         except OSError as error:
             raise SettingsError(f"the recording {record} cannot be written: {error.strerror}") from None
     if settings.prompts is not None and not settings.prompts.is_dir():
-        raise SettingsError(f"the folder of your own words, {settings.prompts}, is not there")
+        raise SettingsError(f"the folder of your own prompt templates, {settings.prompts}, does not exist")
     return Models.named(
         settings.models,
         on_call=on_call,

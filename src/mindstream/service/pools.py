@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from importlib.util import find_spec
 
 from mindstream.errors import InputError
-from mindstream.memory.opening import is_begun
 from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.planning.estimate import Estimate, RoleEstimate, priced
-from mindstream.service.folders import refuse_town_in
+from mindstream.service.calling import LocalCaller, calling
 from mindstream.settings import Settings
 from mindstream.sharing import capacity as capacity_policy
 from mindstream.sharing.admission import Pair, lay_in, offer
@@ -42,26 +42,20 @@ class Added:
     known: int = 0
 
 
+def calling_pool(settings: Settings, name: str, *, new: bool = False) -> AbstractAsyncContextManager[LocalCaller]:
+    """Open the data of the settings for operations on a pool; `new`: create the data if there are none."""
+    return calling(settings, new=new, begins=f"`mindstream pool create {name}`", what="pool")
+
+
 @contextlib.asynccontextmanager
-async def open_pool(settings: Settings, name: str, *, new: bool = False) -> AsyncIterator[Pool]:
-    """Open a pool of the data folder.
+async def open_pool(settings: Settings, name: str) -> AsyncIterator[Pool]:
+    """Open a pool of the settings' data.
 
     Raises:
-        InputError: there are no such data (`new` creates them), or the name cannot be used.
+        InputError: there are no such data, or the name cannot be used.
     """
-    if new:
-        await refuse_town_in(settings.data)
-    elif not is_begun(settings.data):
-        raise InputError(f"there is no pool in {settings.data}: `mindstream pool create {name}` makes one")
-    async with Pool.open(settings.data, name, embed=_embedder(settings, new)) as pool:
+    async with calling_pool(settings, name) as call, call.pool(name) as pool:
         yield pool
-
-
-def _embedder(settings: Settings, new: bool) -> str | None:
-    """Return the embedder of a pool: the chosen one; else its own (None), and for a new one the contextual one."""
-    if "embedder" in settings.model_fields_set:
-        return settings.embedder
-    return CONTEXTUAL if new and is_contextual_installed() else None
 
 
 def is_contextual_installed() -> bool:
@@ -80,7 +74,7 @@ async def open_labeller(models: Models) -> Labeller | None:
 
 
 async def go_on_labelling(pool: Pool, models: Models) -> None:
-    """Let the model that labelled the pool's newest version label what is admitted, if it is configured."""
+    """Let the model that labelled the pool's newest version label new pairs, if it is configured."""
     versions = (await pool.state()).versions
     model = models.of("labeller")
     if versions and versions[-1].labeller == model.name and isinstance(pool.retriever, PoolLearner):
@@ -167,7 +161,7 @@ async def open_member(
     """Open the user's membership in a pool; None if no pool is named.
 
     Args:
-        scorer: the model that grades what is offered; None: the member only reads.
+        scorer: the model that grades offered pairs; None: the member only reads.
         model: the name of the model that answers.
         offers: something will be offered, and the scorer is set later.
 

@@ -72,12 +72,14 @@ async def _list_models(at: Address, home: str) -> object:
                 listed: object = await client.ask("GET", path, headers=headers)
                 return listed
         except TimeoutError:
-            raise ModelSilent(f"{at.name}: {home} said nothing for {PATIENCE_S:g} s; is it running there?") from None
+            raise ModelSilent(
+                f"{at.name}: {home} did not answer within {PATIENCE_S:g} s; is it running there?"
+            ) from None
         except wire.EndpointError as error:
             if error.status not in LISTS_NONE:
                 raise
         except (ValueError, RecursionError):
-            pass  # what it lists is no JSON
+            pass  # its list is no JSON
     return None
 
 

@@ -25,7 +25,7 @@ ROOT = Path(mindstream.__file__).parent
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class PromptFile:
     """A prompt's text.
 
     Attributes:
@@ -47,7 +47,7 @@ class Words:
         return self.own is not None and self.own.read_bytes() != self.shipped.read_bytes()
 
 
-def prompts(folder: Path | None = None) -> list[Words]:
+def prompts(folder: Path | None = None) -> list[PromptFile]:
     """Return all prompts by name; `folder`: the user's own texts.
 
     Raises:
@@ -55,14 +55,14 @@ def prompts(folder: Path | None = None) -> list[Words]:
         SettingsError: a text in it cannot be read, or is no template.
     """
     if folder is not None and not folder.is_dir():
-        raise InputError(f"the folder of your own words, {folder}, is not there")
+        raise InputError(f"the folder of your own prompt templates, {folder}, does not exist")
     found = []
     for prompt, path in _shipped():
         own = folder / path.name if folder and (folder / path.name).exists() else None
         if own:
             read_words(own)
         asks = (prompt.__doc__ or "").strip().splitlines()[0].rstrip(".")
-        found.append(Words(prompt.label(), prompt.role, asks, path, own))
+        found.append(PromptFile(prompt.label(), prompt.role, asks, path, own))
     return sorted(found, key=lambda words: words.name)
 
 
@@ -92,7 +92,7 @@ def copy(folder: Path) -> tuple[list[Path], list[Path]]:
             except FileExistsError:
                 kept.append(path)
     except OSError as error:
-        raise InputError(f"{folder} cannot hold your own words: {error.strerror}") from None
+        raise InputError(f"{folder} cannot be written: {error.strerror}") from None
     return written, kept
 
 

@@ -1,4 +1,4 @@
-"""A task solved with a person's settings: their models, tools by name, folders, MCP servers, the log of their mind."""
+"""Solves a task with a user's settings: models, tools by name, folders of documents, MCP servers, memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.planner import UNPLANNED, Planner, Strategy
 from mindstream.planning.run import Solution
 from mindstream.planning.strategies.remembered import RememberedPlans
-from mindstream.service.memory import open_user_memory
+from mindstream.service.calling import open_user_memory
 from mindstream.service.opening import answering, budget_of
 from mindstream.service.pools import open_member
 from mindstream.settings import Settings
@@ -39,25 +39,25 @@ from mindstream.tools.named import Means, named_tools
 from mindstream.tools.tool import Tool, traits_of
 
 PINS = "mcp.json"
-"""The file of the data folder in which stands what was accepted of MCP servers."""
+"""The file of the data folder that stores which tools of MCP servers were accepted."""
 
 
 @dataclass(frozen=True)
 class SolveSettings:
-    """What is to be solved, and with what.
+    """A task and the options of its run.
 
     Attributes:
-        tools: by name (`tools/named.py`); None: the calculator, and the model where one is configured, else the memory
-            where there are no documents.
-        docs: folders to be searched.
-        mcp: servers, as command lines or URLs; whoever names a host lets it be asked.
-        exemplars: `shipped`, a file's name, or `none`; what ships are plans, and for ways that plan.
-        pool: the name of a pool of plans, whose best are shown to the planner after those of `exemplars`.
-        offer: of a pool that the plan is offered to, where it solved the task.
-        plan: what is run; no planner is asked.
-        file: where the plan stands, and the task where `text` is empty.
-        own_knowledge: of a step that failed the model says what it knows itself.
-        fresh: a plan is made even where one that solved such a task is remembered.
+        tools: by name (`tools/named.py`); None: the calculator, and the model if one is configured; without a model,
+            the memory if there are no documents.
+        docs: folders of documents to search.
+        mcp: servers, as command lines or URLs; requests to the hosts of these URLs are allowed.
+        exemplars: `shipped`, a file's name, or `none`; the shipped ones are plans, for strategies with a plan.
+        pool: the pool whose best plans are shown to the planner after those of `exemplars`.
+        offer: the pool to which the plan is offered if it solved the task.
+        plan: the plan to run; no planner is called.
+        file: the file with the plan, and with the task if `text` is empty.
+        own_knowledge: if a step fails, the model may answer it from its own knowledge.
+        fresh: make a new plan even if one that solved such a task is remembered.
     """
 
     text: str = ""
@@ -80,14 +80,14 @@ class SolveSettings:
 
 @dataclass
 class Solver:
-    """Everything a task needs, open."""
+    """The open models, tools and planner of a task."""
 
     task: SolveSettings
     models: Models
     planner: Planner
-    exemplars: tuple[str, ...]
+    exemplars: tuple[str, ...] = ()
     refused: dict[str, str] = field(default_factory=dict)
-    """Tools of MCP servers that may not be called, and why."""
+    """Tools of MCP servers that may not be called, with the reasons."""
     offering: Offering | None = None
 
     @property
@@ -95,17 +95,17 @@ class Solver:
         return [tool.spec for tool in self.planner.tools]
 
     async def offer(self, task: str, plan: str) -> str:
-        """Offer a plan to the pool that was named for that; return what came of it."""
+        """Offer a plan to the pool in `task.offer`; return a description of the result."""
         return await self.offering.offer(task, plan) if self.offering else "no pool was named"
 
     def estimate(self, plan: Plan | None = None) -> Estimate:
-        """Say what a run will take."""
+        """Return the estimated cost of a run."""
         names = self.models.names
         names |= {role: names.get(role, names.get("default", Rules.name)) for role in ("planner", "worker", "solver")}
         return estimate(self.task.text, self.task.how, self.specs, names, self.exemplars, plan or self.task.plan)
 
     async def plan(self, on_step: Callable[[PlannedStep], None]) -> Plan:
-        """Have the plan written, within the budget of the run; raises as `Planner.plan` does."""
+        """Return a new plan, within the budget of the run; raises as `Planner.plan` does."""
         return await self.planner.plan(self.task.text, on_step)
 
     async def solve(
@@ -118,31 +118,28 @@ class Solver:
 
 @asynccontextmanager
 async def open_solver(settings: Settings, task: SolveSettings, approve: Approve | None = None) -> AsyncIterator[Solver]:
-    """Open models, tools and the log, and keep the bill of the calls.
+    """Open models, tools and the log; calls of models are logged.
 
     Raises:
-        UserError: a model, a tool, a folder, a server, a file that cannot be used.
+        UserError: a model, a tool, a folder, a server or a file cannot be used.
         StorageError: the data folder cannot be used.
         ToolError: no tool of the MCP servers may be called.
     """
     budget = budget_of(settings)
     wanted = NONE if task.exemplars == SHIPPED and task.how in UNPLANNED else task.exemplars
-    choose_exemplars(wanted, ())  # a file that cannot be used is told of before anything is opened
+    choose_exemplars(wanted, ())  # refuse an unusable file before anything is opened
     calls = CallLog()
     async with AsyncExitStack() as opened:
         # the run counts, tools included
         models = await opened.enter_async_context(answering(settings, on_call=calls.take, budget=Budget()))
-        memory = (await opened.enter_async_context(open_user_memory(settings, new=True))).memory
+        memory = await opened.enter_async_context(open_user_memory(settings, new=True))
         opened.push_async_callback(calls.flush, memory)
-        model = _worker(models, budget)
-        if task.how in UNPLANNED and model is None:
+        if task.how in UNPLANNED and _worker(models, budget) is None:
             raise SettingsError(
-                f"{task.how} needs a model: name one with --model or --role worker=NAME, or say --how rewoo"
+                f"{task.how} needs a model: name one with --model or --role worker=NAME, or use --how rewoo"
             )
-        means = Means(model, memory, settings.data, embed=settings.embedder)
-        tools, refused = await open_tools(settings, _names(task, model), task.docs, task.mcp, means, approve, opened)
-        task = _with_plan(task, [tool.spec for tool in tools])
-        exemplars = choose_exemplars(wanted, [tool.spec for tool in tools])
+        solver = await opened.enter_async_context(open_planner(settings, task, models, memory, budget, approve))
+        exemplars, task = choose_exemplars(wanted, solver.specs), solver.task
         member = await opened.enter_async_context(
             open_member(
                 settings,
@@ -155,12 +152,34 @@ async def open_solver(settings: Settings, task: SolveSettings, approve: Approve 
         offering = Offering(member, models.of("scorer")) if member and task.offer else None
         if task.pool:
             exemplars += await find_exemplars(offering or member or (), task.text)
+        planner = replace(solver.planner, exemplars=exemplars)
+        yield replace(solver, planner=planner, exemplars=exemplars, offering=offering)
+
+
+@asynccontextmanager
+async def open_planner(
+    settings: Settings,
+    task: SolveSettings,
+    models: Models,
+    memory: Memory,
+    budget: Budget,
+    approve: Approve | None = None,
+) -> AsyncIterator[Solver]:
+    """Open the tools of a task, for the command line and for operations; raises as `open_solver` does.
+
+    Args:
+        budget: of the run, tools included.
+    """
+    async with AsyncExitStack() as opened:
+        model = _worker(models, budget)
+        means = Means(model, memory, settings.data, embed=settings.embedder)
+        tools, refused = await open_tools(settings, _names(task, model), task.docs, task.mcp, means, approve, opened)
+        task = _with_plan(task, [tool.spec for tool in tools])
         planner = Planner(
             models=models,
             tools=tools,
             how=task.how,
             memory=memory,
-            exemplars=exemplars,
             budget=budget,
             tool_calls=task.tool_calls,
             seconds=task.seconds,
@@ -168,31 +187,31 @@ async def open_solver(settings: Settings, task: SolveSettings, approve: Approve 
             own_knowledge=task.own_knowledge,
             remembered=None if task.fresh or model is None else RememberedPlans(memory),
         )
-        yield Solver(task, models, planner, exemplars, refused, offering)
+        yield Solver(task, models, planner, refused=refused)
 
 
 def why_not_offered(solution: Solution) -> str:
-    """Say why the plan of a run is nothing that others should be shown; "" where it is."""
+    """Return why the plan of a run is not offered to others; "" if it is."""
     if not solution.plan.steps:
-        return "there was none"
+        return "there was no plan"
     if solution.stopped or not solution.answer or solution.is_quotation or solution.unanswered or solution.missing:
         return "it did not solve the whole task"
-    return "it was mended on the way" if any(solution.changes) else ""
+    return "it was changed during the run" if any(solution.changes) else ""
 
 
 def plan_text(solution: Solution, tools: Sequence[ToolSpec]) -> str:
-    """Write a plan as planners are shown them."""
+    """Return a plan in the format that planners are shown."""
     return write_plan(solution.plan, tools, with_task=False).strip()
 
 
 def _names(task: SolveSettings, model: Model | None) -> tuple[str, ...]:
-    """Return the names of a task's tools; `model`: who carries out instructions."""
+    """Return the names of a task's tools; `model`: the model that carries out instructions."""
     usual = ("calculator", "llm") if model else ("calculator",) if task.docs else ("calculator", "recall")
     return usual if task.tools is None else task.tools
 
 
 def _worker(models: Models, budget: Budget) -> Model | None:
-    """Return who carries out instructions; None where that is no model: others can solve without one."""
+    """Return the model that carries out instructions; None if only rules are configured."""
     try:
         worker = models.of("worker")
     except SettingsError:
@@ -205,12 +224,12 @@ def _with_plan(task: SolveSettings, specs: Sequence[ToolSpec]) -> SolveSettings:
         return task
     plan = read_plan(task.file, specs).plan
     if not (text := task.text or plan.task):
-        raise InputError(f"{task.file} does not say what is to be solved: say it with --task")
+        raise InputError(f"{task.file} has no task: name one with --task")
     return replace(task, text=text, plan=plan.model_copy(update={"task": text}))
 
 
 async def find_specs(settings: Settings, task: SolveSettings) -> list[ToolSpec]:
-    """Return what the tools take that a task names, for whoever only looks at a plan; no model is needed.
+    """Return the specs of a task's tools, to check a plan without running it; no model is needed.
 
     Raises as `open_solver` does.
     """
@@ -223,7 +242,7 @@ async def find_specs(settings: Settings, task: SolveSettings) -> list[ToolSpec]:
 
 
 async def find_faults(settings: Settings, task: SolveSettings) -> tuple[Plan, tuple[Fault, ...]]:
-    """Read the plan of a task's file, and say why a run with these settings would not begin; nothing is asked.
+    """Return the plan of a task's file, and its faults with these settings; no model is called.
 
     Raises as `open_solver` does.
     """
@@ -238,7 +257,7 @@ async def find_faults(settings: Settings, task: SolveSettings) -> tuple[Plan, tu
 async def talk_tools(
     settings: Settings, names: Sequence[str], docs: Sequence[Path], mcp: Sequence[str], approve: Approve | None
 ) -> AsyncIterator[tuple[Tool, ...]]:
-    """Open the tools that a talk's reasoner may call beside its own: only those that read.
+    """Open the additional tools of a conversation's reasoners: only tools without side effects.
 
     Raises as `open_solver` does.
     """
@@ -247,7 +266,7 @@ async def talk_tools(
             yield ()
             return
         models = await opened.enter_async_context(answering(settings))
-        memory = (await opened.enter_async_context(open_user_memory(settings, new=True))).memory
+        memory = await opened.enter_async_context(open_user_memory(settings, new=True))
         means = Means(_worker(models, budget_of(settings)), memory, settings.data, embed=settings.embedder)
         tools, _ = await open_tools(settings, names, docs, mcp, means, approve, opened)
         yield tuple(tool for tool in tools if not traits_of(tool).changes)
@@ -262,7 +281,7 @@ async def open_tools(
     approve: Approve | None,
     opened: AsyncExitStack,
 ) -> tuple[tuple[Tool, ...], dict[str, str]]:
-    """Open tools by name, folders of documents and MCP servers; return them, and why some may not be called.
+    """Open tools by name, folders of documents and MCP servers; return them, and the tools that may not be called.
 
     Raises as `open_solver` does.
     """
@@ -278,13 +297,13 @@ async def open_tools(
 
 
 async def find_runs(settings: Settings) -> dict[str, RunCheckpoint]:
-    """Return the runs that stand in a user's log, by name; raises as `open_user_memory` does."""
+    """Return the runs in a user's log, by name; raises as `open_user_memory` does."""
     async with open_user_memory(settings) as opened:
-        return await read_runs(opened.memory)
+        return await read_runs(opened)
 
 
 def flags_for(tools: Iterable[str]) -> str:
-    """Say which flags bring the tools that a plan names."""
+    """Return the flags that add the tools of a plan."""
     folder = {"search_documents", "list_documents", "read_document"}
     called = {"web_search": "web", "LLM": "llm"} | {
         name: name for name in ("calculator", "wikipedia", "wolfram", "read_page", "recall")

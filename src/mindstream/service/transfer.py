@@ -18,11 +18,13 @@ from mindstream import redaction
 from mindstream.clock import format_iso
 from mindstream.errors import InputError
 from mindstream.log.events import Remembered
+from mindstream.memory.memory import Memory
 from mindstream.memory.recall.embedding import asking, embed_each
 from mindstream.memory.store.record import Record, Triple
 from mindstream.memory.store.store import Entry
+from mindstream.service.calling import require_known
 from mindstream.service.export_file import Export, Header
-from mindstream.service.memory import UserMemory, plain
+from mindstream.service.memory import plain, read_slots
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +41,20 @@ class Imported:
     own: int
 
 
-async def export(opened: UserMemory, header: Callable[..., Header] = Header) -> AsyncIterator[str]:
+async def export(opened: Memory, header: Callable[..., Header] = Header) -> AsyncIterator[str]:
     """Yield the lines of a memory, as of the moment when the first is requested.
 
     Raises:
         InputError: nothing is known of that user.
     """
-    async with (await opened.require_known()).store.walk(opened.key) as (count, records):
-        yield header(user=opened.user, exported=format_iso(opened.clock.now()), records=count).model_dump_json()
+    await require_known(opened)
+    async with opened.store.walk(opened.key) as (count, records):
+        yield header(user=opened.name, exported=format_iso(opened.clock.now()), records=count).model_dump_json()
         async for record in records:
             yield json.dumps(plain(record), ensure_ascii=False)
 
 
-async def take_in(opened: UserMemory, export: Export[Header], progress: Callable[[int], None]) -> Imported:
+async def import_records(opened: Memory, export: Export[Header], progress: Callable[[int], None]) -> Imported:
     """Embed and write the records that do not exist yet, in batches; `progress` is called with the number done.
 
     Raises:
@@ -72,9 +75,9 @@ async def take_in(opened: UserMemory, export: Export[Header], progress: Callable
     return Imported(wrote, known, done - wrote - known)
 
 
-async def _write(opened: UserMemory, records: list[Record]) -> None:
-    opened.memory.require_own_vectors()
-    embedder = opened.memory.embedder
+async def _write(opened: Memory, records: list[Record]) -> None:
+    opened.require_own_vectors()
+    embedder = opened.embedder
     if redaction.is_on():
         records = await asyncio.to_thread(lambda: [_cleaned(record) for record in records])
     vectors = await embed_each(asking(embedder), [record.text for record in records])
@@ -88,7 +91,7 @@ async def _write(opened: UserMemory, records: list[Record]) -> None:
         for record, vector in zip(records, vectors, strict=True)
     ]
     event = Remembered(count=len(whole), kinds=dict(Counter(record.kind for record in whole)))
-    await opened.memory.commit(Entry(event, "import", tuple(whole), system=True))
+    await opened.commit(Entry(event, "import", tuple(whole), system=True))
 
 
 def _cleaned(record: Record) -> Record:
@@ -101,7 +104,7 @@ def _cleaned(record: Record) -> Record:
     )
 
 
-async def _check_owners(opened: UserMemory, export: Export[Header]) -> None:
+async def _check_owners(opened: Memory, export: Export[Header]) -> None:
     """Raise InputError if a record is another user's; the message does not name them: names are private."""
     for id_, owner in (await opened.store.owners(list(export.lines))).items():
         if owner != opened.key:
@@ -111,6 +114,7 @@ async def _check_owners(opened: UserMemory, export: Export[Header]) -> None:
             )
 
 
-async def _own_slots(opened: UserMemory, export: Export[Header]) -> set[str | None]:
+async def _own_slots(opened: Memory, export: Export[Header]) -> set[str | None]:
     """Return the slots of which this memory has a version that the import lacks: two histories are not mixed."""
-    return {record.slot for record in await opened.beliefs_and_plans() if record.id not in export.lines}
+    current = await read_slots(opened.store, opened.key, opened.clock.now())
+    return {record.slot for record in current if record.id not in export.lines}

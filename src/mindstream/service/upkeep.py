@@ -1,4 +1,4 @@
-"""Predicts how a memory's records decay if none of them is recalled any more."""
+"""Predicts how a memory's records decay without further recalls."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from mindstream.memory.fading import Point, Strength, curve
+from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import FADING
-from mindstream.service.memory import UserMemory
 
 
 @dataclass(frozen=True, slots=True)
 class Forgetting:
-    """The predicted decay of the records at a level, if none of them is recalled any more.
+    """The predicted decay of the records at a level, without further recalls.
 
     Attributes:
         records: how many of this memory's are at that level now.
@@ -37,11 +37,10 @@ class Habit:
     passed_over: float = 0.0
 
 
-async def predict_forgetting(opened: UserMemory, habit: Habit) -> tuple[float, list[Forgetting]]:
+async def predict_forgetting(opened: Memory, habit: Habit) -> tuple[float, list[Forgetting]]:
     """Return the probability that a sleep draws a record, and the predicted decay by level."""
-    stream = opened.memory
-    laws = stream.strength or Strength()
-    columns = await stream.columns()
+    laws = opened.strength or Strength()
+    columns = await opened.columns()
     there = columns.holding(FADING, opened.clock.now())
     levels = np.minimum(columns.level.values[there], laws.lasting_level)
     levels[columns.lasting.values[there]] = laws.lasting_level

@@ -22,7 +22,7 @@ async def take_in(
     """Import a sample by its name, or bytes, into ann's memory."""
     data = (SAMPLES / file).read_bytes() if isinstance(file, str) else file
     run = Import(form, store, WordLlama(), ManualClock(NOW), "ann", each_user, trusted)
-    await run.take_in(reader(form)(Source("file", io.BytesIO(data)), run.tally), lambda _: None)
+    await run.run(reader(form)(Source("file", io.BytesIO(data)), run.tally), lambda _: None)
     return run
 
 

@@ -26,7 +26,7 @@ def told(done):
         os.kill(os.getpid(), signal.SIGKILL)
 
 run = Import("mem0", SqliteStore(sys.argv[2]), WordLlama(), ManualClock(1_790_000_000.0), "ann")
-asyncio.run(run.take_in(reader("mem0")(Source("file", open(sys.argv[1], "rb")), run.tally), told))
+asyncio.run(run.run(reader("mem0")(Source("file", open(sys.argv[1], "rb")), run.tally), told))
 """
 """Imports a file, and dies by SIGKILL after a number of items."""
 

@@ -20,7 +20,6 @@ from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service.importing.giving import WRITERS, Given
 from mindstream.service.importing.reading import FORMS, Form, Source, reader
 from mindstream.service.importing.writing import BATCH, Import, pieces
-from mindstream.service.memory import UserMemory
 
 
 def mem0(*memories: dict[str, Any]) -> bytes:
@@ -47,7 +46,7 @@ async def test_new_words_of_a_known_memory_are_told_and_not_written(store: Sqlit
     old = {"id": "1", "memory": "Rows on Sundays", "created_at": "2024-01-01"}
     await take_in(store, "mem0", mem0(old))
     run = await take_in(store, "mem0", mem0(old | {"memory": "Rows no more"}))
-    assert (run.done.known, run.tally.lost["new words"].example) == (1, "Rows no more")
+    assert (run.done.known, run.tally.lost["changed texts"].example) == (1, "Rows no more")
 
 
 def zipped(**files: bytes) -> bytes:
@@ -110,7 +109,7 @@ async def test_metadata_that_cannot_be_kept_does_not_take_its_text_along(store: 
     run = await take_in(store, "mem0", mem0({"id": "1", "memory": "Rows", "metadata": deep}))
     (found,) = await held(store)
     assert found.text == "Rows" and "metadata" not in found.data and found.data["source_id"] == "1"
-    assert "deep" in run.tally.lost["what is known of an item"].why
+    assert "deep" in run.tally.lost["fields of an item"].why
 
 
 async def test_a_name_that_nobody_can_have_is_told(store: SqliteStore) -> None:
@@ -128,7 +127,7 @@ def bomb() -> bytes:
 HOSTILE = {
     "cut off": (b'{"results": [{"id": "1", "memory": "a"}, {"id":', "not JSON"),
     "nothing": (b"", "not JSON: it is empty"),
-    "a number": (b"17", "objects are wanted"),
+    "a number": (b"17", "objects were expected"),
     "no JSON": (b"\x89PNG\r\n\x1a\n", r"not JSON in the first 8 bytes \(lexical error[^;]*; nothing was imported$"),
     "a ZIP": (zipped(**{"export.zip": zipped(**{"memories.json": b"[]"})}), "unpack it"),
     "not a number": (b'[{"id": "1", "memory": NaN}]', "not JSON"),
@@ -204,11 +203,11 @@ async def test_a_broken_import_writes_what_came_before_and_says_how_much(
         await take_in(store, form, written_out(form, before, broken, is_zip), each_user=True)
     new = count - there
     said = f"; {new} record{'s' * (new != 1)} before it {'was' if new == 1 else 'were'} imported"
-    assert said in str(caught.value) and (f", {there} were there; " in str(caught.value)) == bool(there)
+    assert said in str(caught.value) and (f", {there} existed; " in str(caught.value)) == bool(there)
     assert len(await held(store)) == count
     dry = Import(form, store, None, ManualClock(NOW), "ann")
-    with pytest.raises(InputError, match=f"; 0 records before it would be imported, {count} were there$"):
-        await dry.take_in(
+    with pytest.raises(InputError, match=f"; 0 records before it would be imported, {count} existed$"):
+        await dry.run(
             reader(form)(Source("f", io.BytesIO(written_out(form, before, broken))), dry.tally), lambda _: None
         )
     mended = await take_in(store, form, written_out(form, [*before, item(count)], zipped=is_zip), each_user=True)
@@ -305,11 +304,11 @@ async def test_what_is_given_back_is_taken_in_alike(form: Any, store: SqliteStor
     )  # fmt: skip
     await take_in(store, "mem0", first)
     given = Given()
-    lines = [line async for line in WRITERS[form](UserMemory(store, "ann", "wordllama", ManualClock(NOW)), given)]
+    lines = [line async for line in WRITERS[form](Memory(store, "ann", WordLlama(), ManualClock(NOW)), given)]
     assert (given.records, given.left_out) == (1, 1)
     other = SqliteStore(tmp_path / "other")
     run = Import(form, other, WordLlama(), ManualClock(NOW), "ann")
-    await run.take_in(reader(form)(Source("file", io.BytesIO("\n".join(lines).encode())), run.tally), lambda _: None)
+    await run.run(reader(form)(Source("file", io.BytesIO("\n".join(lines).encode())), run.tally), lambda _: None)
     (before, _), (after,) = await held(store), await held(other)
     assert (after.text, after.created) == (before.text, before.created)
     if form != "langmem":  # it has no place for these

@@ -43,7 +43,7 @@ from mindstream.server.idempotency import Writes
 from mindstream.server.problems import TYPE, problem
 from mindstream.server.rest import add_rest
 from mindstream.server.server_state import ServerState
-from mindstream.service.memory import open_user_memory
+from mindstream.service.calling import open_user_memory
 from mindstream.service.operations.offered import Offered
 from mindstream.service.operations.principal import LOCAL, Forbidden, Principal
 from mindstream.service.operations.runtime import Runtime

@@ -14,7 +14,6 @@ from rich.text import Text
 from rich.tree import Tree
 
 from mindstream.cli.memory.look import record_line
-from mindstream.cli.shell.calling import calling
 from mindstream.cli.shell.flags import AsJson, Id, Yes, command, flag, group, word
 from mindstream.cli.shell.output import (
     ask,
@@ -38,10 +37,11 @@ from mindstream.memory.opening import open_store
 from mindstream.memory.store.record import KINDS, Kind, Record
 from mindstream.models.embedders.embedder import width_of
 from mindstream.service import erasing
-from mindstream.service.memory import open_user_memory, plain
+from mindstream.service.calling import calling, open_user_memory
+from mindstream.service.memory import plain
 from mindstream.service.operations.principal import tenant_key_of
 from mindstream.service.privacy.audit import note, note_of
-from mindstream.service.privacy.erase import Beside, Gone, erase_person, find_beside, revoke_tokens
+from mindstream.service.privacy.erase import ErasedCounts, OutsideData, erase_person, find_outside_data, revoke_tokens
 from mindstream.settings import Settings
 from mindstream.text.words import count_of
 
@@ -61,9 +61,9 @@ async def audit(settings: Settings, json: AsJson = False) -> None:
     """
     async with open_user_memory(settings, known=True) as opened:
         with progress("looking"):
-            found = await opened.memory.audit()
-        texts = {record.id: record.text for record in await opened.all()}
-        embedder = opened.memory.embedder.name
+            found = await opened.audit()
+        texts = {record.id: record.text for record in (await opened.store.changes(opened.key, 0)).records}
+        embedder = opened.embedder.name
     if json:
         print_json(asdict(found))
         return
@@ -103,10 +103,10 @@ def purge(
         async with open_user_memory(settings, known=True) as opened:
             before = None if older is None else opened.clock.now() - older * DAY_S
             if delete:
-                gone = await opened.memory.purge(before)
+                gone = await opened.purge(before)
                 await note_of(opened, "purged", {"records": gone})
                 return gone
-            return sum(before is None or (each.forgotten or 0) < before for each in await opened.memory.archive())
+            return sum(before is None or (each.forgotten or 0) < before for each in await opened.archive())
 
     found = asyncio.run(count(delete=False))
     what = f"{count_of(found, 'archived record')} of {settings.user}"
@@ -127,10 +127,10 @@ async def reembed(settings: Settings, json: AsJson = False) -> None:
     """
     async with open_user_memory(settings, known=True) as opened:
         with progress("embedding") as told:
-            await width_of(opened.memory.embedder)
-            total = (await opened.memory.columns()).foreign
-            done = await opened.memory.reembed(tell=lambda done: told(done, total))
-            left, name = (await opened.memory.columns()).foreign, opened.memory.embedder.name
+            await width_of(opened.embedder)
+            total = (await opened.columns()).foreign
+            done = await opened.reembed(tell=lambda done: told(done, total))
+            left, name = (await opened.columns()).foreign, opened.embedder.name
     made = f"{count_of(done, 'vector')} of {name} made" if done or left else f"all have one of {name}"
     refused = f"{count_of(left, 'record')} got none: {name} refused the text (`mindstream log` names each)"
     row = {"embedder": name, "embedded": done} | ({"refused": left} if left else {})
@@ -185,13 +185,14 @@ def erase(
     settings = settings.model_copy(update={"user": user})
     finished = erasing.is_pending(settings.data, StreamName("user", user).key)  # opening the data finishes it
 
-    async def look() -> erasing.Kept | None:
+    async def look() -> erasing.UserData | None:
         async with open_user_memory(settings) as opened:
-            return await erasing.list_kept(opened, settings.data) if await opened.is_known() or not finished else None
+            is_erased = finished and not await opened.store.events(opened.key, limit=1)
+            return None if is_erased else await erasing.find_user_data(opened, settings.data)
 
-    async def erased() -> erasing.Kept:
+    async def erased() -> erasing.UserData:
         async with open_user_memory(settings) as opened:
-            kept = await erasing.list_kept(opened, settings.data)
+            kept = await erasing.find_user_data(opened, settings.data)
             with progress("searching for remains", len(kept.words)) as told:
                 await erasing.erase(opened, settings.data, kept, told)
             counts = {name: n for name, n in kept.rows.items() if n} | {"elsewhere": sum(kept.elsewhere.values())}
@@ -214,10 +215,10 @@ def erase(
     row = {"user": user, **rows, "files": files, "elsewhere": {**done.elsewhere}, "stays": [*done.stays]}
     tell(
         json,
-        {**row, "tokens": [*done.beside.tokens.values()], "looked_for": len(done.words)},
+        {**row, "tokens": [*done.outside.tokens.values()], "looked_for": len(done.words)},
         f"{user} is erased: {', '.join([told, *files])}",
         *(f"in {stream}: {count_of(count, 'row')} and records of {user}" for stream, count in done.elsewhere.items()),
-        *done.beside.told(),
+        *done.outside.describe_erased(),
         f"searched for {looked}: none is left",
         *(f"not erased: {each}" for each in done.stays),
     )
@@ -228,29 +229,29 @@ def _erase_of_tenant(settings: Settings, user: str, tenant: str, *, yes: bool, j
     if not yes:
         confirm_name(f"This permanently erases all data of {user}, of {tenant}.", user)
 
-    async def erased() -> tuple[Gone, Beside]:
+    async def erased() -> tuple[ErasedCounts, OutsideData]:
         clock = SystemClock()
-        beside = await find_beside(settings.data, tenant, user)
-        await revoke_tokens(settings.data, tenant, beside, clock)  # first, so that no request is accepted
+        outside = await find_outside_data(settings.data, tenant, user)
+        await revoke_tokens(settings.data, tenant, outside, clock)  # first, so that no request is accepted
         async with open_store(settings.data, tenant) as store:
-            gone = await erase_person(store, user, clock, settings.data.beside, known=bool(beside.tokens))
+            gone = await erase_person(store, user, clock, settings.data.beside, known=bool(outside.tokens))
             await note(store, "erased", gone.counts(), user, tenant)
-            return gone, beside
+            return gone, outside
 
-    gone, beside = asyncio.run(erased())
+    gone, outside = asyncio.run(erased())
     counts: dict[str, JsonValue] = {**gone.counts()}
     told = ", ".join(f"{count} {name}" for name, count in counts.items()) or "there was no other data"
     more: dict[str, JsonValue] = {
-        "tokens": [*beside.tokens.values()],
-        "forks": [*beside.forks],
-        "stays": [*beside.stays()],
+        "tokens": [*outside.tokens.values()],
+        "forks": [*outside.forks],
+        "stays": [*outside.describe_kept()],
     }
     tell(
         json,
         {"user": user, "tenant": tenant} | counts | more,
         f"{user} of {tenant} is erased: {told}",
-        *beside.told(),
-        *(f"not erased: {each}" for each in beside.stays()),
+        *outside.describe_erased(),
+        *(f"not erased: {each}" for each in outside.describe_kept()),
     )
 
 

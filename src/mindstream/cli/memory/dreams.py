@@ -11,7 +11,7 @@ from mindstream.cli.shell.flags import AsJson, command, flag, group
 from mindstream.cli.shell.output import say, short, tell
 from mindstream.clock import format_iso
 from mindstream.memory.store.record import Record
-from mindstream.service.memory import open_user_memory
+from mindstream.service.calling import open_user_memory
 from mindstream.settings import Settings
 from mindstream.text.words import sentences
 
@@ -41,7 +41,7 @@ async def dreams(
     Archived dreams are included.
     """
     async with open_user_memory(settings, known=True) as opened:
-        records = {each.id: each for each in await opened.all()}
+        records = {each.id: each for each in (await opened.store.changes(opened.key, 0)).records}
     drawn = draw_sentences(list(records.values()), n, seed)
     if not drawn and not json:
         say("there is no dream yet; `mindstream memory sleep` makes them")

@@ -21,7 +21,7 @@ from mindstream.memory.lifecycle.replay import (
     read_recalls,
     replay,
 )
-from mindstream.service.memory import open_user_memory
+from mindstream.service.calling import open_user_memory
 from mindstream.settings import Settings
 from mindstream.text.words import count_of
 
@@ -48,7 +48,7 @@ async def fit(
     shows the effect of decay.
     """
     async with open_user_memory(settings, known=True) as opened:
-        log, today = await read_recalls(opened.memory), replace(opened.policy.laws, keeps_all=False)
+        log, today = await read_recalls(opened), replace(opened.strength or Strength(), keeps_all=False)
     if log.is_thin:
         _tell_thin(log, json)
         return

@@ -14,10 +14,10 @@ from mindstream.cli.shell.output import clean, progress, tell
 from mindstream.clock import SystemClock
 from mindstream.errors import InputError
 from mindstream.memory.opening import is_begun
+from mindstream.service.calling import open_user_memory
 from mindstream.service.importing import giving, writing
 from mindstream.service.importing.items import shown
 from mindstream.service.importing.reading import FORMS, Source, reader
-from mindstream.service.memory import open_user_memory
 from mindstream.settings import Settings
 from mindstream.text.words import count_of
 
@@ -76,14 +76,14 @@ async def _run(run: writing.Import, settings: Settings, source: Source, how: How
     items = reader(run.form)(source, run.tally)
     with progress(f"importing from {run.form}") as told:
         if how.dry_run and not is_begun(settings.data):
-            await run.take_in(items, told)
+            await run.run(items, told)
             return
         async with open_user_memory(settings, new=not how.dry_run) as opened:
             run.store = opened.store
             if not how.dry_run:
-                opened.memory.require_own_vectors()
-                run.embedder = opened.memory.embedder
-            await run.take_in(items, told)
+                opened.require_own_vectors()
+                run.embedder = opened.embedder
+            await run.run(items, told)
 
 
 def _lines(run: writing.Import, how: How) -> Iterable[str]:

@@ -11,7 +11,6 @@ import typer
 from mindstream.cli.memory import foreign
 from mindstream.cli.screens.events import describe_patch, plan_told
 from mindstream.cli.shell import files
-from mindstream.cli.shell.calling import calling
 from mindstream.cli.shell.flags import AsJson, Id, Kinds, Limit, Source, Target, command, flag, group, switch, word
 from mindstream.cli.shell.output import clean, print_json, progress, say, short, tell
 from mindstream.clock import format_iso
@@ -19,8 +18,9 @@ from mindstream.coach.belief.plan import read_coaching_plan
 from mindstream.errors import InputError
 from mindstream.memory.store.record import Record
 from mindstream.service import transfer
+from mindstream.service.calling import calling, open_user_memory
 from mindstream.service.export_file import Export, Header, read_export
-from mindstream.service.memory import open_user_memory, parse_kinds, plain
+from mindstream.service.memory import parse_kinds, plain
 from mindstream.service.privacy.audit import note_of
 from mindstream.settings import Settings
 from mindstream.text.words import count_of
@@ -217,16 +217,16 @@ def import_file(
     if each_user or trust or dry_run:
         raise InputError("--each-user, --trust and --dry-run go with --from, which names another program")
     with read_export(files.read_lines(file), files.source(file), Header) as records:
-        done = asyncio.run(take_in(settings, records))
+        done = asyncio.run(import_into_memory(settings, records))
     row = {"written": done.written, "known": done.known, "own": done.own}
     tell(json, row, describe_import(done, "memory"))
 
 
-async def take_in(settings: Settings, records: Export[Header]) -> transfer.Imported:
+async def import_into_memory(settings: Settings, records: Export[Header]) -> transfer.Imported:
     """Import records, and show the progress."""
     async with open_user_memory(settings, new=True) as opened:
         with progress("importing", len(records)) as told:
-            done = await transfer.take_in(opened, records, told)
+            done = await transfer.import_records(opened, records, told)
             await note_of(opened, "imported", {"records": done.written})
             return done
 

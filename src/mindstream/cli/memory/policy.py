@@ -15,7 +15,8 @@ from mindstream.memory import fading
 from mindstream.memory.fading import Strength
 from mindstream.memory.policy import own_policy, parse_settings, read_policy
 from mindstream.memory.store.store import Entry
-from mindstream.service.memory import open_user_memory, policy_given
+from mindstream.service.calling import open_user_memory
+from mindstream.service.memory import policy_given
 from mindstream.settings import Chosen
 
 app = group()
@@ -64,8 +65,7 @@ async def policy(
         if wanted or reset:
             own |= wanted
             read_policy(own)  # before anything is written
-            await opened.memory.commit(Entry(PolicySet(policy=own), opened.user))
-            await opened.memory.close()
+            await opened.commit(Entry(PolicySet(policy=own), opened.name))
         kept = read_policy(own, given)
     rows = [_row(name, value, own, given, chosen) for name, value in kept.model_dump().items()]
     if json:
@@ -93,7 +93,7 @@ def _value(value: JsonValue) -> str:
 
 
 def describe_laws(laws: Strength) -> list[str]:
-    """Return what the constants mean."""
+    """Return lines that explain the constants."""
     steps = ", ".join(describe_span(laws.interval_s(level)) for level in range(laws.lasting_level))
     earliest = describe_span(fading.rehearsals(laws)[-1])
     return [

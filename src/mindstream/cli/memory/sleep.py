@@ -11,9 +11,8 @@ from typing import Annotated, TypeVar
 
 from pydantic import ValidationError
 
-from mindstream.cli.shell.calling import calling
 from mindstream.cli.shell.files import write_text
-from mindstream.cli.shell.flags import MOST, AsJson, Svg, Yes, command, flag, group, switch, word
+from mindstream.cli.shell.flags import MAX_ROWS, AsJson, Svg, Yes, command, flag, group, switch, word
 from mindstream.cli.shell.output import (
     Axes,
     ask,
@@ -29,20 +28,20 @@ from mindstream.cli.shell.output import (
     tell,
 )
 from mindstream.errors import InputError
-from mindstream.log.events import Logged, Slept
+from mindstream.log.events import Logged
+from mindstream.log.events import Slept as SleepStep
 from mindstream.memory.lifecycle.proposal import Proposal
 from mindstream.minds.calls import CallLog
-from mindstream.models.roles import Models
 from mindstream.paths import read_text
-from mindstream.service.memory import UserMemory, open_user_memory
-from mindstream.service.opening import answering
+from mindstream.service.calling import LocalCaller, calling, open_user_memory
+from mindstream.service.operations.memories.care import Slept
 from mindstream.service.upkeep import Habit, predict_forgetting
 from mindstream.settings import Settings
 from mindstream.text.words import count_of
 
 Result = TypeVar("Result")
 app = group()
-MOST_BYTES = 64_000_000
+MAX_BYTES = 64_000_000
 SHOWN = 50
 """Maximum number of records of a kind that are shown; the others are counted."""
 HOW = (
@@ -65,9 +64,11 @@ QUESTION = "Apply this? yes; no, keep all of it; or the ids to keep"
 def sleep(
     settings: Settings,
     n: Annotated[
-        int | None, flag("N", "How many records it draws [20; see `memory policy`].", "-n", min=0, max=MOST)
+        int | None, flag("N", "How many records it draws [20; see `memory policy`].", "-n", min=0, max=MAX_ROWS)
     ] = None,
-    review: Annotated[bool, switch("--review", "Show first what it would do; ask before anything is changed.")] = False,
+    review: Annotated[
+        bool, switch("--review", "Show the proposed changes first, and ask before they are applied.")
+    ] = False,
     accept: Annotated[Path | None, flag("FILE", "Apply what --review --json wrote to this file.")] = None,
     keep: Annotated[list[str] | None, flag("ID", "Leave this record unchanged; repeatable.")] = None,
     yes: Yes = False,
@@ -93,11 +94,11 @@ def sleep(
         raise InputError("--keep goes with --review or --accept, which name records first")
     else:
 
-        def run(opened: UserMemory, models: Models) -> Awaitable[str]:
-            drawn = opened.policy.drawn if n is None else n
-            if opened.memory.keeps_all:
+        async def run(call: LocalCaller) -> str:
+            if (await call.memory()).keeps_all:
                 say(KEEPS, sys.stderr)
-            return opened.memory.sleep(models.of("M1"), drawn, rater=models.of("importance", "reasoner"))
+            slept: Slept = await call("memory.sleep", n=n)
+            return slept.dream
 
         _sleep(settings, run, json)
 
@@ -108,10 +109,10 @@ async def undo_sleep(
     row: Annotated[int, word("[ROW]", "The row of the log in which the sleep began [the last sleep].", min=0)] = 0,
     json: AsJson = False,
 ) -> None:
-    """Undo a sleep: restore what it archived and merged.
+    """Undo a sleep: restore the records that it archived and merged.
 
     Everything is as before, except records recalled since; the dream and the merged records are archived. A sleep
-    cannot be undone after a record of it was purged or corrected.
+    cannot be undone after one of its records was purged or corrected.
     """
     async with calling(settings, own=True, known=True) as call:
         done = await call("memory.undo_sleep", sleep=row)
@@ -128,7 +129,7 @@ async def curve(
     settings: Settings,
     days: Annotated[int, flag("N", "Number of days.", min=1, max=3650)] = 90,
     sleeps: Annotated[float, flag("X", "Sleeps a day.", min=0, max=24)] = 1.0,
-    n: Annotated[int, flag("N", "How many records a sleep draws.", "-n", min=0, max=MOST)] = 20,
+    n: Annotated[int, flag("N", "How many records a sleep draws.", "-n", min=0, max=MAX_ROWS)] = 20,
     passed_over: Annotated[
         float, flag("X", "How often a day a record is found while others are returned.", min=0, max=1000)
     ] = 0.0,
@@ -165,10 +166,12 @@ async def curve(
 def _review(settings: Settings, n: int | None, keep: Collection[str], yes: bool, json: bool) -> None:
     """Show what a sleep would do, and apply what the user accepts."""
 
-    async def look(opened: UserMemory, models: Models) -> tuple[Proposal, dict[str, str]]:
-        stream = opened.memory
-        found = await stream.propose_sleep(models.of("M1"), opened.policy.drawn if n is None else n)
-        return found, {each.id: each.text for each in await stream.store.records(stream.key, found.ids)}
+    async def look(call: LocalCaller) -> tuple[Proposal, dict[str, str]]:
+        memory, calls = await call.memory(), CallLog()
+        drawn = (await call.runtime.policy(call.principal)).drawn if n is None else n
+        async with calls.writing(memory):
+            found = await memory.propose_sleep(call.models(calls.take).of("M1"), drawn)
+        return found, {each.id: each.text for each in await memory.store.records(memory.key, found.ids)}
 
     proposal, texts = asyncio.run(_asleep(settings, look))
     if json and not yes:
@@ -187,7 +190,7 @@ def _review(settings: Settings, n: int | None, keep: Collection[str], yes: bool,
 
 def _read_proposal(file: Path) -> Proposal:
     try:
-        return Proposal.model_validate_json(read_text(file, MOST_BYTES))
+        return Proposal.model_validate_json(read_text(file, MAX_BYTES))
     except InputError as error:
         raise InputError(f"{file} {error}") from None
     except ValidationError as error:
@@ -228,55 +231,53 @@ def _read_answer(proposal: Proposal) -> tuple[str, ...]:
 
 
 def _accept(settings: Settings, proposal: Proposal, keep: Collection[str], json: bool) -> None:
-    def run(opened: UserMemory, models: Models) -> Awaitable[str]:
-        model, rater = models.of("M1"), models.of("importance", "reasoner")
-        return opened.memory.accept(proposal, keep, model=model, rater=rater)
+    async def run(call: LocalCaller) -> str:
+        memory, calls = await call.memory(), CallLog()
+        models = call.models(calls.take)
+        async with calls.writing(memory):
+            return await memory.accept(proposal, keep, model=models.of("M1"), rater=models.of("importance", "reasoner"))
 
     _sleep(settings, run, json)
 
 
-def _sleep(settings: Settings, run: Callable[[UserMemory, Models], Awaitable[str]], json: bool) -> None:
+def _sleep(settings: Settings, run: Callable[[LocalCaller], Awaitable[str]], json: bool) -> None:
     """Print each finished step, then the dream."""
 
-    def told(step: Slept) -> None:
+    def show(step: SleepStep) -> None:
         if json:
             print_json({"step": step.step, **step.model_dump(mode="json", exclude={"step"})})
         elif step.step != "dream" or step.error:
             say(f"{step.step:12} {_step(step)}")
 
     with contextlib.nullcontext() if json else progress(f"{settings.user} sleeps"):
-        dream = asyncio.run(_asleep(settings, run, told))
+        dream = asyncio.run(_asleep(settings, run, show))
     if not json:
         say(f"\n{dream}" if dream else "\nno dream: nothing was archived, or no model could make one")
 
 
 async def _asleep(
     settings: Settings,
-    run: Callable[[UserMemory, Models], Awaitable[Result]],
-    told: Callable[[Slept], None] = lambda _: None,
+    run: Callable[[LocalCaller], Awaitable[Result]],
+    show: Callable[[SleepStep], None] = lambda _: None,
 ) -> Result:
-    """Run a coroutine with a memory and the models of the settings; `told` gets each finished step of a sleep."""
+    """Run a coroutine with a user's data; `show` gets each finished step of a sleep."""
 
-    async def tell_steps(events: AsyncIterator[Logged]) -> None:
+    async def show_steps(events: AsyncIterator[Logged]) -> None:
         async for logged in events:
-            if isinstance(logged.event, Slept):
-                told(logged.event)
+            if isinstance(logged.event, SleepStep):
+                show(logged.event)
 
-    calls = CallLog()
-    async with (
-        open_user_memory(settings, own=True, known=True) as opened,
-        answering(settings, calls.take) as models,
-        calls.writing(opened.memory),
-    ):
-        with opened.memory.feed.listening() as events:
+    async with calling(settings, own=True, known=True) as call:
+        feed = (await call.memory()).feed
+        with feed.listening() as events:
             async with asyncio.TaskGroup() as group:
-                group.create_task(tell_steps(events))
-                result = await run(opened, models)
-                opened.memory.feed.close()
+                group.create_task(show_steps(events))
+                result = await run(call)
+                feed.close()
         return result
 
 
-def _step(step: Slept) -> str:
+def _step(step: SleepStep) -> str:
     if step.error:
         return f"failed: {short(step.error, 300)}"
     return {

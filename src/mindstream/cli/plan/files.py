@@ -16,7 +16,6 @@ from rich.text import Text
 
 from mindstream.cli import permission
 from mindstream.cli.screens.run import show_changes
-from mindstream.cli.shell.calling import calling
 from mindstream.cli.shell.files import write_text
 from mindstream.cli.shell.flags import AsJson, Docs, Mcp, command, flag, group, split_names, switch, word
 from mindstream.cli.shell.output import clean, complain, is_answerable, print_json, say, say_lines
@@ -28,6 +27,7 @@ from mindstream.planning.export import solved_plans, to_example, to_instruction
 from mindstream.planning.formats.read import read, read_named, read_plan
 from mindstream.planning.formats.rewoo import write_plan
 from mindstream.planning.plan import Plan, PlannedStep, outline
+from mindstream.service.calling import calling
 from mindstream.service.solving import SolveSettings, find_faults, find_specs, flags_for
 from mindstream.settings import Chosen, Settings
 from mindstream.text.words import count_of
@@ -56,7 +56,7 @@ def check_plan(
     mcp: Mcp = None,
     json: AsJson = False,
 ) -> int:
-    """List what `plan run` with the same flags would refuse in a plan, and what to do about it.
+    """List the faults for which `plan run` with the same flags would refuse a plan, with remedies.
 
     Exit code 1 if anything is wrong.
     """

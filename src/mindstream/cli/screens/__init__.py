@@ -1,1 +1,1 @@
-"""What goes on, as it is shown: a talk, a life, a run of a plan, a town."""
+"""Displays of a conversation, a life, and a run of a plan."""

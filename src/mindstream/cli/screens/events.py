@@ -86,7 +86,7 @@ def aside(event: Event, *, thinks: bool = True) -> str:
 
 
 def _named(event: Event) -> str:
-    """Return a line about an event of any other kind: its name and its fields."""
+    """Return a line about any other event: its name and its fields."""
     if event.kind == "set_aside":
         slot, reason, attempts = (getattr(event, name, "") for name in ("slot", "reason", "attempts"))
         return f"{slot}: given up after {attempts} attempts: {short(str(reason), 300)}"

@@ -24,10 +24,10 @@ from mindstream.cli.shell.output import complain, escape_json
 from mindstream.encodings import Decoded, decode_text
 from mindstream.errors import InputError
 
-LONGEST_LINE = 4 << 20
+MAX_LINE = 4 << 20
 """Maximum size of a line, in bytes, far above any line of an export: a file without line breaks is not read whole."""
 CHUNK = 1 << 16
-LONGEST_SAID = 8_000_000
+MAX_UTTERANCE = 8_000_000
 """Maximum bytes kept of an utterance; the mind refuses much shorter ones, with a message."""
 
 
@@ -45,7 +45,7 @@ def read_lines(file: Path | None) -> Iterator[bytes]:
     """Yield the lines of a regular file, or of standard input.
 
     Raises:
-        InputError: it cannot be read, is not a regular file, or has a line over LONGEST_LINE.
+        InputError: it cannot be read, is not a regular file, or has a line over MAX_LINE.
     """
     try:
         if real_file(file) is None:
@@ -155,11 +155,11 @@ def _opened(file: Path) -> BinaryIO:
 
 def _lines(file: BinaryIO, name: str) -> Iterator[bytes]:
     number = 0
-    while line := file.readline(LONGEST_LINE + 1):
+    while line := file.readline(MAX_LINE + 1):
         number += 1
-        if len(line) > LONGEST_LINE:
+        if len(line) > MAX_LINE:
             raise InputError(
-                f"{name}:{number}: this line is over {LONGEST_LINE >> 20} MB long, and no line of an export is;"
+                f"{name}:{number}: this line is over {MAX_LINE >> 20} MB long, and no line of an export is;"
                 " nothing was imported"
             )
         yield line
@@ -241,7 +241,7 @@ class Lines:
             self._line()
 
     def _keep(self, part: bytes) -> None:
-        self._rest += part[: max(0, LONGEST_SAID - len(self._rest))]
+        self._rest += part[: max(0, MAX_UTTERANCE - len(self._rest))]
 
     def _line(self) -> None:
         self._number += 1

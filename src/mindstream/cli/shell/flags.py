@@ -17,7 +17,7 @@ from mindstream import redaction
 if TYPE_CHECKING:
     from mindstream.settings import Chosen
 
-MOST = 1_000_000
+MAX_ROWS = 1_000_000
 """Maximum number of rows or records of a request."""
 STYLE = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 PLAIN: dict[str, Any] = {"rich_markup_mode": None, "context_settings": STYLE, "add_completion": False}

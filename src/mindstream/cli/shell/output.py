@@ -51,7 +51,7 @@ _UNREADABLE = re.compile(
     rf"|(?<=[{_VARIANTS}])[{_VARIANTS}]+"
 )
 _ESCAPED = re.compile(rf"[{_INVISIBLE}\ud800-\udfff]")
-LONGEST = 2000
+MAX_LINE = 2000
 """Maximum number of characters of a line in messages."""
 
 
@@ -80,7 +80,7 @@ def say(text: str, file: TextIO | None = None) -> None:
 
 def complain(text: str) -> None:
     """Print a warning or an error to standard error."""
-    lines = (line if len(line) <= LONGEST else f"{line[:LONGEST]}…" for line in text.splitlines())
+    lines = (line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}…" for line in text.splitlines())
     say("mindstream: " + "\n".join(lines), sys.stderr)
 
 
@@ -250,7 +250,7 @@ def progress_lines(doing: str, total: int | None = None) -> Iterator[Progress]:
         while not over.wait(EVERY_S):
             seconds += EVERY_S
             doing, done, total = state
-            with contextlib.suppress(OSError, ValueError):  # the reader is gone
+            with contextlib.suppress(OSError, ValueError):  # standard error is closed
                 complain(f"{doing}{f', {done / total:.0%}' if total else ''}, {seconds:.0f} s so far")
 
     writer = threading.Thread(target=write, daemon=True)

@@ -71,7 +71,7 @@ class _Stopping:
 R = TypeVar("R")
 
 
-def has_leave(settings: Settings, price: str) -> bool:
+def is_agreed(settings: Settings, price: str) -> bool:
     """Show a cost estimate and ask whether models may be called.
 
     Raises:

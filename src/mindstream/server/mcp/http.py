@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mindstream.server.mcp.server import Context
 
 LARGEST = 2_000_000
-"""Maximum bytes of a request: the longest text of a memory fits, even if all of it is escaped."""
+"""Maximum bytes of a request: the longest text of a memory fits, even if every character is escaped."""
 SCOPES = ("read", "write")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Collection
 from typing import Any
 
 import mcp_types as wire
@@ -10,7 +10,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel
 
 from mindstream.clock import format_iso
-from mindstream.service.operations.memories.memory import ListRequest, MemoryId, MemoryShape
+from mindstream.service.operations.memories.memory import ListRequest, MemoryId
 from mindstream.service.operations.plans import RunName
 from mindstream.service.operations.principal import NotFound, Principal
 from mindstream.service.operations.runtime import Runtime
@@ -19,11 +19,13 @@ from mindstream.service.operations.table import find_operation, read_cursor, wri
 
 PAGE, MAX_NAME, MAX_STEP_DIGITS = 50, 80, 12
 JSON = "application/json"
+KINDS = ("plan", "dream", "memory")
+"""The kinds of resources, in the order in which they are listed."""
 TEMPLATES = {
-    "memory://{id}": ("memory", "A memory, by the id that recall gave: its text and its status.", ""),
-    "dream://{id}": ("dream", "A dream about memories that were archived.", ""),
-    "plan://{run}": ("plan", "A run of a plan: its steps, what they found, its answer.", ""),
-    "town://{town}/{step}": ("town", "A moment of a town: where each resident is and what they do.", "town"),
+    "memory://{id}": ("memory", "A memory, by the id that `recall` returned: its text and its status.", ""),
+    "dream://{id}": ("dream", "A dream about archived memories.", ""),
+    "plan://{run}": ("plan", "A run of a plan: its steps, their results, its answer.", ""),
+    "town://{town}/{step}": ("town", "A moment of a town: the place and the action of each resident.", "town"),
 }
 """By URI template: the name, the description, and the set of tools with which it is listed ("": always)."""
 
@@ -51,11 +53,12 @@ async def find_resource(runtime: Runtime, principal: Principal, uri: str) -> Bas
         except KeyError:
             raise NotFound("towns are in another distribution: pip install mindstream-town") from None
         request = frames.request(town=name, first=int(step), last=int(step))
-        return await _resource_of(runtime, principal, "towns.frames", request)
+        found: BaseModel = await _call(runtime, principal, "towns.frames", request)
+        return found
     if name and not slash and kind in ("memory", "dream", "plan"):
-        if kind == "plan":
-            return await _resource_of(runtime, principal, "plans.get", RunName(run=name))
-        found: MemoryShape = await _call(runtime, principal, "memory.get", MemoryId(id=name))
+        is_plan = kind == "plan"
+        request = RunName(run=name) if is_plan else MemoryId(id=name)
+        found = await _call(runtime, principal, "plans.get" if is_plan else "memory.get", request)
         if kind == "dream" and found.kind != "dream":
             raise NotFound(f"there is no dream {name!r} here")
         return found
@@ -69,55 +72,33 @@ async def list_page(runtime: Runtime, principal: Principal, cursor: str) -> tupl
         InputError: the cursor is not one of ours.
     """
     kind, _, at = read_cursor(cursor).partition(":")
-    kinds = list(PARTS)
-    place = kinds.index(kind) if kind in kinds else 0
-    for part in kinds[place:]:
-        found, after = await PARTS[part](runtime, principal, at)
+    place = KINDS.index(kind) if kind in KINDS else 0
+    for part in KINDS[place:]:
+        found, after = await _list_kind(runtime, principal, part, at)
         if after:
             return found, write_cursor(f"{part}:{after}")
         if found:
-            later = kinds[kinds.index(part) + 1 :]
+            later = KINDS[KINDS.index(part) + 1 :]
             return found, write_cursor(f"{later[0]}:") if later else ""
         at = ""
     return [], ""
 
 
-async def _plans(runtime: Runtime, principal: Principal, _: str) -> tuple[list[wire.Resource], str]:
-    if not principal.may("plans", "read"):
+async def _list_kind(runtime: Runtime, principal: Principal, kind: str, at: str) -> tuple[list[wire.Resource], str]:
+    """Return a page of the resources of a kind, newest first, and the cursor of the next page."""
+    if not principal.may("plans" if kind == "plan" else "memory", "read"):
         return [], ""
-    runs = (await _call(runtime, principal, "plans.list", EmptyRequest())).runs
-    return [_resource(f"plan://{each.run}", each.task, f"plan, {each.state}", each.at) for each in reversed(runs)], ""
-
-
-async def _dreams(runtime: Runtime, principal: Principal, at: str) -> tuple[list[wire.Resource], str]:
-    found, after = await _memories_of(runtime, principal, at, ["dream"])
-    return [_resource(f"dream://{each.id}", each.text, "dream", each.created) for each in found], after
-
-
-async def _memories(runtime: Runtime, principal: Principal, at: str) -> tuple[list[wire.Resource], str]:
-    found, after = await _memories_of(runtime, principal, at, [])
+    if kind == "plan":
+        runs = (await _call(runtime, principal, "plans.list", EmptyRequest())).runs
+        shown = [_resource(f"plan://{run.run}", run.task, f"plan, {run.state}", run.at) for run in reversed(runs)]
+        return shown, ""
+    kinds = ["dream"] * (kind == "dream")
+    page = await _call(runtime, principal, "memory.list", ListRequest(limit=PAGE, cursor=at, kinds=kinds))
+    found = [each for each in page.memories if (each.kind == "dream") == (kind == "dream")]
     return [
-        _resource(f"memory://{each.id}", each.text, f"{each.kind}, {each.status}", each.created)
+        _resource(f"{kind}://{each.id}", each.text, "dream" if kinds else f"{each.kind}, {each.status}", each.created)
         for each in found
-        if each.kind != "dream"
-    ], after
-
-
-PARTS: dict[str, Callable[[Runtime, Principal, str], Awaitable[tuple[list[wire.Resource], str]]]] = {
-    "plan": _plans,
-    "dream": _dreams,
-    "memory": _memories,
-}
-"""The kinds of resources, in the order in which they are listed."""
-
-
-async def _memories_of(
-    runtime: Runtime, principal: Principal, cursor: str, kinds: list[str]
-) -> tuple[list[MemoryShape], str]:
-    if not principal.may("memory", "read"):
-        return [], ""
-    page = await _call(runtime, principal, "memory.list", ListRequest(limit=PAGE, cursor=cursor, kinds=kinds))
-    return page.memories, page.next
+    ], page.next
 
 
 def _resource(uri: str, text: str, about: str, at: float) -> wire.Resource:
@@ -125,11 +106,6 @@ def _resource(uri: str, text: str, about: str, at: float) -> wire.Resource:
     name = shown if len(shown) <= MAX_NAME else shown[: MAX_NAME - 1] + "…"
     when = wire.Annotations(last_modified=format_iso(at))
     return wire.Resource(uri=uri, name=name or uri, description=about, mime_type=JSON, annotations=when)
-
-
-async def _resource_of(runtime: Runtime, principal: Principal, name: str, request: BaseModel) -> BaseModel:
-    found: BaseModel = await _call(runtime, principal, name, request)
-    return found
 
 
 async def _call(runtime: Runtime, principal: Principal, name: str, request: BaseModel) -> Any:
@@ -140,22 +116,22 @@ PROMPTS = (
     wire.Prompt(
         name="remember_this",
         title="Remember this",
-        description="Keep something for later conversations.",
-        arguments=[wire.PromptArgument(name="content", description="What to keep.", required=True)],
+        description="Retain something for later conversations.",
+        arguments=[wire.PromptArgument(name="content", description="The text to retain.", required=True)],
     ),
     wire.Prompt(
         name="what_do_you_know",
-        title="What do you know of…?",
-        description="Tell what is remembered about something.",
+        title="What do you know about…?",
+        description="Report the memories about a subject.",
         arguments=[wire.PromptArgument(name="topic", description="The subject.", required=True)],
     ),
 )
 """Prompts that a person may choose in their program."""
 PROMPT_TEXTS = {
-    "remember_this": "Retain each fact of the following in its own sentence, in its own language, then say in short"
-    " what you kept.\n\n{}",
-    "what_do_you_know": "Recall what is remembered of the following, and tell it with its days and sources; say so"
-    " where there is nothing.\n\n{}",
+    "remember_this": "Retain each fact of the following text as a sentence of its own, in the language of the text,"
+    " then summarise what you retained.\n\n{}",
+    "what_do_you_know": "Recall memories about the following subject, and report them with dates and sources. If there"
+    " are none, say so.\n\n{}",
 }
 
 

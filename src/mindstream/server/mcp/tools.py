@@ -58,27 +58,27 @@ class Argument:
 
 ARGUMENTS: Mapping[str, Mapping[str, Argument]] = {
     "retain": {
-        "text": Argument("content", "What is to be remembered, in whole sentences that can be understood alone."),
-        "importance": Argument("importance", "1 (everyday) to 10 (decides much); leave it out if you do not know."),
-        "keywords": Argument("keywords", "Words by which it should be found, beside its own."),
+        "text": Argument("content", "The text to remember, in whole sentences that can be understood alone."),
+        "importance": Argument("importance", "1 (everyday) to 10 (of great consequence); omit it if you do not know."),
+        "keywords": Argument("keywords", "Additional words by which it should be found."),
     },
     "recall": {
-        "query": Argument("query", "What you want to know, as a question or in words."),
-        "k": Argument("k", "How many memories at most."),
+        "query": Argument("query", "What you want to know, as a question or as keywords."),
+        "k": Argument("k", "Maximum number of memories."),
         "kinds": Argument("kinds", "Only memories of these kinds."),
     },
     "forget": {
-        "id": Argument("memory_id", "The id of a memory, as `recall` or `list_memories` gave it."),
-        "dry_run": Argument("dry_run", "Only say what would go."),
+        "id": Argument("memory_id", "The id of a memory, as `recall` or `list_memories` returned it."),
+        "dry_run": Argument("dry_run", "Only report what would be deleted."),
     },
     "get_memory": {"id": Argument("memory_id", "The id of a memory.")},
     "correct": {
         "id": Argument("memory_id", "The id of a memory."),
-        "text": Argument("content", "The words that are true."),
+        "text": Argument("content", "The correct text."),
     },
     "memory_history": {"id": Argument("memory_id", "The id of a memory.")},
     "memory_lineage": {"id": Argument("memory_id", "The id of a memory.")},
-    "get_operation": {"id": Argument("operation_id", "The id that a tool gave because its work takes long.")},
+    "get_operation": {"id": Argument("operation_id", "The id that a long-running tool returned.")},
     "cancel_operation": {"id": Argument("operation_id", "The id of an operation.")},
 }
 """By tool: names that differ from REST's (where a path says what an id is of), and descriptions that models need."""
@@ -243,7 +243,7 @@ def _validated(request: type[BaseModel], told: dict[str, Any]) -> BaseModel:
     """Validate; an invalid field is tried in the other forms in which models send it.
 
     Raises:
-        ValidationError: none of them is valid.
+        ValidationError: no form is valid.
     """
     try:
         return request.model_validate(told)

@@ -1,1 +1,1 @@
-"""What `mindstream doctor` looks at, and how what is damaged is mended."""
+"""The checks of `mindstream doctor`, and the repair of a damaged database."""

@@ -1,4 +1,4 @@
-"""Is everything there that a conversation needs? What `mindstream doctor` finds, and how to mend it."""
+"""The checks of `mindstream doctor`: settings, data, packs, models, prompts. Each finding names a remedy."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from mindstream.service.local_model import SMALL, Found, find_models
 from mindstream.service.probe import probe
 from mindstream.settings import DEFAULT, RULES, Chosen, Settings, unknown_variables
 
-ROOM_BYTES = 100_000_000
-"""Less free space than this is worth a word."""
+MIN_FREE_BYTES = 100_000_000
+"""Free space, in bytes, below which a note is shown."""
 ANOTHER = "choose another folder with --data"
 AWAY = "move it away, or put a copy back in its place"
-MEND = "mindstream doctor --mend: makes a copy first, keeps what can be read, says what cannot"
+MEND = "mindstream doctor --mend: copies the file first, keeps all readable rows, reports the others"
 
 
 async def examine(chosen: Chosen, window: int | None = None) -> list[Finding]:
-    """Look at everything; nothing is written. `window`: tokens into which the prompts should fit."""
+    """Check everything; nothing is written. `window`: tokens of a context window that the prompts should fit."""
     settings = chosen.settings
     findings = [
         Finding(
@@ -80,23 +80,23 @@ def _folder(data: Path, named: str | None) -> Iterator[Finding]:
         try:
             home = next(parent for parent in data.absolute().parents if parent.exists())
         except FileNotFoundError:
-            yield Finding("data", "broken", f"{data} cannot be made: the working directory is gone", ANOTHER)
+            yield Finding("data", "broken", f"{data} cannot be created: the working directory does not exist", ANOTHER)
             return
         if os.access(home, os.W_OK | os.X_OK):
-            yield Finding("data", "ok", f"{data} is not there yet; the first conversation makes it")
+            yield Finding("data", "ok", f"{data} does not exist yet; the first conversation creates it")
         else:
-            yield Finding("data", "broken", f"{data} cannot be made: {home} is not writable", ANOTHER)
+            yield Finding("data", "broken", f"{data} cannot be created: {home} is not writable", ANOTHER)
         return
     if not data.is_dir() or not os.access(data, os.R_OK | os.W_OK | os.X_OK):
         what = "is not writable" if data.is_dir() else "is not a folder"
         yield Finding("data", "broken", f"{data} {what}", f"chmod u+rwx {data}, or choose another with --data")
         return
     free = shutil.disk_usage(data).free
-    if free < ROOM_BYTES:
-        yield Finding("data", "note", f"only {size_of(free)} are free where {data} lies", "make room")
+    if free < MIN_FREE_BYTES:
+        yield Finding("data", "note", f"only {size_of(free)} are free on the disk of {data}", "free some space")
     file = data / FILE
     if not os.path.lexists(file):
-        yield Finding("data", "ok", f"{data}, still without a memory")
+        yield Finding("data", "ok", f"{data}, without a memory yet")
         return
     try:
         check_plain(file)
@@ -126,7 +126,7 @@ def _database(file: Path, named: str | None) -> Iterator[Finding]:
 
 
 def _mixed_vectors(connection: sqlite3.Connection, named: str | None) -> list[Finding]:
-    """Say which memories hold vectors of several embedders, or of another than the settings name."""
+    """Report memories with vectors of several embedders, or of another one than the settings name."""
     sql = (
         "SELECT stream, embedder, count(*) FROM records WHERE embedder <> '' AND forgotten IS NULL"
         " GROUP BY stream, embedder ORDER BY stream, 3 DESC"
@@ -153,7 +153,7 @@ def _mixed_vectors(connection: sqlite3.Connection, named: str | None) -> list[Fi
 
 
 def _counted(file: Path, found: list[Damage]) -> Iterator[Finding]:
-    """Say of each kind of fault how many there are, whose, and where to look."""
+    """Report the number of each kind of fault, the users, and the first rows."""
     kinds: dict[tuple[bool, str], list[Damage]] = {}
     for fault in found:
         kinds.setdefault((fault.harmless, fault.what), []).append(fault)
@@ -171,7 +171,7 @@ def _pack(settings: Settings) -> Iterator[Finding]:
             pack = load(name)
         except MindstreamError as error:
             state: Literal["note", "broken"] = "broken" if name == settings.pack else "note"
-            yield Finding("pack", state, str(error), "mend that line, or choose another pack with --pack")
+            yield Finding("pack", state, str(error), "correct that line, or choose another pack with --pack")
         else:
             used = " (used)" if name == settings.pack else ""
             yield Finding("pack", "ok", f"{name}{used}: {pack.title}; {pack.count_parts()}")
@@ -181,18 +181,18 @@ def _roles(settings: Settings) -> Finding:
     named = settings.models
     models = {role: named.get(role, named.get(DEFAULT)) for role in ("talker", "reasoner")} | settings.roles
     if missing := [role for role, model in models.items() if model is None]:
-        how = f"name it (--role {missing[0]}=MODEL), or who answers in all roles that have none (--model MODEL)"
+        how = f"name one (--role {missing[0]}=MODEL), or a model for all roles (--model MODEL)"
         return Finding("models", "broken", f"no model is named for the role {missing[0]}", how)
     table = ", ".join(f"{role}: {model}" for role, model in models.items())
     if settings.only_stand_ins:
-        how = 'name one for good by model = "NAME" in the settings file, or once by --model NAME'
-        return Finding("models", "note", f"{table}; no model is configured, so stand-ins answer", how)
+        how = 'set model = "NAME" in the settings file, or use --model NAME'
+        return Finding("models", "note", f"{table}; no model is configured, so rules answer", how)
     return Finding("models", "ok", table)
 
 
 def _found(model: Found) -> Finding:
-    """Say of a model that nobody has named how it is asked."""
-    quality = "; it is small and silly, and there to try things" if model.low_quality else ""
+    """Report a model that was found but is not configured, and how to use it."""
+    quality = "; a small model of low quality, to try things out" if model.low_quality else ""
     first = f"{model.lacks}; then " if model.lacks else ""
     return Finding("model", "ok", f"{model.why}{quality}", f"{first}mindstream chat --model {model.name}")
 
@@ -221,10 +221,10 @@ async def _embedder(name: str) -> Finding:
 
 def _prompts(folder: Path) -> Finding:
     if not folder.is_dir():
-        return Finding("prompts", "broken", f"{folder} is not a folder", "make it, or leave --prompts away")
+        return Finding("prompts", "broken", f"{folder} is not a folder", "create it, or omit --prompts")
     names = sorted(path.name for path in folder.glob("*.md"))
     if not names:
-        return Finding("prompts", "note", f"{folder} holds no words", "a prompt's words lie in a file such as talk.md")
+        return Finding("prompts", "note", f"{folder} has no templates", "a template is a file such as talk.md")
     return Finding("prompts", "ok", f"{folder}: {', '.join(names)}")
 
 
@@ -237,12 +237,12 @@ def _windows(settings: Settings, window: int) -> Iterator[Finding]:
         yield Finding("window", "broken", str(error))
         return
     for each in measured:
-        found = f"{each.name}: about {each.ordinary:,} tokens in an ordinary talk, {each.full:,} at most"
-        room = f"a window of {window:,} has room for {each.room:,} beside the reply"
+        found = f"{each.name}: about {each.ordinary:,} tokens in an ordinary conversation, {each.full:,} at most"
+        room = f"a window of {window:,} has room for {each.room:,} in addition to the reply"
         if each.least > each.room:
             yield Finding("window", "broken", f"{found}; {room}, and {each.least:,} cannot be cut", "a larger window")
         elif each.full > each.room:
-            when = "also in an ordinary talk" if each.ordinary > each.room else "when there is much to show"
+            when = "also in an ordinary conversation" if each.ordinary > each.room else "when there is much to show"
             yield Finding("window", "note", f"{found}; {room}: the oldest is left out {when}", "a larger window")
         else:
             yield Finding("window", "ok", found)

@@ -1,4 +1,4 @@
-"""What `mindstream doctor` says of data in a PostgreSQL database, and how to mend it."""
+"""The checks of `mindstream doctor` for data in a PostgreSQL database, with remedies."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from mindstream.memory.store.postgres.look import DatabaseLook
 
 OLDEST = 14
-"""Older servers are not tried; 18 is."""
-BACKUP = "pg_dump -Fc keeps all of it in a file, pg_restore puts it back; `mindstream data copy` makes a folder of it"
+"""Oldest tested major version of the server; the newest is 18."""
+BACKUP = "back up with pg_dump -Fc and pg_restore, or with `mindstream data copy` into a folder"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at.
+    """The result of a check.
 
     Attributes:
         state: `ok`; `note`: works, but worth knowing; `broken`: a conversation would not work.
-        mend: what to do about it.
+        mend: how to solve it.
     """
 
     topic: str
@@ -34,17 +34,17 @@ class Finding:
 
 
 def check_database(where: Location) -> Iterator[Finding]:
-    """Look at a database; nothing is written."""
+    """Check a database; nothing is written."""
     try:
         found = look_at(where)
     except StorageError as error:
         yield Finding("data", "broken", str(error))
         return
     is_old = int(found.version.partition(".")[0]) < OLDEST
-    old = f"mindstream is not tried with servers before {OLDEST}: upgrade it"
+    old = f"mindstream is not tested with servers before {OLDEST}: upgrade the server"
     yield Finding("data", "note" if is_old else "ok", f"{where}, PostgreSQL {found.version}", old if is_old else "")
     if found.encoding != "UTF8":
-        yield Finding("data", "broken", f"the database is in {found.encoding}", "make one with ENCODING 'UTF8'")
+        yield Finding("data", "broken", f"the database is in {found.encoding}", "create one with ENCODING 'UTF8'")
     yield from _role(found)
     yield _tables(found)
     yield _vectors(found)
@@ -56,29 +56,33 @@ def check_database(where: Location) -> Iterator[Finding]:
 def _role(found: DatabaseLook) -> Iterator[Finding]:
     if found.passes_walls:
         how = "CREATE ROLE mind LOGIN; ALTER DATABASE … OWNER TO mind; and connect as mind"
-        told = f"the role {found.role!r} is SUPERUSER or BYPASSRLS: the wall between tenants would not hold for it"
+        told = f"the role {found.role!r} is SUPERUSER or BYPASSRLS: tenants would not be isolated from it"
         yield Finding("data", "broken", told, how)
     elif not found.schema or (found.seen != found.known and not found.may_create):
         where = f"the schema {found.schema!r}" if found.schema else "any schema"
         how = f"ALTER DATABASE … OWNER TO {found.role}, or GRANT USAGE, CREATE ON SCHEMA … TO {found.role}"
-        yield Finding("data", "broken", f"the role {found.role!r} cannot make tables in {where}", how)
+        yield Finding("data", "broken", f"the role {found.role!r} cannot create tables in {where}", how)
     else:
-        yield Finding("data", "ok", f"the role {found.role!r} is fit: no wall between tenants is passed by")
+        yield Finding("data", "ok", f"the role {found.role!r} is suitable: tenants are isolated from each other")
 
 
 def _tables(found: DatabaseLook) -> Finding:
     if found.seen is None:
-        return Finding("data", "ok", "still without a memory; what first writes makes the tables")
+        return Finding("data", "ok", "no memory yet; the first write creates the tables")
     if found.seen > found.known:
-        return Finding("data", "broken", "the tables are of a newer mindstream", "upgrade mindstream")
+        return Finding("data", "broken", "the tables were written by a newer mindstream", "upgrade mindstream")
     if found.seen < found.known:
-        steps = f"the tables have seen {found.seen} of {found.known} steps"
-        return Finding("data", "note", steps, f"whatever opens it next does the rest; before that: {BACKUP}")
+        steps = f"the tables have {found.seen} of {found.known} migrations"
+        return Finding(
+            "data", "note", steps, f"the next process that opens them applies the others; before that: {BACKUP}"
+        )
     sizes = ", ".join(
         f"{table} {size_of(size)}" for table, size in sorted(found.sizes.items(), key=lambda e: -e[1])[:4]
     )
     whole = size_of(sum(found.sizes.values()))
-    return Finding("data", "ok", f"all {found.known} steps of the tables; {whole} with indexes ({sizes}); {BACKUP}")
+    return Finding(
+        "data", "ok", f"all {found.known} migrations of the tables; {whole} with indexes ({sizes}); {BACKUP}"
+    )
 
 
 def _vectors(found: DatabaseLook) -> Finding:
@@ -86,12 +90,12 @@ def _vectors(found: DatabaseLook) -> Finding:
         return Finding("data", "ok", f"pgvector {found.vector}")
     if found.vector_there:
         how = "CREATE EXTENSION vector, as a superuser"
-        return Finding("data", "ok", "pgvector could be had and is not made; recall ranks in this process", how)
-    return Finding("data", "ok", "pgvector is not there; recall ranks in this process and needs none")
+        return Finding("data", "ok", "pgvector is available and not created; recall ranks in this process", how)
+    return Finding("data", "ok", "pgvector is not installed; recall ranks in this process and does not need it")
 
 
 def size_of(count: float) -> str:
-    """Write a number of bytes."""
+    """Return a number of bytes as text."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if count < 1000 or unit == "GB":
             break

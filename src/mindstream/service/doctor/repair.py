@@ -12,8 +12,9 @@ import os
 import shutil
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -67,15 +68,17 @@ class Damage:
 
     Attributes:
         what: its kind, in the plural.
-        user: whose row it is, or "" if that is not known.
-        row: which row, or "".
+        user: the user whose row it is, or "" if that is not known.
+        row: the row's number or id, or "".
         harmless: nothing is damaged; it is only worth knowing.
+        values: the row as it was read, by column.
     """
 
     what: str
     user: str = ""
     row: str = ""
     harmless: bool = False
+    values: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
 class Tables:
@@ -83,7 +86,7 @@ class Tables:
 
     Attributes:
         rows: by table, each as TABLES names it; None where a column does not exist.
-        records: the rows of the records, each with what can be read of it.
+        records: the rows of the records, each with the record as far as it can be read.
         minds: the stream of each row of the log.
         counters: their values, by name.
         accounts: the rows of the tables ACCOUNTS, as far as they can be read.
@@ -94,26 +97,17 @@ class Tables:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.lost: Counter[str] = Counter()
         self.rows = {table: self._read(connection, table, columns) for table, columns in TABLES.items()}
-        self.counters: dict[str, int] = {}
-        with contextlib.suppress(sqlite3.Error):
-            found = connection.execute("SELECT name, value FROM counters").fetchall()
-            self.counters = {name: n for name, n in found if isinstance(name, str) and isinstance(n, int)}
-        self.accounts: dict[str, list[Row]] = {}
-        for table in ACCOUNTS:
-            with contextlib.suppress(sqlite3.Error):
-                self.accounts[table] = connection.execute(f"SELECT * FROM {table}").fetchall()
-        self.decaying: list[str] | None = None
-        with contextlib.suppress(sqlite3.Error):
-            if connection.execute("PRAGMA user_version").fetchone()[0] >= registry.FIRST_MARKED:
-                marked = "SELECT stream FROM uniques WHERE name = ?"
-                self.decaying = [row[0] for row in connection.execute(marked, (registry.WRITTEN_UNDER_DECAY,))]
+        counted = _readable(connection, "SELECT name, value FROM counters")
+        self.counters: dict[str, int] = {name: n for name, n in counted if isinstance(name, str) and isinstance(n, int)}
+        self.accounts = {table: _readable(connection, f"SELECT * FROM {table}") for table in ACCOUNTS}
+        marked = f"SELECT stream FROM uniques WHERE name = '{registry.WRITTEN_UNDER_DECAY}'"
+        is_marked = _readable(connection, "PRAGMA user_version") >= [(registry.FIRST_MARKED,)]
+        self.decaying = [row[0] for row in _readable(connection, marked)] if is_marked else None
         self.minds: dict[int, object] = {row[0]: row[1] for row in self.rows["log"]}
         self.records = [(row, salvage(row[1:CHANGED])) for row in self.rows["records"]]
 
     def _read(self, connection: sqlite3.Connection, table: str, columns: list[str]) -> list[Row]:
-        existing = {"rowid"}
-        with contextlib.suppress(sqlite3.Error):
-            existing |= {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+        existing = {"rowid", *(row[1] for row in _readable(connection, f"PRAGMA table_info({table})"))}
         if len(existing) < 2:
             self.lost[table] += 1
             return []
@@ -134,11 +128,19 @@ class Tables:
         return found
 
 
+def _readable(connection: sqlite3.Connection, sql: str) -> list[Row]:
+    """Return the rows of a query; none if it cannot be executed."""
+    with contextlib.suppress(sqlite3.Error):
+        return connection.execute(sql).fetchall()
+    return []
+
+
 def _last(connection: sqlite3.Connection, table: str) -> int:
     """Return the highest number of a row, or an upper limit of it."""
-    for sql in (f"SELECT max(rowid) FROM {table}", "SELECT seq FROM sqlite_sequence", "PRAGMA page_count"):
-        with contextlib.suppress(sqlite3.Error, TypeError, ValueError):
-            return int(connection.execute(sql).fetchone()[0] or 0) + (0 if sql.startswith("SELECT max") else 10_000)
+    for sql, more in ((f"SELECT max(rowid) FROM {table}", 0), ("SELECT seq FROM sqlite_sequence", 10_000)):
+        for (number,) in _readable(connection, sql)[:1]:
+            if isinstance(number or 0, int):
+                return (number or 0) + more
     return 1_000_000
 
 
@@ -178,17 +180,11 @@ def faults(connection: sqlite3.Connection) -> Iterator[Damage]:
     tables = Tables(connection)
     for table, count in tables.lost.items():
         yield from [Damage(f"parts of the table {table} that cannot be read")] * count
-    for row in tables.rows["log"]:
-        yield from _log_faults(row)
-    for row, record in tables.records:
-        yield from _record_faults(row, record, tables)
-    for row in tables.rows["work"]:
-        if not _is_work(row, tables):
-            yield Damage("rows of work that cannot be read", row[1] if _is_name(row[1]) else "", str(row[0]))
+    yield from Repair(tables).found
     numbers = [row[-1] for row in tables.rows["erased"]] + [row[CHANGED] for row in tables.rows["records"]]
     highest = max((each for each in numbers if isinstance(each, int)), default=0)
     if not highest <= tables.counters.get("changed", -1) <= MAX_NUMBER:
-        yield Damage("counters that are lower than what they have counted")
+        yield Damage("counters that are lower than the numbers they have given out")
 
 
 def _file_faults(connection: sqlite3.Connection) -> Iterator[Damage]:
@@ -253,52 +249,106 @@ def _schema_faults(connection: sqlite3.Connection) -> Iterator[Damage]:
             yield Damage("tables and columns of a later version", row=name)
 
 
-def _log_faults(row: Row) -> Iterator[Damage]:
-    seq, mind, at, by, kind, payload, total, system = row
-    user = mind if _is_name(mind) else ""
-    whole = _sum_agrees(sum_of_event, (mind, at, by, kind, payload, system or 0), total)
-    if not user or not 0 < seq <= MAX_NUMBER or moment(at) is None or not isinstance(by, str):
-        yield Damage("rows of the log whose number, time or author cannot be read", user, str(seq))
-    elif isinstance(read_event(kind, payload), Unknown):
-        kept = whole is True or (isinstance(payload, str) and isinstance(kind, str) and kind not in every_kind())
-        note = " (they are kept as they are)" if kept else ""
-        yield Damage(f"rows of the log that this mindstream cannot read{note}", user, str(seq), kept)
-    yield from _sum_faults("rows of the log", whole, user, str(seq))
+class Repair:
+    """The rows as a repair writes them.
+
+    Attributes:
+        found: the faults of rows: rows that are left out or changed, and harmless notes.
+    """
+
+    def __init__(self, tables: Tables) -> None:
+        self.found: list[Damage] = []
+        self._tables = tables
+        self.log, self.records, self.work = [*self._log()], [*self._records()], [*self._work()]
+
+    def _add(self, table: str, row: Row, user: str, what: str, *, harmless: bool = False) -> None:
+        name = str(row[1 if table == "records" else 0])
+        values = dict(zip(TABLES[table], row, strict=True))
+        self.found.append(Damage(what, user, name, harmless, values))
+
+    def _check_sum(self, add: Callable[..., None], what: str, whole: bool | None) -> None:
+        if whole is None:
+            add(UNSUMMED, harmless=True)
+        elif not whole:
+            add(f"{what} that {NOT_AS_WRITTEN}; kept as they can be read")
+
+    def _log(self) -> Iterator[Row]:
+        """Yield the rows of the log; events that cannot be read are kept as they are."""
+        at = 0.0
+        for row in {row[0]: row for row in self._tables.rows["log"]}.values():
+            seq, mind, when, by, kind, payload, total, system = row
+            user = mind if _is_name(mind) else ""
+            add = partial(self._add, "log", row, user)
+            if not user or not 0 < seq <= MAX_NUMBER:
+                add("rows of the log without a user, or with an impossible number")
+                continue
+            if (sound := moment(when)) is None or not isinstance(by, str):
+                add("rows of the log whose time or author cannot be read")
+            at = at if sound is None else sound  # else that of the row before it
+            whole = _sum_agrees(sum_of_event, (mind, when, by, kind, payload, system or 0), total)
+            self._check_sum(add, "rows of the log", whole)
+            event, named = read_event(kind, payload), (kind, payload)
+            if isinstance(event, Unknown):
+                named = event.entry()
+                kept = whole is True or (
+                    isinstance(payload, str) and isinstance(kind, str) and kind not in every_kind()
+                )
+                note = " (they are kept as they are)" if kept else ""
+                add(f"rows of the log that this mindstream cannot read{note}", harmless=kept)
+            new = (mind, at, printable(by), *named, int(system == 1))
+            yield (seq, *new, sum_of_event(*new))
+
+    def _records(self) -> Iterator[Record]:
+        """Yield the records that can be kept; one whose version cannot be read becomes the next version of its slot."""
+        taken: set[object] = set()
+        newest: dict[tuple[str, str], int] = {}
+        for row, record in self._tables.records:
+            held, slot = row[1:CHANGED], row[1 + FIELDS.index("slot")]
+            user = record.stream if _is_name(record.stream) else ""
+            add = partial(self._add, "records", row, user)
+            for name in _changed_fields(held, record):
+                add(f"records whose {name} cannot be read as it stands")
+            if not isinstance(row[CHANGED], int) or row[CHANGED] > MAX_NUMBER:
+                add("records without the number of their last change")
+            if user and record.seq not in self._tables.minds:
+                add("records whose row of the log is gone", harmless=True)
+            self._check_sum(add, "records", _sum_agrees(sum_of_record, (held,), row[WORDS_SUM]))
+            if held[-1] is not None and _sum_agrees(sum_of_vector, (held[-1],), row[VECTOR_SUM]) is False:
+                add(f"vectors that {NOT_AS_WRITTEN}")
+            if record.slot is None and record.kind in SLOTTED and isinstance(slot, str) and slot and slot.isprintable():
+                record = replace(record, slot=slot, version=1 + newest.get((record.stream, slot), 0))
+            try:
+                if not user or self._tables.minds.get(record.seq, user) != user:
+                    raise InputError("of another user than their row of the log")
+                record = checked_record(record)
+                mine = {record.id, (record.stream, record.slot, record.version) if record.slot else record.id}
+                if mine & taken:
+                    raise InputError("they exist twice")
+            except InputError as error:
+                add(f"records that cannot be kept: {str(error).partition(':')[0][:80]}")
+                continue
+            taken |= mine
+            if record.slot:
+                place = (record.stream, record.slot)
+                newest[place] = max(record.version or 0, newest.get(place, 0))
+            yield record
+
+    def _work(self) -> Iterator[Row]:
+        for row in self._tables.rows["work"]:
+            if _is_work(row, self._tables):
+                yield (*row[:-1], row[-1] or 0)
+            else:
+                user = row[1] if _is_name(row[1]) else ""
+                self._add("work", row, user, "rows of work that cannot be read")
 
 
-def _record_faults(row: Row, record: Record, tables: Tables) -> Iterator[Damage]:
-    held, user = row[1:CHANGED], record.stream if _is_name(record.stream) else ""
-    for name in _unreadable(held, record):
-        yield Damage(f"records whose {name} cannot be read as it stands", user, record.id)
-    try:
-        checked_record(record)
-    except InputError as error:
-        yield Damage(f"records with an impossible {str(error).partition(':')[0][:60]}", user, record.id)
-    if not isinstance(row[CHANGED], int) or row[CHANGED] > MAX_NUMBER:
-        yield Damage("records without the number of their last change", user, record.id)
-    if not user or tables.minds.get(record.seq, user) != user:
-        yield Damage("records of another user than their row of the log", user, record.id)
-    elif record.seq not in tables.minds:
-        yield Damage("records whose row of the log is gone", user, record.id, harmless=True)
-    yield from _sum_faults("records", _sum_agrees(sum_of_record, (held,), row[WORDS_SUM]), user, record.id)
-    if held[-1] is not None and _sum_agrees(sum_of_vector, (held[-1],), row[VECTOR_SUM]) is False:
-        yield Damage(f"vectors that {NOT_AS_WRITTEN}", user, record.id)
-
-
-def _unreadable(held: Row, record: Record) -> list[str]:
+def _changed_fields(held: Row, record: Record) -> list[str]:
     """Return the fields that would change if the record were written again."""
     return [
         name
         for name, before, after in zip(FIELDS, held, row_of(record, record.seq), strict=True)
         if before != after and not (name == "data" and record.data == {} and before is None)
     ]
-
-
-def _sum_faults(what: str, whole: bool | None, user: str, row: str) -> Iterator[Damage]:
-    if whole is None:
-        yield Damage(UNSUMMED, user, row, harmless=True)
-    elif not whole:
-        yield Damage(f"{what} that {NOT_AS_WRITTEN}", user, row)
 
 
 def _sum_agrees(sum_of: Callable[..., int | None], values: Row, wanted: object) -> bool | None:
@@ -346,28 +396,16 @@ class Mended:
     lost: int
 
 
-class Aside:
-    """Rows that are set aside."""
-
-    def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
-        self._lines: list[str] = []
-
-    def add(self, why: str, table: str, row: Row) -> None:
-        """Set a row aside."""
-        self.counts[why] += 1
-        values = [value.hex() if isinstance(value, bytes) else value for value in row]
-        held = dict(zip(TABLES[table], values, strict=True))
-        self._lines.append(json.dumps({"why": why, "table": table, "row": held}))
-
-    def write(self, path: Path) -> None:
-        """Write all rows to a file."""
-        if self._lines:
-            with path.open("x", encoding="utf-8") as file:
-                private_file(path)
-                file.write("\n".join(self._lines) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
+def _write_aside(found: Sequence[Damage], path: Path) -> None:
+    """Write rows to a file, as JSON Lines."""
+    if found:
+        with path.open("x", encoding="utf-8") as file:
+            private_file(path)
+            for each in found:
+                row = {name: value.hex() if isinstance(value, bytes) else value for name, value in each.values.items()}
+                file.write(json.dumps({"why": each.what, "row": row}) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
 
 
 def mend(folder: Path, clock: Clock | None = None) -> Mended:
@@ -437,7 +475,7 @@ def _copied(path: Path, now: str) -> Path:
 
 
 def _write_over(new: Path, path: Path) -> None:
-    """Write the new database over the old one in one transaction: a program that waits for it gets all of it."""
+    """Write the new database over the old one in one transaction: another program sees either all or nothing of it."""
     with contextlib.closing(sqlite3.connect(new)) as fresh, contextlib.closing(sqlite3.connect(path)) as old:
         fresh.backup(old)
 
@@ -451,13 +489,14 @@ def _rebuild(path: Path, fresh: sqlite3.Connection, copy: Path) -> Mended:
         raise StorageError(
             f"nothing of the {' and the '.join(gone)} can be read from {path}; restore a backup, or move it away"
         )
-    aside = Aside()
-    kept = _write(tables, fresh, aside)
-    aside.write(copy / ASIDE)
-    return Mended(copy, kept, aside.counts, sum(tables.lost.values()))
+    repair = Repair(tables)
+    aside = [each for each in repair.found if not each.harmless]
+    kept = _write(tables, repair, fresh)
+    _write_aside(aside, copy / ASIDE)
+    return Mended(copy, kept, Counter(each.what for each in aside), sum(tables.lost.values()))
 
 
-def _write(tables: Tables, fresh: sqlite3.Connection, aside: Aside) -> dict[str, int]:
+def _write(tables: Tables, repair: Repair, fresh: sqlite3.Connection) -> dict[str, int]:
     fresh.execute("PRAGMA temp_store = MEMORY")
     fresh.execute("PRAGMA secure_delete = ON")
     fresh.execute("BEGIN")
@@ -465,14 +504,10 @@ def _write(tables: Tables, fresh: sqlite3.Connection, aside: Aside) -> dict[str,
         migration(fresh)
     fresh.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     fresh.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
-    fresh.executemany(LOG, _log(tables, aside))
-    fresh.executemany(INSERT, [insertion(record, record.seq, COMMIT) for record in _records(tables, aside)])
     into = f"INSERT OR IGNORE INTO work ({', '.join(TABLES['work'])}) VALUES ({','.join('?' * len(TABLES['work']))})"
-    for row in tables.rows["work"]:
-        if _is_work(row, tables):
-            fresh.execute(into, (*row[:-1], row[-1] or 0))
-        else:
-            aside.add("rows of work that cannot be read", "work", row)
+    fresh.executemany(LOG, repair.log)
+    fresh.executemany(INSERT, [insertion(record, record.seq, COMMIT) for record in repair.records])
+    fresh.executemany(into, repair.work)
     is_old = all(row[-1] is None for row in tables.rows["log"])
     old_streams.adopt(fresh) if is_old else registry.register_all(fresh)
     if tables.decaying is None:
@@ -487,46 +522,3 @@ def _write(tables: Tables, fresh: sqlite3.Connection, aside: Aside) -> dict[str,
     fresh.execute("COMMIT")
     counted = ("records", "log", "work")
     return {table: int(fresh.execute(f"SELECT count(*) FROM {table}").fetchone()[0]) for table in counted}
-
-
-def _log(tables: Tables, aside: Aside) -> Iterator[Row]:
-    """Yield the rows of the log; events that cannot be read are kept as they are."""
-    at = 0.0
-    for row in {row[0]: row for row in tables.rows["log"]}.values():
-        seq, mind, when, by, kind, payload, total, system = row
-        if not _is_name(mind) or not 0 < seq <= MAX_NUMBER:
-            aside.add("rows of the log without a user, or with an impossible number", "log", row)
-            continue
-        at = at if (sound := moment(when)) is None else sound  # else that of the row before it
-        event = read_event(kind, payload)
-        named = event.entry() if isinstance(event, Unknown) else (kind, payload)
-        new = (mind, at, printable(by), *named, int(system == 1))
-        if total is not None and sum_of_event(*new) != total:
-            aside.add(f"rows of the log that {NOT_AS_WRITTEN}; kept as they can be read", "log", row)
-        yield (seq, *new, sum_of_event(*new))
-
-
-def _records(tables: Tables, aside: Aside) -> Iterator[Record]:
-    """Yield the records that can be kept, in the order of writing; an unreadable version becomes its slot's next."""
-    taken: set[object] = set()
-    newest: dict[tuple[str, str], int] = {}
-    for row, record in tables.records:
-        slot = row[1 + FIELDS.index("slot")]
-        if record.slot is None and record.kind in SLOTTED and isinstance(slot, str) and slot and slot.isprintable():
-            record = replace(record, slot=slot, version=1 + newest.get((record.stream, slot), 0))
-        try:
-            if not _is_name(record.stream) or tables.minds.get(record.seq, record.stream) != record.stream:
-                raise InputError("their user is not known")
-            record = checked_record(record)
-            mine = {record.id, (record.stream, record.slot, record.version) if record.slot else record.id}
-            if mine & taken:
-                raise InputError("they exist twice")
-        except InputError as error:
-            aside.add(f"records that cannot be kept: {str(error)[:80]}", "records", row)
-            continue
-        if row[WORDS_SUM] is not None and sum_of_record(row_of(record, record.seq)) != row[WORDS_SUM]:
-            aside.add(f"records that {NOT_AS_WRITTEN}; kept as they can be read", "records", row)
-        taken |= mine
-        if record.slot:
-            newest[record.stream, record.slot] = max(record.version or 0, newest.get((record.stream, record.slot), 0))
-        yield record

@@ -1,1 +1,1 @@
-"""Memories of other programs, taken in and given back (docs/importing.md)."""
+"""Import from and export to the formats of other programs (docs/importing.md)."""

@@ -1,6 +1,6 @@
-"""ChatGPT's data export: conversations.json, whole or numbered in parts, by itself or in the ZIP archive.
+"""ChatGPT's data export: conversations.json, whole or in numbered parts, alone or in the ZIP archive.
 
-A conversation is a tree of messages; the branch that ends in `current_node` is what was on the screen.
+A conversation is a tree of messages. The branch that ends in `current_node` was on the screen, and is imported.
 """
 
 from __future__ import annotations
@@ -14,50 +14,55 @@ from mindstream.service.importing.reading import Source
 
 SPOKEN = ("text", "multimodal_text")
 BY = {"user": "", "assistant": "ChatGPT"}
-"""Who speaks, by role; other roles are machinery."""
-EVERYBODY = "all"
-"""To whom is spoken; to anybody else, a tool is called."""
+"""The author by role; other roles are internal."""
+EVERYONE = "all"
+"""The recipient of messages to the user; other recipients are tools."""
 
 
-def is_talks(name: str) -> bool:
-    """Tell whether a file of the archive holds conversations."""
+def _is_conversations(name: str) -> bool:
+    """Return whether a file of the archive contains conversations."""
     name = name.casefold()
     return name.startswith("conversations") and name.endswith(".json")
 
 
 def read(source: Source, tally: Tally) -> Iterator[Item]:
-    """Yield what was said in each conversation, in order."""
-    for member in source.members(is_talks, tally):
-        for raw in objects(member.values(member.place("conversations")), tally, "conversation"):
-            yield from _conversation(raw, tally)
+    """Yield the messages of each conversation, in order."""
+    for raw in conversations(source, tally):
+        yield from _conversation(raw, tally)
+
+
+def conversations(source: Source, tally: Tally) -> Iterator[dict[str, Any]]:
+    """Yield the conversations of a file or an archive."""
+    for member in source.members(_is_conversations, tally):
+        yield from objects(member.values(member.place("conversations")), tally, "conversation")
 
 
 def _conversation(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:
     fields = Fields(raw, tally, "conversation.")
     episode, title = fields.name("conversation_id") or fields.name("id"), fields.name("title")
-    fields.lose("id", "it is the conversation_id again")
+    fields.lose("id", "the same as conversation_id")
     began, mapping = fields.moment("create_time"), fields.mapping("mapping")
     at = fields.name("current_node")
-    fields.lose_rest("only what was said is read, with title and dates")
+    fields.lose_rest("only messages, title and dates are read")
     nodes = {id_: node for id_, node in mapping.items() if isinstance(node, dict)}
     branch = _branch(nodes, at if at in nodes else _newest(nodes))
     for id_ in branch:
         yield from _message(nodes[id_], episode, title, began, tally)
     for id_ in nodes.keys() - set(branch):
         if isinstance(nodes[id_].get("message"), dict):
-            tally.lose("messages of other branches", _words(nodes[id_]["message"]), "another answer was chosen")
+            tally.lose("messages of other branches", _words(nodes[id_]["message"]), "another branch was chosen")
 
 
 def _newest(nodes: Mapping[str, Any]) -> str:
-    """Name the message that was written last; "": there is none."""
+    """Return the id of the newest message; "" if there is none."""
     dated = {id_: node["message"] for id_, node in nodes.items() if isinstance(node.get("message"), dict)}
     return max(dated, key=lambda id_: read_moment(dated[id_].get("create_time")) or 0, default="")
 
 
 def _branch(nodes: Mapping[str, Any], at: object) -> list[str]:
-    """Follow a branch back from its end; return it from its beginning."""
+    """Return the ids of a branch, from its beginning to `at`."""
     found: dict[str, None] = {}
-    while isinstance(at, str) and at in nodes and at not in found:  # a circle is no branch
+    while isinstance(at, str) and at in nodes and at not in found:  # against cycles
         found[at] = None
         at = nodes[at].get("parent")
     return list(reversed(found))
@@ -69,17 +74,17 @@ def _message(node: dict[str, Any], episode: str, title: str, began: Moment | Non
         return  # the root has none
     author, metadata, content = _object(message.get("author")), _object(message.get("metadata")), _content(message)
     role, form, text = str(author.get("role")), content.get("content_type"), _words(message)
-    to = message.get("recipient") or EVERYBODY
+    to = message.get("recipient") or EVERYONE
     if form == "user_editable_context":
         yield from _instructions(content, tally)
     elif role not in BY or form not in SPOKEN or metadata.get("is_visually_hidden_from_conversation"):
-        tally.lose(f"messages: {role}, {form}", text or content, "it was not said in the talk")
-    elif to != EVERYBODY:
-        tally.lose(f"messages: {role} to {to}", text, "it was said to a tool")
+        tally.lose(f"messages: {role}, {form}", text or content, "not part of the conversation")
+    elif to != EVERYONE:
+        tally.lose(f"messages: {role} to {to}", text, "a call of a tool")
     else:
         for part in _parts(message):
             if not isinstance(part, str) and not _part(part):
-                tally.lose("message.content.parts", part, "pictures and files are not read")
+                tally.lose("message.content.parts", part, "images and files are not read")
         if text:
             yield _said(message, text, episode, title, began, tally)
 
@@ -92,19 +97,19 @@ def _said(message: dict[str, Any], text: str, episode: str, title: str, began: M
     created, id_ = fields.moment("create_time") or began, fields.name("id")
     fields.value("content")
     about.lose_rest("only the model and names of files are kept")
-    fields.lose_rest("it says how the message was shown")
+    fields.lose_rest("only how the message was shown")
     data = present(role=role, title=title, model=model, files=[*files])
     return Item(text=text, source_id=id_, kind="observation", created=created, by=BY[role], episode=episode, data=data)
 
 
 def _instructions(content: Mapping[str, Any], tally: Tally) -> Iterator[Item]:
-    """Yield what the user told of themselves for all talks: it stands in each of them, and is one note."""
+    """Yield the user's custom instructions; each conversation repeats them, and they become one note."""
     fields = Fields(content, tally, "custom instructions.")
     fields.text("content_type")
     for name in ("user_profile", "user_instructions"):
         if text := fields.text(name):
             yield Item(text=text, source_id=f"{name}: {text}", data=present(role="user", title="custom instructions"))
-    fields.lose_rest("only the user's own words are read")
+    fields.lose_rest("only the user's own texts are read")
 
 
 def _words(message: Mapping[str, Any]) -> str:
@@ -119,13 +124,13 @@ def _parts(message: Mapping[str, Any]) -> list[Any]:
 
 
 def _content(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a message's content; some tools that rewrite an export make a plain text of it."""
+    """Return a message's content; some tools replace it by plain text."""
     content = message.get("content")
     return {"content_type": SPOKEN[0], "parts": [content]} if isinstance(content, str) else _object(content)
 
 
 def _part(part: object) -> str:
-    """Return what was heard, where a part is a voice; else nothing."""
+    """Return the transcript of a part that is audio; else ""."""
     text = _object(part).get("text")
     return text if isinstance(text, str) else ""
 

@@ -1,6 +1,7 @@
-"""Claude's data export: conversations.json, by itself or in the ZIP archive.
+"""Claude's data export: conversations.json, alone or in the ZIP archive.
 
-A conversation is a list of messages; where they name their parents, the branch that ends in the newest is read.
+A conversation is a list of messages. If they name their parents, only the chosen branch is imported, or that of the
+newest message.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from mindstream.service.importing.chatgpt import is_talks
+from mindstream.service.importing.chatgpt import conversations
 from mindstream.service.importing.items import Fields, Item, Tally, objects, present
 from mindstream.service.importing.reading import Source
 
@@ -17,17 +18,16 @@ BY = {"human": "", "user": "", "assistant": "Claude"}
 
 
 def read(source: Source, tally: Tally) -> Iterator[Item]:
-    """Yield what was said in each conversation, in order."""
-    for member in source.members(is_talks, tally):
-        for raw in objects(member.values(member.place("conversations")), tally, "conversation"):
-            yield from _conversation(raw, tally)
+    """Yield the messages of each conversation, in order."""
+    for raw in conversations(source, tally):
+        yield from _conversation(raw, tally)
 
 
 def _conversation(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:
     fields = Fields(raw, tally, "conversation.")
     episode, title, leaf = fields.name("uuid"), fields.name("name"), fields.name("current_leaf_message_uuid")
     began, messages = fields.moment("created_at"), fields.list("chat_messages")
-    fields.lose_rest("only what was said is read, with name and dates")
+    fields.lose_rest("only messages, name and dates are read")
     said = list(objects(iter(messages), tally, "message"))
     chosen = _branch(said, leaf)
     for message in said:
@@ -36,17 +36,17 @@ def _conversation(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:
             if item is not None:
                 yield item if item.created is not None else replace(item, created=began)
         else:
-            tally.lose("messages of other branches", message.get("text"), "another answer was chosen")
+            tally.lose("messages of other branches", message.get("text"), "another branch was chosen")
 
 
 def _branch(messages: list[dict[str, Any]], leaf: str) -> set[str] | None:
-    """Return the messages of the branch that was on the screen; None: they are one branch."""
+    """Return the ids of the messages of the chosen branch; None if there is only one branch."""
     parents = {str(each.get("uuid")): each.get("parent_message_uuid") for each in messages}
     if not any(isinstance(parent, str) and parent in parents for parent in parents.values()):
         return None
     at: object = leaf if leaf in parents else max(messages, key=lambda each: str(each.get("created_at"))).get("uuid")
     found: set[str] = set()
-    while isinstance(at, str) and at in parents and at not in found:  # a circle is no branch
+    while isinstance(at, str) and at in parents and at not in found:  # against cycles
         found.add(at)
         at = parents[at]
     return found
@@ -65,7 +65,7 @@ def _message(raw: dict[str, Any], episode: str, title: str, tally: Tally) -> Ite
         if block.get("type") == "text" and isinstance(text, str):
             said.append(text)
         else:
-            tally.lose(f"message.content: {block.get('type')}", block, "it was not said in the talk")
+            tally.lose(f"message.content: {block.get('type')}", block, "not part of the conversation")
     attached = [
         each for name in ("files", "attachments") for each in objects(iter(fields.list(name)), tally, f"message.{name}")
     ]
@@ -74,10 +74,10 @@ def _message(raw: dict[str, Any], episode: str, title: str, tally: Tally) -> Ite
         if each.get("extracted_content"):
             tally.lose("message.attachments.extracted_content", each["extracted_content"], "files are not read")
     created, id_ = fields.moment("created_at"), fields.name("uuid")
-    fields.lose_rest("it says how the message was shown")
+    fields.lose_rest("only how the message was shown")
     words = "\n".join(said).strip() or whole.strip()
     if role not in BY or not words:
-        tally.lose(f"messages: {role}", raw.get("text") or raw, "nothing was said in it")
+        tally.lose(f"messages: {role}", raw.get("text") or raw, "no text")
         return None
     data = present(role="user" if not BY[role] else role, title=title, files=[*files])
     return Item(text=words, source_id=id_, kind="observation", created=created, by=BY[role], episode=episode, data=data)

@@ -1,4 +1,4 @@
-"""A memory given back in a form that other programs read, and that an import reads again."""
+"""Exports a memory in formats of other programs, which an import can read again."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from mindstream.clock import Moment, format_iso
+from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record
+from mindstream.service.calling import require_known
 from mindstream.service.importing.items import present
-from mindstream.service.memory import UserMemory
 
 
 @dataclass(slots=True)
@@ -22,35 +23,36 @@ class Given:
     left_out: int = 0
 
 
-async def to_mem0(opened: UserMemory, given: Given) -> AsyncIterator[str]:
+async def to_mem0(opened: Memory, given: Given) -> AsyncIterator[str]:
     """Yield the lines of an object as mem0's `get_all` returns it."""
     async for line in _listed("results", opened, given, _mem0):
         yield line
 
 
-async def to_langmem(opened: UserMemory, given: Given) -> AsyncIterator[str]:
+async def to_langmem(opened: Memory, given: Given) -> AsyncIterator[str]:
     """Yield the lines of an object with the items of a LangGraph store, each as LangMem writes one."""
     async for line in _listed("items", opened, given, _langmem):
         yield line
 
 
-async def to_json_lines(opened: UserMemory, given: Given) -> AsyncIterator[str]:
+async def to_json_lines(opened: Memory, given: Given) -> AsyncIterator[str]:
     """Yield a line for each record."""
     async for record in _held(opened, given):
-        yield json.dumps(_line(record, opened.user), ensure_ascii=False)
+        yield json.dumps(_line(record, opened.name), ensure_ascii=False)
 
 
-WRITERS: Mapping[Literal["mem0", "langmem", "jsonl"], Callable[[UserMemory, Given], AsyncIterator[str]]] = {
+WRITERS: Mapping[Literal["mem0", "langmem", "jsonl"], Callable[[Memory, Given], AsyncIterator[str]]] = {
     "mem0": to_mem0,
     "langmem": to_langmem,
     "jsonl": to_json_lines,
 }
 
 
-async def _held(opened: UserMemory, given: Given) -> AsyncIterator[Record]:
-    """Yield what holds, in the order of writing; beliefs and plans have no form elsewhere."""
+async def _held(opened: Memory, given: Given) -> AsyncIterator[Record]:
+    """Yield the current records in the order of writing; other formats have no beliefs and plans."""
     now = opened.clock.now()
-    async with (await opened.require_known()).store.walk(opened.key) as (_, records):
+    await require_known(opened)
+    async with opened.store.walk(opened.key) as (_, records):
         async for record in records:
             over = record.valid_until is not None and record.valid_until <= now
             if record.slot is not None or record.forgotten is not None or record.superseded_by or over:
@@ -61,11 +63,11 @@ async def _held(opened: UserMemory, given: Given) -> AsyncIterator[Record]:
 
 
 async def _listed(
-    name: str, opened: UserMemory, given: Given, shape: Callable[[Record, str], dict[str, Any]]
+    name: str, opened: Memory, given: Given, shape: Callable[[Record, str], dict[str, Any]]
 ) -> AsyncIterator[str]:
     before = f'{{"{name}": ['
     async for record in _held(opened, given):
-        yield before + json.dumps(shape(record, opened.user), ensure_ascii=False)
+        yield before + json.dumps(shape(record, opened.name), ensure_ascii=False)
         before = ","
     yield "]}" if given.records else before + "]}"
 
@@ -120,7 +122,7 @@ def _line(record: Record, user: str) -> dict[str, Any]:
 
 
 def _metadata(record: Record) -> dict[str, Any]:
-    """Return what a record's own program knew of it; of ours, what stands beside the text."""
+    """Return the metadata of an imported record, or the data of one of ours."""
     metadata = record.data.get("metadata")
     if isinstance(metadata, dict):
         return metadata
@@ -132,6 +134,6 @@ def _until(record: Record) -> str | None:
 
 
 def _iso(at: Moment) -> str:
-    """Write a moment to the microsecond: an import computes ids from it."""
+    """Return a time to the microsecond, because an import computes ids from it."""
     whole, rest = divmod(round(at * 1_000_000), 1_000_000)
     return f"{format_iso(whole)[:-1]}.{rest:06}Z" if rest else format_iso(whole)

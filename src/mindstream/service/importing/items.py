@@ -1,4 +1,4 @@
-"""What every form is read into: items, and a tally of what was kept of the file and what was not."""
+"""The items that each format is read into, and a tally of the fields that were kept and lost."""
 
 from __future__ import annotations
 
@@ -15,30 +15,31 @@ from pydantic import JsonValue
 from mindstream.clock import EARLIEST, LATEST, Moment, parse_iso
 from mindstream.memory.store.record import Kind, Triple
 
-EXAMPLE = 80
-"""So many characters of a lost value are shown."""
-FIELDS = 1_000
-"""So many fields are told apart by name; a file that has more is not what it says."""
+MAX_EXAMPLE = 80
+"""Maximum number of characters of a lost value that are shown."""
+MAX_FIELDS = 1_000
+"""Maximum number of field names that are counted."""
 EPOCH = re.compile(r"-?\d{9,19}(\.\d+)?")
-"""Seconds or milliseconds since 1970, written as a text."""
+"""Seconds or milliseconds since 1970, as text."""
 MILLISECONDS = 1e11
-"""A number above counts milliseconds, not seconds: in seconds it would be the year 5138."""
+"""A higher number is in milliseconds, not seconds: in seconds it would be the year 5138."""
+REEMBEDDED = "texts are embedded again, by the embedder of this memory"
 DERIVED: Mapping[str, str] = {
-    "embedding": "vectors are made anew, by the embedder of this memory",
-    "vector": "vectors are made anew, by the embedder of this memory",
+    "embedding": REEMBEDDED,
+    "vector": REEMBEDDED,
     "score": "it belongs to a search",
 }
-"""What no form keeps, and why."""
+"""Fields that no format keeps, and the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """One thing that another program remembered.
+    """A memory of another program.
 
     Attributes:
-        source_id: by which its own program knows it; "": by what it says.
-        by: who said it or came to it; "": whose memory it is.
-        user: whose memory it was in, as the file says.
+        source_id: its id in its own program; "": its text identifies it.
+        by: its author; "": the user whose memory it is.
+        user: the user in whose memory it was, according to the file.
     """
 
     text: str
@@ -57,7 +58,7 @@ class Item:
 
 @dataclass(slots=True)
 class Lost:
-    """What was not kept of a field: how often, the first of it, and why."""
+    """How often a field was not kept, its first value, and the reason."""
 
     count: int
     example: str
@@ -66,40 +67,40 @@ class Lost:
 
 @dataclass(slots=True)
 class Tally:
-    """What was kept and what was not, by field."""
+    """How often each field was kept or lost."""
 
     kept: Counter[str] = field(default_factory=Counter)
     lost: dict[str, Lost] = field(default_factory=dict)
 
     def keep(self, name: str) -> None:
         """Count a field that is kept."""
-        if name in self.kept or len(self.kept) < FIELDS:
+        if name in self.kept or len(self.kept) < MAX_FIELDS:
             self.kept[name] += 1
 
     def lose(self, name: str, value: object, why: str) -> None:
-        """Count a field that is not."""
+        """Count a field that is not kept."""
         found = self.lost.get(name)
         if found is not None:
             found.count += 1
-        elif len(self.lost) < FIELDS:
+        elif len(self.lost) < MAX_FIELDS:
             self.lost[name] = Lost(1, shown(value), why)
 
 
 def shown(value: object) -> str:
-    """Write a value as shortly as a line can bear, in letters that move no cursor."""
+    """Return a value as a short printable text."""
     try:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     except (ValueError, RecursionError):
         text = f"something of the type {type(value).__name__}"
-    text = "".join(each if each.isprintable() else " " for each in text[: EXAMPLE + 1])
-    return text if len(text) <= EXAMPLE else f"{text[: EXAMPLE - 1]}…"
+    text = "".join(each if each.isprintable() else " " for each in text[: MAX_EXAMPLE + 1])
+    return text if len(text) <= MAX_EXAMPLE else f"{text[: MAX_EXAMPLE - 1]}…"
 
 
 class Fields:
-    """One object of a file, whose fields are taken one by one; what is empty is no field.
+    """An object of a file, whose fields are read one by one; empty fields count as missing.
 
     Args:
-        within: stands before its fields' names in the tally.
+        within: prefix of the field names in the tally.
     """
 
     def __init__(self, raw: Mapping[str, Any], tally: Tally, within: str = "") -> None:
@@ -107,60 +108,60 @@ class Fields:
         self._tally, self._within = tally, within
 
     def value(self, name: str) -> Any:
-        """Take whatever stands there; None: nothing does."""
+        """Take a field; None if it is missing."""
         value = self._left.pop(name, None)
         if value is not None:
             self._tally.keep(self._within + name)
         return value
 
     def text(self, *names: str) -> str:
-        """Take the first of these that is a text; "": none is."""
+        """Take the first of these fields that is a text; "" if none is."""
         for name in names:
             if isinstance(self._left.get(name), str):
                 return str(self.value(name))
         return ""
 
     def name(self, name: str) -> str:
-        """Take a name, or a number that stands for one."""
+        """Take a field that is a text or an integer, as text; "" if it is neither."""
         value = self._left.get(name)
         return str(self.value(name)) if isinstance(value, str | int) and not isinstance(value, bool) else ""
 
     def moment(self, name: str) -> Moment | None:
-        """Take a date, in any of the ways in which programs write them."""
+        """Take a date, in any format that `read_moment` reads; None if there is none."""
         value = self._left.get(name)
         if value is None:
             return None
         at = read_moment(value)
         if at is None:
-            self.lose(name, "it is no date that a calendar has")
+            self.lose(name, "not a valid date")
         else:
             self.value(name)
         return at
 
     def mapping(self, name: str) -> dict[str, Any]:
-        """Take an object; {}: there is none."""
+        """Take an object; {} if there is none."""
         return self.value(name) if isinstance(self._left.get(name), dict) else {}
 
     def list(self, name: str) -> list[Any]:
-        """Take a list; []: there is none."""
+        """Take a list; [] if there is none."""
         return self.value(name) if isinstance(self._left.get(name), list) else []
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Take the texts of a list; (): there is none."""
+        """Take the texts of a list; () if there is none."""
         return tuple(each for each in self.list(name) if isinstance(each, str))
 
     def lose(self, name: str, why: str) -> None:
-        """Leave a field out, if it is there."""
+        """Count a field as lost, if it exists."""
         if name in self._left:
             self._tally.lose(self._within + name, self._left.pop(name), why)
 
     def lose_rest(self, why: str) -> None:
-        """Leave out what nobody took."""
+        """Count the remaining fields as lost."""
         for name in list(self._left):
             self.lose(name, DERIVED.get(name, why))
 
     def rest(self, **left_out: str) -> dict[str, JsonValue]:
-        """Take what nobody took, but for what is left out, and why."""
+        """Take the remaining fields, except `left_out` (name: reason)."""
         for name, why in {**DERIVED, **left_out}.items():
             self.lose(name, why)
         for name in self._left:
@@ -169,7 +170,7 @@ class Fields:
 
 
 def read_moment(value: object) -> Moment | None:
-    """Read a date as ISO 8601, or as seconds, milli-, micro- or nanoseconds since 1970; None: it is none."""
+    """Return a date in ISO 8601, or in seconds, milli-, micro- or nanoseconds since 1970; None if it is neither."""
     try:
         at = (float(value) if EPOCH.fullmatch(value) else parse_iso(value)) if isinstance(value, str) else value
     except (ValueError, OverflowError):
@@ -183,14 +184,14 @@ def read_moment(value: object) -> Moment | None:
 
 
 def present(**data: JsonValue) -> dict[str, JsonValue]:
-    """Return what is there of these entries."""
+    """Return the entries that are not empty."""
     return {name: value for name, value in data.items() if value is not None and value not in ("", [], {})}
 
 
 def objects(values: Iterator[object], tally: Tally, what: str) -> Iterator[dict[str, Any]]:
-    """Yield those that are objects."""
+    """Yield the values that are objects; count the others as lost."""
     for value in values:
         if isinstance(value, dict):
             yield value
         else:
-            tally.lose(what, value, "an object is wanted")
+            tally.lose(what, value, "an object was expected")

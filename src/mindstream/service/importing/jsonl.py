@@ -1,7 +1,7 @@
-"""Plain JSON Lines: {"text": …} a line, with what else is known of it; or the same objects in one JSON list.
+"""JSON Lines: an object with `text` on each line, or the same objects in one JSON list.
 
-Known besides: id, kind (note, observation or chat), created_at, user, by, episode, keywords, valid_from, valid_until,
-metadata. Of others' names for text, date and speaker those are known that most of them use.
+Other known fields: id, kind (note, observation or chat), created_at, user, by, episode, keywords, valid_from,
+valid_until, metadata. Common alternative names of the text, the date and the speaker are known, too.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from mindstream.service.importing.items import Fields, Item, Tally, present
 from mindstream.service.importing.reading import Source
 
 KINDS: frozenset[Kind] = FADING | {"chat"}
-"""What may be written without a mind: the others have a form of their own."""
+"""Kinds that can be imported; the others need fields of their own."""
 
 TEXTS = ("text", "content", "memory", "message")
 LISTS = ("items", "memories", "messages", "records", "data")
-"""Where a file that is one object has the list."""
+"""Names of the list in a file that is one object."""
 DATES = ("created_at", "timestamp", "created", "date")
 OWN = ("user", "human")
-"""Roles that are the user's own."""
+"""Roles of the user."""
 
 
 def read(source: Source, tally: Tally) -> Iterator[Item]:
-    """Yield what the lines say."""
+    """Yield the items of the lines."""
     values = source.lines() if source.is_lines() else enumerate(source.values(source.place(*LISTS)), 1)
     for number, each in values:
         raw = _with_text(each)
         if isinstance(raw, dict) and any(isinstance(raw.get(name), str) for name in TEXTS):
             yield _line(raw, tally)
         else:
-            tally.lose("line", raw, f"an object with words in {' or '.join(TEXTS)} is wanted, first in line {number}")
+            tally.lose("line", raw, f"an object with {' or '.join(TEXTS)} was expected, first in line {number}")
 
 
 def _with_text(raw: Any) -> Any:
-    """Return an object whose message, or whose parts of content, are put as one text."""
+    """Return an object in which a nested message, or content in parts, is replaced by one text."""
     if not isinstance(raw, dict):
         return raw
     if isinstance(message := raw.get("message"), dict):

@@ -1,6 +1,6 @@
 """LangMem, and any LangGraph store: items with namespace, key, value and dates.
 
-A list of items, an object with them in `items` (as the store's search answers), or one item a line.
+The file is a list of items, an object with the list in `items` (as the store's search returns), or JSON Lines.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from mindstream.service.importing.items import Fields, Item, Tally, objects, pre
 from mindstream.service.importing.reading import Source
 
 OWNED = ("memories", "users", "user")
-"""In a namespace, the name after one of these is a user's; else the last is."""
+"""The name after one of these in a namespace is the user's; otherwise the last name is."""
 TEXTS = ("content", "text", "memory", "data")
-"""Where a value has its words."""
+"""Names of the text in a value."""
 
 
 def read(source: Source, tally: Tally) -> Iterator[Item]:
-    """Yield what the items say."""
+    """Yield the items."""
     for raw in objects(source.values(source.place("items")), tally, "item"):
         yield _item(raw, tally)
 
@@ -45,7 +45,7 @@ def _item(raw: dict[str, Any], tally: Tally) -> Item:
 
 
 def _words(value: object) -> tuple[str, bool]:
-    """Return the words of a value, and whether they are all of it; those of an odd one are its JSON."""
+    """Return the text of a value, and whether it is the whole value; a value without a text becomes JSON."""
     if isinstance(value, str):
         return value, True
     if isinstance(value, dict):

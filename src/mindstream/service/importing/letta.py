@@ -1,6 +1,6 @@
-"""Letta: an agent file (`.af`) with its memory blocks and messages, or the passages of archival memory as JSON.
+"""Letta: an agent file (`.af`) with memory blocks and messages, or the passages of archival memory as JSON.
 
-Before July 2025 an agent file was one agent, with `core_memory` and `messages` at its top.
+Before July 2025 an agent file was one agent, with `core_memory` and `messages` at the top level.
 """
 
 from __future__ import annotations
@@ -9,43 +9,43 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from mindstream.service.importing.items import Fields, Item, Tally, objects, present
-from mindstream.service.importing.reading import WHOLE, Source
+from mindstream.service.importing.items import REEMBEDDED, Fields, Item, Tally, objects, present
+from mindstream.service.importing.reading import MAX_FILE, Source
 
 MACHINERY = ("tools", "sources", "files", "groups", "mcp_servers", "skills", "archives")
-"""Of an agent file; they say how the agent works, and nothing that it remembers."""
+"""Lists of an agent file that configure the agent and contain no memories."""
 SPEAKS = "send_message"
-"""The tool by which older agents speak."""
+"""The tool with which older agents send messages."""
 
 
 def read(source: Source, tally: Tally) -> Iterator[Item]:
-    """Yield what an agent file, or a list of passages, remembers."""
+    """Yield the memories of an agent file, or of a list of passages."""
     place = source.place("agents", "core_memory", "messages", "blocks", "passages", *MACHINERY)
     alone = place in ("", "item")
-    for raw in objects(source.values(*((place,) if alone else ("passages.item", WHOLE))), tally, "passage"):
+    for raw in objects(source.values(*((place,) if alone else ("passages.item", MAX_FILE))), tally, "passage"):
         yield from _passage(raw, tally)
     if alone:
         return
     for name in ("blocks", "core_memory"):
-        for raw in objects(source.values(f"{name}.item", WHOLE), tally, "block"):
+        for raw in objects(source.values(f"{name}.item", MAX_FILE), tally, "block"):
             yield from _block(raw, tally)
-    for raw in objects(source.values("agents.item", WHOLE), tally, "agent"):
+    for raw in objects(source.values("agents.item", MAX_FILE), tally, "agent"):
         fields = Fields(raw, tally, "agent.")
         name = fields.text("name")
         for message in objects(iter(fields.list("messages")), tally, "message"):
             yield from _message(message, name, tally)
-        fields.lose_rest("it says how the agent works")
-    for raw in objects(source.values("messages.item", WHOLE), tally, "message"):
+        fields.lose_rest("configuration of the agent")
+    for raw in objects(source.values("messages.item", MAX_FILE), tally, "message"):
         yield from _message(raw, "", tally)
     for name in MACHINERY:
-        for value in source.values(f"{name}.item", WHOLE):
-            tally.lose(name, value, "it says how the agent works")
+        for value in source.values(f"{name}.item", MAX_FILE):
+            tally.lose(name, value, "configuration of the agent")
 
 
 def _passage(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:
     fields = Fields(raw, tally)
     if raw.get("is_deleted"):
-        tally.lose("items", raw.get("text"), "it was deleted there")
+        tally.lose("items", raw.get("text"), "it was deleted in Letta")
         return
     yield Item(
         text=fields.text("text", "content"),
@@ -56,7 +56,7 @@ def _passage(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:
         data=present(
             metadata=fields.mapping("metadata"),
             updated_at=fields.name("updated_at"),
-            more=fields.rest(embedding_config="vectors are made anew"),
+            more=fields.rest(embedding_config=REEMBEDDED),
         ),
     )
 
@@ -65,8 +65,8 @@ def _block(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:
     fields = Fields(raw, tally, "block.")
     label, value = fields.text("label"), fields.text("value")
     data = present(label=label, description=fields.text("description"), metadata=fields.mapping("metadata"))
-    fields.lose("id", "it is counted from 0 in each file; the block is known by what it says")
-    fields.lose_rest("it says how the block is edited")
+    fields.lose("id", "counted from 0 in each file; the block is identified by its text")
+    fields.lose_rest("only how the block is edited")
     if value:
         yield Item(text=value, source_id=f"block {label}: {value}", by="Letta", data=data)
 
@@ -74,23 +74,23 @@ def _block(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:
 def _message(raw: dict[str, Any], agent: str, tally: Tally) -> Iterator[Item]:
     role, said = str(raw.get("role")), _said(raw)
     if role not in ("user", "assistant") or not said:
-        tally.lose(f"messages: {role}", raw.get("content") or raw, "neither user nor agent says anything in it")
+        tally.lose(f"messages: {role}", raw.get("content") or raw, "no text of the user or the agent")
         return
     for part in objects(iter(_parts(raw)), tally, "message.content"):
         if part.get("type") != "text":
-            tally.lose(f"message.content: {part.get('type')}", part, "it was not said in the talk")
+            tally.lose(f"message.content: {part.get('type')}", part, "not part of the conversation")
     fields = Fields(raw, tally, "message.")
     fields.value("role")
     fields.value("content" if "content" in raw else "text")
-    fields.lose("id", "it is counted from 0 in each file; the message is known by its date and words")
+    fields.lose("id", "counted from 0 in each file; the message is identified by its date and text")
     created, model = fields.moment("created_at"), fields.name("model")
-    fields.lose_rest("it says how the message was made")
+    fields.lose_rest("only how the message was made")
     by = "" if role == "user" else agent or "Letta"
     yield Item(text=said, kind="observation", created=created, by=by, data=present(role=role, model=model))
 
 
 def _said(raw: dict[str, Any]) -> str:
-    """Return what was said: by the tool for it, in a wrapping of JSON, or plainly."""
+    """Return the text of a message: the argument of `send_message`, the content of a JSON envelope, or plain text."""
     for call in raw.get("tool_calls") or []:
         function = call.get("function") if isinstance(call, dict) else None
         if isinstance(function, dict) and function.get("name") == SPEAKS:
@@ -106,7 +106,7 @@ def _parts(raw: dict[str, Any]) -> list[Any]:
 
 
 def _within(text: object) -> str:
-    """Return the message in a wrapping; what is wrapped without one is an event of the program."""
+    """Return the message in a JSON envelope; "" for an envelope without one, which is an event of the program."""
     try:
         found = json.loads(text) if isinstance(text, str) else text
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
-"""mem0: what `get_all` returns, of the open-source package and of the platform, and what an export holds.
+"""mem0: the result of `get_all` (open-source package or platform), or an export.
 
-A list of memories, or an object with them in `results`, `memories`, `data` or `items`; relations of a graph beside
-them.
+The file is a list of memories, or an object with the list in `results`, `memories`, `data` or `items`, and perhaps the
+relations of a graph in `relations`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from mindstream.memory.store.record import Triple
 from mindstream.service.importing.items import Fields, Item, Tally, objects, present
-from mindstream.service.importing.reading import WHOLE, Source
+from mindstream.service.importing.reading import MAX_FILE, Source
 
 LISTS = ("results", "memories", "data", "items", "results.results")
 
@@ -22,7 +22,7 @@ def read(source: Source, tally: Tally) -> Iterator[Item]:
     for raw in objects(source.values(place), tally, "memory"):
         yield _memory(raw, tally)
     if place not in ("", "item"):
-        for raw in objects(source.values("relations.item", WHOLE), tally, "relations"):
+        for raw in objects(source.values("relations.item", MAX_FILE), tally, "relations"):
             yield from _relation(raw, tally)
 
 
@@ -45,7 +45,7 @@ def _memory(raw: dict[str, Any], tally: Tally) -> Item:
             app_id=fields.name("app_id"),
             role=fields.name("role"),
             updated_at=fields.name("updated_at"),
-            more=fields.rest(hash="it is computed from the text", text_lemmatized="it is computed from the text"),
+            more=fields.rest(hash="computed from the text", text_lemmatized="computed from the text"),
         ),
     )
 
@@ -59,4 +59,4 @@ def _relation(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:
         text = " ".join(each.replace("_", " ") for each in (subject, name, target))
         yield Item(text=text, by="mem0", about=Triple(subject, name, target), data=present(more=more))
     else:
-        tally.lose("relations", raw, "source, relationship and target are wanted")
+        tally.lose("relations", raw, "source, relationship and target were expected")

@@ -1,6 +1,6 @@
-"""A file of another program, read object by object: JSON, JSON Lines, or a ZIP archive with such files in it.
+"""Reads a file of another program object by object: JSON, JSON Lines, or a ZIP archive of such files.
 
-Never more than one object is held; an object, or a file, that is larger than any program writes is refused.
+At most one object is held in memory. Objects and files over a maximum size are refused.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from mindstream.encodings import BOMS, decode_utf
 from mindstream.errors import InputError
 from mindstream.service.importing.items import Item, Tally, shown
 
-LONGEST, WHOLE = 64 << 20, 8 << 30
-"""So many bytes an object may have, and all of a file."""
-MEMBERS = 100_000
-"""So many files an archive may hold."""
+MAX_OBJECT, MAX_FILE = 64 << 20, 8 << 30
+"""Maximum size of an object, and of a whole file, in bytes."""
+MAX_MEMBERS = 100_000
+"""Maximum number of files in an archive."""
 HOW = {"use_float": True, "multiple_values": True, "buf_size": 1 << 20}
-"""How JSON is read: of a long string all that was read before is copied with each piece, so the pieces are large."""
+"""Options of ijson. It copies a long string again with each chunk, so the chunks are large."""
 BOM, ZIP, GZIP = b"\xef\xbb\xbf", b"PK\x03\x04", b"\x1f\x8b"
 PADDING = b"\x00\x1e \t\r\n"
-"""Bytes around a line that are no part of it: zeros after a crash, separators of records (RFC 7464)."""
+"""Bytes that are stripped from a line: zeros after a crash, record separators (RFC 7464), white space."""
 RATIO, SMALL = 200, 16 << 20
-"""A file of an archive that unpacks to more than SMALL bytes and RATIO times its size is refused: no text does."""
+"""A file of an archive is refused if it unpacks to more than SMALL bytes and more than RATIO times its size."""
 
 
 @dataclass(slots=True)
 class _Counted:
-    """A file of which only so many bytes may be read between one object and the next."""
+    """A file with a maximum number of bytes per object (`longest`) and in total."""
 
     file: IO[bytes]
-    longest: int = LONGEST
+    longest: int = MAX_OBJECT
     since: int = 0
     read_so_far: int = 0
     chunk: bytes = b""
@@ -50,15 +50,15 @@ class _Counted:
         self.chunk = chunk or self.chunk
         self.read_so_far += len(chunk)
         if self.since > self.longest:
-            raise InputError(f"one object is over {self.longest >> 20} MB, and no program writes such")
-        if self.read_so_far > WHOLE:
-            raise InputError(f"it goes on after {WHOLE >> 30} GB; import it by parts")
+            raise InputError(f"an object is over {self.longest >> 20} MB, the maximum")
+        if self.read_so_far > MAX_FILE:
+            raise InputError(f"it is over {MAX_FILE >> 30} GB; import it in parts")
         return chunk
 
 
 @dataclass(slots=True)
 class _Recoded:
-    """UTF-16 or UTF-32 read as UTF-8."""
+    """Recodes UTF-16 or UTF-32 as UTF-8."""
 
     text: io.TextIOWrapper
 
@@ -74,10 +74,10 @@ class _Recoded:
 
 @dataclass(slots=True)
 class Source:
-    """A file to import, whose bytes can be read more than once.
+    """A file to import; it can be read more than once.
 
     Attributes:
-        name: as people are told of it.
+        name: its name in messages.
     """
 
     name: str
@@ -90,15 +90,15 @@ class Source:
         self.file.seek(0)
 
     def members(self, wanted: Callable[[str], bool], tally: Tally) -> Iterator[Source]:
-        """Yield the files of an archive that are wanted, by their names without folders; itself where it is none."""
+        """Yield the files of an archive whose names (without folders) are `wanted`; or itself if it is no archive."""
         self.file.seek(0)
         if self.file.read(len(ZIP)) != ZIP:
             yield self
             return
         with self._told(), zipfile.ZipFile(self.file) as archive:
             files = sorted((each for each in archive.infolist() if not each.is_dir()), key=lambda each: each.filename)
-            if len(files) > MEMBERS:
-                raise InputError(f"it holds {len(files):,} files, and at most {MEMBERS:,} are looked through")
+            if len(files) > MAX_MEMBERS:
+                raise InputError(f"it has {len(files):,} files; the maximum is {MAX_MEMBERS:,}")
             found = [
                 each for each in files if not each.filename.startswith("__MACOSX/") and wanted(_last(each.filename))
             ]
@@ -107,24 +107,22 @@ class Source:
                 inner = "; unpack it, and import the archive in it" * any(
                     _last(each).endswith(".zip") for each in names
                 )
-                raise InputError(
-                    f"none of the files in it is what is wanted; it holds {shown(', '.join(names))}{inner}"
-                )
+                raise InputError(f"it has none of the expected files, only {shown(', '.join(names))}{inner}")
             for each in files:
                 if each not in found:
-                    tally.lose("files of the archive", each.filename, "only the talks are read")
+                    tally.lose("files of the archive", each.filename, "only conversations are read")
                 elif each.file_size > max(SMALL, RATIO * each.compress_size):
                     times = each.file_size // max(each.compress_size, 1)
                     raise InputError(
                         f"{each.filename} unpacks to {each.file_size >> 20:,} MB, {times:,} times its size in the"
-                        " archive, and no text does: unpack it and look, before you import it"
+                        " archive, more than text can: unpack and inspect it before you import it"
                     )
             for each in found:
                 with archive.open(each) as member:
                     yield Source(f"{self.name}/{each.filename}", member)
 
-    def values(self, prefix: str, longest: int = LONGEST) -> Iterator[Any]:
-        """Yield what stands at a place: "item" of a list, "results.item" of a list in an object, "" of JSON Lines."""
+    def values(self, prefix: str, longest: int = MAX_OBJECT) -> Iterator[Any]:
+        """Yield the values at a place: "item" in a list, "results.item" in a list of an object, "" in JSON Lines."""
         import ijson
 
         counted = self._start(longest)
@@ -134,16 +132,16 @@ class Source:
                 counted.since = 0
 
     def place(self, *lists: str) -> str:
-        """Find where its objects stand: in a list, in one of these lists in an object, or one after another.
+        """Return the place of its objects (see `values`): a list, one of these lists of an object, or JSON Lines.
 
-        A list that is not empty goes before one that is.
+        A list that is not empty is preferred.
 
         Raises:
-            InputError: it is no JSON, or there is nothing in it.
+            InputError: it is not JSON, or it is empty.
         """
         import ijson
 
-        counted, empty, last = self._start(LONGEST), "", ""
+        counted, empty, last = self._start(MAX_OBJECT), "", ""
         with self._told(counted):
             for prefix, event, value in ijson.parse(counted, **HOW):
                 if last and event != "end_array":
@@ -154,27 +152,27 @@ class Source:
                 if event == "end_map" and not prefix:
                     return empty
                 if not prefix and event in ("string", "number", "boolean", "null"):
-                    raise InputError(f"objects are wanted, not {shown(value)}")
+                    raise InputError(f"objects were expected, not {shown(value)}")
         if empty:
             return empty
-        raise InputError(f"there is nothing in {self.name}")
+        raise InputError(f"{self.name} is empty")
 
     def is_lines(self) -> bool:
         """Return whether the first line is an object of its own, not the beginning of a list or of a longer object."""
         with self._told():
-            first = self._start(LONGEST).file.readline(LONGEST).strip(PADDING)
+            first = self._start(MAX_OBJECT).file.readline(MAX_OBJECT).strip(PADDING)
         return not first.startswith(b"[") and first not in (b"{", b"")
 
     def lines(self) -> Iterator[tuple[int, Any]]:
-        """Yield what stands on each line, and its number."""
-        counted = self._start(LONGEST)
+        """Yield the number and the value of each line."""
+        counted = self._start(MAX_OBJECT)
         number = 0
         with self._told(counted):
-            while line := counted.file.readline(LONGEST + 1):
+            while line := counted.file.readline(MAX_OBJECT + 1):
                 number += 1
                 counted.read_so_far += len(line)
-                if len(line) > LONGEST or counted.read_so_far > WHOLE:
-                    raise InputError(f"line {number} goes on after {counted.read_so_far:,} bytes")
+                if len(line) > MAX_OBJECT or counted.read_so_far > MAX_FILE:
+                    raise InputError(f"line {number} is too long ({counted.read_so_far:,} bytes read)")
                 if bare := line.strip(PADDING):
                     try:
                         value = json.loads(decode_utf(bare))
@@ -197,7 +195,7 @@ class Source:
 
     @contextlib.contextmanager
     def _told(self, counted: _Counted | None = None) -> Iterator[None]:
-        """Name the file in what goes wrong with it."""
+        """Turn errors of parsing and reading into InputError with the name of the file."""
         try:
             yield
         except InputError as error:
@@ -251,9 +249,9 @@ FORMS: tuple[Form, ...] = get_args(Form)
 
 
 def reader(form: Form) -> Reader:
-    """Return what reads a form."""
+    """Return the reader of a format."""
     read = cast(Reader, import_module(f"mindstream.service.importing.{form}").read)
-    if form in ("chatgpt", "claude"):  # they choose among the files of an archive themselves
+    if form in ("chatgpt", "claude"):  # they select the files of an archive themselves
         return read
     return lambda source, tally: chain.from_iterable(read(each, tally) for each in source.members(_is_data, tally))
 

@@ -1,7 +1,7 @@
-"""Items written into the memories that they belong to: in batches, each once, dated as they were.
+"""Writes imported items into memories, in batches, each once, with their original dates.
 
-A record's id is computed from what the item is called in its own program, or says: what is there already is known by
-it. So a second import adds nothing, and one that was killed goes on, without any state but what it has written.
+A record's id is computed from the item's id in its own program, or from its text. So a second import adds nothing, and
+an import that was killed continues without any other state.
 """
 
 from __future__ import annotations
@@ -27,22 +27,24 @@ from mindstream.service.importing.reading import Form
 from mindstream.text.words import count_of
 
 BATCH = 500
-"""So many records are embedded and committed at once."""
-CHANCE = 16
-"""So many characters of an id are drawn from what an item is called; 80 bits."""
-TRIES = 5
-"""So often a batch is written anew where somebody else says the same at the same moment."""
-AHEAD_S = 86_400.0
-"""A date further ahead than this is none: clocks of two machines may differ, and zones."""
+"""Number of items that are embedded and committed together."""
+ID_LETTERS = 16
+"""Number of characters of a record's id that are computed from the item: 80 bits."""
+MAX_TRIES = 5
+"""Maximum number of attempts to write a batch if another process writes the same text at the same time."""
+MAX_AHEAD_S = 86_400.0
+"""Maximum time, in seconds, that a date may be ahead of this machine's clock."""
 
 
 @dataclass(slots=True)
 class Imported:
-    """What an import came to.
+    """The result of an import.
 
     Attributes:
-        known: records that were there already, of an import before.
-        same: what a memory says in the same words already.
+        known: records that an earlier import has written.
+        same: items whose text the memory contains already.
+        left_out: items that could not be stored.
+        users: records written, by user.
     """
 
     written: int = 0
@@ -58,10 +60,10 @@ class Import:
 
     Args:
         store: None: there is no data folder yet, and nothing will be written.
-        embedder: None: nothing is written; it is only counted.
-        owner: whose memory it goes into.
-        each_user: what the file says is somebody else's goes into theirs.
-        trusted: nothing of it is marked as strangers' words.
+        embedder: None: a dry run, which writes nothing.
+        owner: the user into whose memory it is imported.
+        each_user: import each item into the memory of the user that the file names.
+        trusted: do not mark texts of other authors as untrusted.
     """
 
     form: Form
@@ -76,11 +78,11 @@ class Import:
     _keys: dict[str, StreamKey] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
 
-    async def take_in(self, items: Iterator[Item], progress: Callable[[int], None]) -> Imported:
-        """Write what is not there yet; `progress` is told how many items are done.
+    async def run(self, items: Iterator[Item], progress: Callable[[int], None]) -> Imported:
+        """Write the items that do not exist yet; `progress` gets the number of items that are done.
 
         Raises:
-            InputError: the file is not what it says; what came before is written, and the message says how much.
+            InputError: the file is invalid. The items before the error are written; the message says how many.
             StorageError: it cannot be written.
         """
         read, broken = 0, None
@@ -93,7 +95,7 @@ class Import:
                 first = records.setdefault(record.id, record)
                 self.done.known += first is not record
                 if first.text != record.text:
-                    self.tally.lose("items", record.text, "another item of the file has the same id and other words")
+                    self.tally.lose("items", record.text, "another item of the file has the same id and another text")
             await self._write(list(records.values()))
             read += len(batch)
             progress(read)
@@ -102,7 +104,7 @@ class Import:
         return self.done
 
     def _batch(self, items: Iterator[Item]) -> tuple[list[list[Record]], InputError | None]:
-        """Return the records of the next items, and the error at which the file breaks off."""
+        """Return the records of the next items, and the error that ended reading, if any."""
         batch = list[list[Record]]()
         try:
             for item in islice(items, BATCH):
@@ -112,28 +114,28 @@ class Import:
         return batch, None
 
     def _so_far(self) -> str:
-        """Say what was written before the file broke off."""
+        """Return how many records were written before the error."""
         done = self.done
         if not done.written + done.known + done.same:
             return "nothing was imported"
-        more = [f"{done.known} were there" * bool(done.known), f"{done.same} said what is there" * bool(done.same)]
+        more = [f"{done.known} existed" * bool(done.known), f"{done.same} had a known text" * bool(done.same)]
         known = "".join(f", {each}" for each in more if each)
         if self.embedder is None:
             return f"{count_of(done.written, 'record')} before it would be imported{known}"
-        again = "mend the file and import it again: nothing is written twice"
+        again = "correct the file and import it again: nothing is written twice"
         were = "was" if done.written == 1 else "were"
         return f"{count_of(done.written, 'record')} before it {were} imported{known}; {again}"
 
     def _records(self, item: Item) -> list[Record]:
-        """Return the records that an item becomes: one, or where its text is too long for one, several."""
+        """Return the records of an item: several if its text is too long for one, none if it cannot be stored."""
         user = item.user if self.each_user and item.user else self.owner
         try:
             return [checked_record(record) for record in self._drafts(item, user)]
         except InputError as error:
-            try:  # what is said is worth more than what is known of it
+            try:  # the text without the other fields
                 bare = replace(item, data={}, keywords=(), about=None)
                 found = [checked_record(record) for record in self._drafts(bare, user)]
-                self.tally.lose("what is known of an item", dict(item.data), str(error))
+                self.tally.lose("fields of an item", dict(item.data), str(error))
             except InputError:
                 self.tally.lose("items", item.text, str(error))
                 self.done.left_out += 1
@@ -143,13 +145,13 @@ class Import:
     def _drafts(self, item: Item, user: str) -> Iterator[Record]:
         key, now, created = self._key(user), self.clock.now(), item.created
         if created is None:
-            self.tally.lose("missing dates", item.text, "the time of the import stands instead")
-        elif not 0 <= created <= now + AHEAD_S:
-            self.tally.lose("dates", created, "it is before 1970 or to come; the time of the import stands instead")
+            self.tally.lose("missing dates", item.text, "the time of the import is used")
+        elif not 0 <= created <= now + MAX_AHEAD_S:
+            self.tally.lose("dates", created, "before 1970 or in the future; the time of the import is used")
             created = None
         begins = item.valid_from
         if begins is not None and item.valid_until is not None and item.valid_until < begins:
-            self.tally.lose("valid_from", begins, "it is after valid_until, which is kept: it holds no more")
+            self.tally.lose("valid_from", begins, "it is after valid_until, which is kept")
             begins = None
         named = item.source_id or (item.created, item.by, item.episode, item.text)
         data = redaction.clean_within({"source": self.form, "source_id": item.source_id[:MAX_NAME], **item.data})
@@ -157,7 +159,7 @@ class Import:
             data[TAINTED] = True
         parts = list(pieces(redaction.clean(item.text).text)) or [""]
         for number, text in enumerate(parts):
-            drawn = chance.keyed_token(CHANCE, "import", self.form, key, item.kind, named, number)
+            drawn = chance.keyed_token(ID_LETTERS, "import", self.form, key, item.kind, named, number)
             yield Record(
                 id=new_id(created or 0.0, drawn),
                 stream=key,
@@ -182,35 +184,35 @@ class Import:
         return key
 
     async def _write(self, records: Sequence[Record]) -> None:
-        """Write those that are not there yet, all in one transaction."""
+        """Write the records that do not exist yet, in one transaction."""
         fresh = await self._unknown(records)
-        for _ in range(TRIES):
+        for _ in range(MAX_TRIES):
             new = await self._unsaid(fresh)
             try:
                 await self._commit(new)
                 break
-            except Conflict:  # somebody else said it, or imported it, at the same moment
+            except Conflict:  # another process wrote the same text at the same time
                 fresh = await self._unknown(fresh)
         else:
-            raise Conflict("others write the same into this memory again and again; import it when they have ended")
+            raise Conflict("other processes keep writing the same texts here; import the file when they have ended")
         self.done.same += len(fresh) - len(new)
         self.done.written += len(new)
         names = {key: user for user, key in self._keys.items()}
         self.done.users.update(names[record.stream] for record in new)
 
     async def _unknown(self, records: Sequence[Record]) -> list[Record]:
-        """Return those that no import has written before."""
+        """Return the records that no earlier import has written."""
         ids = [record.id for record in records]
         there = await self.store.owners(ids) if self.store else {}
         known = there.keys() if self.embedder else there.keys() | (self._seen & set(ids))
-        self._seen.update(() if self.embedder else ids)  # of a trial nothing is there afterwards
+        self._seen.update(() if self.embedder else ids)  # a dry run writes nothing
         self.done.known += len(known)
         for record in await self._changed([record for record in records if record.id in there]):
-            self.tally.lose("new words", record.text, "an import before took it in otherwise; that stays as it was")
+            self.tally.lose("changed texts", record.text, "an earlier import wrote another text, which is kept")
         return [record for record in records if record.id not in known]
 
     async def _changed(self, records: Sequence[Record]) -> list[Record]:
-        """Return those that are there in other words."""
+        """Return the records that exist with another text."""
         found: dict[str, str] = {}
         for key in {record.stream for record in records}:
             ids = [record.id for record in records if record.stream == key]
@@ -218,7 +220,7 @@ class Import:
         return [record for record in records if found.get(record.id, record.text) != record.text]
 
     async def _unsaid(self, records: Sequence[Record]) -> list[Record]:
-        """Return those that say what their memory does not hold yet; what held once, and no more, may be said again."""
+        """Return the records whose text is not current in their memory yet."""
         now, said = self.clock.now(), set[tuple[StreamKey, str, str]]()
         asked = {(each.stream, each.kind): list[str]() for each in records if _is_once(each, now)}
         for each in records:
@@ -234,7 +236,7 @@ class Import:
                 new.append(record)
                 said.update((words,) if _is_once(record, now) else ())
             else:
-                self.tally.lose("items", record.text, "its memory says so already, in the same words")
+                self.tally.lose("items", record.text, "the memory contains the same text already")
         return new
 
     async def _commit(self, records: Sequence[Record]) -> None:
@@ -252,12 +254,12 @@ class Import:
 
 
 def _is_once(record: Record, now: Moment) -> bool:
-    """Tell whether its words are kept once only while they hold."""
+    """Return whether its text may exist only once: it is of a unique kind, and still valid."""
     return record.kind in UNIQUE and (record.valid_until is None or record.valid_until > now)
 
 
 def _entries(records: Sequence[Record], now: Moment) -> tuple[Entry, ...]:
-    """Return a row of the log for what holds, and one for what held once."""
+    """Return a row of the log for the records that are still valid, and one for the others."""
     parts = [[each for each in records if _is_once(each, now) == once] for once in (True, False)]
     return tuple(
         Entry(
@@ -273,7 +275,7 @@ def _entries(records: Sequence[Record], now: Moment) -> tuple[Entry, ...]:
 
 
 def pieces(text: str) -> Iterator[str]:
-    """Cut a text into pieces that a record can hold, between words where there are any."""
+    """Yield parts of a text that fit into a record, cut between words if possible."""
     text, start = nfc(text), 0
     while len(text) - start > MAX_TEXT:
         half, end = start + MAX_TEXT // 2, start + MAX_TEXT

@@ -1,6 +1,6 @@
-"""Zep and Graphiti: episodes, facts (edges) with the time in which they held, and summaries of entities (nodes).
+"""Zep and Graphiti: episodes, facts (edges) with their period of validity, and summaries of entities (nodes).
 
-An object with the lists `episodes`, `edges` or `facts`, `nodes`, `messages`; or one list of any of these.
+The file is an object with the lists `episodes`, `edges` or `facts`, `nodes`, `messages`, or one list of any of these.
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ from collections.abc import Iterator
 from typing import Any
 
 from mindstream.memory.store.record import Triple
-from mindstream.service.importing.items import Fields, Item, Tally, objects, present
-from mindstream.service.importing.reading import LONGEST, WHOLE, Source
+from mindstream.service.importing.items import REEMBEDDED, Fields, Item, Tally, objects, present
+from mindstream.service.importing.reading import MAX_FILE, MAX_OBJECT, Source
 
 LISTS = ("nodes", "episodes", "messages", "edges", "facts")
-NODES = 1_000_000
-"""So many entities' names are remembered, for facts that name them by id only."""
+MAX_NODES = 1_000_000
+"""Maximum number of entity names that are kept, for facts that name entities by id only."""
 
 
 def read(source: Source, tally: Tally) -> Iterator[Item]:
-    """Yield what was said, the facts and the summaries."""
+    """Yield episodes, facts and summaries."""
     place, names = source.place(*LISTS), dict[str, str]()
     places = [f"{name}.item" for name in LISTS] if place not in ("", "item") else [place]
     for each in places:
-        for raw in objects(source.values(each, WHOLE if len(places) > 1 else LONGEST), tally, each):
+        for raw in objects(source.values(each, MAX_FILE if len(places) > 1 else MAX_OBJECT), tally, each):
             if "fact" in raw:
                 yield _fact(raw, names, tally)
             elif "content" in raw:
@@ -32,7 +32,7 @@ def read(source: Source, tally: Tally) -> Iterator[Item]:
 
 
 def _owner(fields: Fields) -> str:
-    """Take whose graph it is in."""
+    """Take the owner of the graph."""
     found = [fields.name(name) for name in ("user_id", "group_id", "graph_id")]
     return next((each for each in found if each), "")
 
@@ -59,13 +59,13 @@ def _fact(raw: dict[str, Any], names: dict[str, str], tally: Tally) -> Item:
             metadata=fields.mapping("attributes"),
             episodes=fields.list("episodes"),
             expired_at=expired,
-            more=fields.rest(fact_embedding="vectors are made anew"),
+            more=fields.rest(fact_embedding=REEMBEDDED),
         ),
     )
 
 
 def _episode(raw: dict[str, Any], tally: Tally) -> Item:
-    """Read a message of a thread, or a text or JSON that was handed in."""
+    """Return a message of a thread, or a text or JSON that was added."""
     fields = Fields(raw, tally, "episode.")
     role = fields.name("role_type") or (fields.name("role") if raw.get("role") in ("user", "assistant") else "")
     speaker = fields.name("role") or fields.name("name")
@@ -84,21 +84,21 @@ def _episode(raw: dict[str, Any], tally: Tally) -> Item:
             speaker=speaker,
             metadata=fields.mapping("metadata"),
             written_at=written,
-            more=fields.rest(entity_edges="facts name their episodes", processed="it is Zep's own state"),
+            more=fields.rest(entity_edges="facts name their episodes", processed="internal state of Zep"),
         ),
     )
 
 
 def _node(raw: dict[str, Any], names: dict[str, str], tally: Tally) -> Iterator[Item]:
-    """Read the summary of an entity, and remember what it is called."""
+    """Yield the summary of an entity, and add its name to `names`."""
     fields = Fields(raw, tally, "node.")
     id_, name, summary = fields.name("uuid"), fields.name("name"), fields.text("summary")
-    if id_ and name and len(names) < NODES:
+    if id_ and name and len(names) < MAX_NODES:
         names[id_] = name
     created, user = fields.moment("created_at"), _owner(fields)
     data = present(node=name, labels=fields.list("labels"), metadata=fields.mapping("attributes"))
-    fields.lose("name_embedding", "vectors are made anew")
-    fields.lose_rest("it belongs to the graph")
+    fields.lose("name_embedding", REEMBEDDED)
+    fields.lose_rest("part of the graph")
     if summary:
         text = summary if summary.startswith(name) else f"{name}: {summary}"
         yield Item(text=text, source_id=id_, created=created, by="Zep", user=user, data=data)

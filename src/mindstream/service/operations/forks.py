@@ -30,7 +30,7 @@ FORKS, FORK = "towns", "fork.json"
 """The directory of all forks in a data folder; the description in each fork's own directory."""
 RESERVED = f"{FORK}.new"
 """The description of a fork that is still being copied."""
-MOST_FORKS = 20
+MAX_FORKS = 20
 """Maximum number of forks per tenant."""
 
 
@@ -127,9 +127,9 @@ class ForkedTowns:
         with _locked(private_folder(self._folder)):
             self._remove_abandoned(principal.tenant)
             there, forks = self.folders(principal.tenant), self.all(principal)
-            if len(there) >= MOST_FORKS:
+            if len(there) >= MAX_FORKS:
                 raise InputError(
-                    f"there are {len(there)} forks already, and at most {MOST_FORKS} are kept: let go of one first"
+                    f"there are {len(there)} forks already, and at most {MAX_FORKS} are kept: let go of one first"
                 )
             pending = {each.name for folder in there if (each := _described(folder / RESERVED))}
             names = {*taken, *forks, *pending}

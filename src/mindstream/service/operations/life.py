@@ -184,7 +184,7 @@ async def leave(runtime: Runtime, principal: Principal, request: LeaveRequest) -
 
 @operation("life.pause", "write", "POST /users/{user}/life/pause", cli="life pause")
 async def pause(runtime: Runtime, principal: Principal, request: PauseRequest) -> LifeShape:
-    """Pause, resume or stop it; this takes effect before its next step, whichever process runs it."""
+    """Pause, resume or stop it; this takes effect before its next step, in whatever process it runs."""
     return await _change(runtime, principal, lambda memory: commands.order(memory, request.order, request.because))
 
 

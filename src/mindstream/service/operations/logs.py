@@ -18,10 +18,10 @@ from mindstream.service.operations.runtime import Runtime
 from mindstream.service.operations.shapes import Ask, At, CallerName, Names, Page, Reply, Until
 from mindstream.service.operations.table import operation, read_number, write_cursor
 
-A_TRACE = 1_000
+MAX_TRACE = 1_000
 """Maximum number of rows after an utterance that are searched for its trace."""
-A_WINDOW, LONGEST_WINDOW = 1_000, 64_000
-"""Rows of the log that are read at a time, from its end backwards; more if few of them are of this stream."""
+MIN_WINDOW, MAX_WINDOW = 1_000, 64_000
+"""Rows of the log that are read at a time, from its end backwards: more if few of them belong to this stream."""
 
 
 class RowsRequest(Page):
@@ -58,9 +58,9 @@ class CostRequest(Ask):
 
 
 class Limits(Reply):
-    """What may be spent on models (None: no limit), and what this token spent today.
+    """Limits of spending on models (None: no limit), and what this token spent today.
 
-    `of`: the token, or the server, whose budget all callers share, until it ends.
+    `of`: the owner of the limits: the token, or the server, whose limits all callers share until it is restarted.
     """
 
     of: Literal["token", "server"]
@@ -172,7 +172,7 @@ async def rows(runtime: Runtime, principal: Principal, request: RowsRequest) -> 
 async def trace(runtime: Runtime, principal: Principal, request: TraceRequest) -> Rows:
     """Return the trace of an utterance: calls of models and tools, the answer, thoughts, beliefs."""
     memory = await runtime.memory(principal)
-    found = await memory.store.events(memory.key, request.seq - 1, limit=A_TRACE)
+    found = await memory.store.events(memory.key, request.seq - 1, limit=MAX_TRACE)
     if not found or found[0].seq != request.seq or not isinstance(found[0].event, Heard):
         raise NotFound(f"nothing was heard at {request.seq} here")
     later = next((row.seq for row in found[1:] if isinstance(row.event, Heard)), None)
@@ -203,7 +203,7 @@ async def calls(runtime: Runtime, principal: Principal, request: CallsRequest) -
 
 @operation("log.call", "read", "GET /users/{user}/calls/{seq}")
 async def call(runtime: Runtime, principal: Principal, request: CallRequest) -> CallWords:
-    """Return a call of a model: its messages, its reply, and what it was about."""
+    """Return a call of a model: its messages, its reply, and the rows that it is about."""
     memory = await runtime.memory(principal)
     return await find_call(memory.store, memory.key, request.seq)
 
@@ -244,13 +244,13 @@ async def find_call(store: LogStore, key: StreamKey, seq: int) -> CallWords:
 
 async def _newest(store: LogStore, key: StreamKey, kinds: Sequence[str] | None, before: int) -> AsyncGenerator[Logged]:
     """Yield the rows of a stream before one, newest first."""
-    window = A_WINDOW
+    window = MIN_WINDOW
     while before > 1:
         first = max(0, before - 1 - window)
         rows = [row for row in await store.events(key, first, kinds, window) if row.seq < before]
         for row in reversed(rows):
             yield row
-        before, window = first + 1, window if len(rows) > A_WINDOW // 4 else min(2 * window, LONGEST_WINDOW)
+        before, window = first + 1, window if len(rows) > MIN_WINDOW // 4 else min(2 * window, MAX_WINDOW)
 
 
 async def _first(rows: AsyncGenerator[Logged], count: int) -> list[Logged]:

@@ -37,12 +37,12 @@ MAX_KEPT = 1_000
 """Maximum number of ended operations that are kept per tenant."""
 MAX_RESULT = 1_000_000
 """Maximum bytes of a stored result; of a longer one only the state is stored."""
-AT_ONCE = 16
+MAX_AT_ONCE = 16
 """Maximum number of operations that run at the same time per tenant; one more is refused."""
 MAX_NOTES = 100
 BEAT_S, DEAD_S = 15.0, 60.0
 """Seconds: the interval of heartbeats, and after how long without one an operation's server counts as dead."""
-FORGOTTEN = "words of this user were forgotten while it was running, so what it found is not kept: "
+FORGOTTEN = "words of this user were forgotten while it was running, so its result is not kept: "
 TOO_LONG = "it is done; its result is too long to be kept over a restart of the server"
 AGAIN = "the server ended while it was running: request it again"
 RESUMED = "the server ended while it was running: resume the run {run!r}"
@@ -77,7 +77,7 @@ class Note(Reply):
 
 
 class Wanted(Reply):
-    """Something that waits for an approval: a plan before it is run, a call that changes the world."""
+    """Something that waits for an approval: a plan before it is run, or a call with side effects."""
 
     id: str
     what: Literal["plan", "call"]
@@ -136,8 +136,8 @@ class StoredOperations:
         """Begin to write an operation. If that fails, it is known until the server ends.
 
         Args:
-            lost: called if words of the user were erased: with True if all of them were, and nothing is written; else
-                the operation is written without its words.
+            lost: called if words of the user were erased: with True if all were, and nothing is written; otherwise the
+                operation is written without its words.
         """
         shape = kept.shape
         if len(kept.model_dump_json().encode()) > MAX_RESULT:
@@ -248,7 +248,7 @@ class RunningOperation:
         problem: why it failed.
         is_cancelled: a client has cancelled it.
         reading: the last erasure when it began to read its user's words.
-        is_lost: words of its user were erased after that: what it has found is not shown or kept.
+        is_lost: words of its user were erased after that: its result is not shown or kept.
         last_erasure: returns the number of the last erasure.
         rereads: it continues if words are forgotten: its job reads them again.
     """
@@ -370,7 +370,7 @@ class RunningOperation:
             self.rereads = False
 
     def lose(self, *, whole: bool) -> None:
-        """Cancel it and drop what it has found: words of its user were erased (`whole`: all of them)."""
+        """Cancel it and drop its result: words of its user were erased (`whole`: all of them)."""
         self._notes.clear()
         if self.rereads and not whole:
             return
@@ -492,8 +492,8 @@ class RunningOperations:
         last_erasure = self._stored.store(tenant_key).last_erasure
         upto = await last_erasure()  # before anything is read
         self._tidy()
-        if sum(each.ended is None for each in self._held.values() if each.tenant_key == tenant_key) >= AT_ONCE:
-            raise Conflict(f"{AT_ONCE} operations are running already: wait for one, or cancel one")
+        if sum(each.ended is None for each in self._held.values() if each.tenant_key == tenant_key) >= MAX_AT_ONCE:
+            raise Conflict(f"{MAX_AT_ONCE} operations are running already: wait for one, or cancel one")
         one = RunningOperation(token(20), name, tenant_key, user, self._clock.now(), self._clock, self._changed)
         one.reading, one.last_erasure = Reading(upto), last_erasure
         self._held[one.id] = one

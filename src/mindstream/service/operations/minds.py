@@ -55,7 +55,7 @@ async def answer(runtime: Runtime, principal: Principal, request: SendRequest) -
     """Say something to a mind and yield the rows of its answer: heard, perhaps waiting, pieces, said.
 
     If another answer is running in the same conversation, a `waiting` without a seq is yielded.
-    Closing the generator cancels the answer; what was heard stays.
+    Closing the generator cancels the answer; the utterance stays.
     """
     async with runtime.mind(principal, request.session, request.pack) as opened:
         with opened.answers_now() as is_busy, opened.hears_now() as heard:
@@ -161,7 +161,7 @@ class MindRequest(Ask):
 
 
 class AsOf(Ask):
-    """The point in time: after that row of the log; none: now."""
+    """A point in time: after the row `seq` of the log; None: now."""
 
     seq: int | None = Field(None, ge=0, le=2**62)
 

@@ -16,7 +16,7 @@ from mindstream.service.operations.principal import LOCAL, NotFound, Principal, 
 T = TypeVar("T")
 
 USUAL = ("calculator", "recall")
-MOST_WATCHED = 4
+MAX_WATCHED = 4
 """Maximum number of towns whose recordings are cached."""
 
 
@@ -89,6 +89,6 @@ class WatchedTowns:
         """Return the recording of the town at a location; one that is not cached is opened."""
         found: T = self._towns.get(data) or self._towns.setdefault(data, open_recording(data))
         self._towns.move_to_end(data)
-        if len(self._towns) > MOST_WATCHED:
+        if len(self._towns) > MAX_WATCHED:
             self._towns.popitem(last=False)
         return found

@@ -18,10 +18,10 @@ from mindstream.models.model import Usage
 from mindstream.models.wrappers.budget import Budget
 from mindstream.service.chat.companion import TalkZone
 
-IDLE_S, LOOK_S = 900.0, 30.0
+IDLE_S, POLL_S = 900.0, 30.0
 """Seconds: how long an idle mind without open work stays open, and the interval of checks."""
 PAYER = "payer"
-"""The name under which the id of the token is stored that pays for a mind's reasoning."""
+"""The name under which the id of the token that pays for a mind's reasoning is stored."""
 MAX_MINDS = 2_000
 """Maximum number of open minds; beyond it those that were unused for longest are closed."""
 
@@ -110,7 +110,7 @@ class OpenMinds:
     """Keeps minds open between requests.
 
     Args:
-        open_one: opens a mind; what it puts on the stack is closed with the mind.
+        open_one: opens a mind; resources on the stack are closed with the mind.
     """
 
     def __init__(self, open_one: OpenOne, clock: Clock, idle_s: float = IDLE_S, most: int = MAX_MINDS) -> None:
@@ -165,7 +165,7 @@ class OpenMinds:
     async def _sweep(self) -> None:
         """Close idle minds, while any is open."""
         while self._open:
-            await self._clock.sleep(LOOK_S)
+            await self._clock.sleep(POLL_S)
             now = self._clock.elapsed()
             by_age = sorted(self._open.values(), key=lambda each: each.last_used)
             for place, each in enumerate(by_age):
@@ -188,7 +188,7 @@ class OpenMinds:
         self._opening.pop(one.key, None)
 
     async def drop(self, stream: StreamKey, before: int | None = None) -> None:
-        """Close a stream's minds at once, even if they are in use: all of it was erased.
+        """Close a stream's minds at once, even if they are in use, because the stream was erased.
 
         Args:
             before: the number of that erasure; minds that were opened since stay open.

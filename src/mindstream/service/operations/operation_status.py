@@ -31,13 +31,13 @@ async def list_operations(runtime: Runtime, principal: Principal, request: Empty
 
 @operation("operations.get", "read", "GET /operations/{id}", mcp="get_operation")
 async def get(runtime: Runtime, principal: Principal, request: OperationId) -> OperationShape:
-    """Return an operation: its progress, what it waits for, its result."""
+    """Return an operation: its progress, pending approvals, and result."""
     return (await runtime.running.find(principal, request.id)).shape()
 
 
 @operation("operations.cancel", "write", "POST /operations/{id}/cancel", mcp="cancel_operation")
 async def cancel(runtime: Runtime, principal: Principal, request: OperationId) -> OperationShape:
-    """Cancel an operation; what it has done stays, and a run of a plan can be resumed."""
+    """Cancel an operation; finished parts stay, and a run of a plan can be resumed."""
     one = await runtime.running.find(principal, request.id)
     await runtime.running.cancel(one)
     return one.shape()

@@ -1,7 +1,7 @@
-"""Resumes orphaned work, of any tenant: reasoning about what was heard, and answers that no process gives any more.
+"""Resumes orphaned work of any tenant: reasoning about utterances, and answers that no process gives any more.
 
-It was released by servers that do not run reasoners, or its process died. It is leased before a mind is opened for it,
-so that only one of several processes resumes it.
+Such work was released by a server that does not run reasoners, or its process died. It is leased before a mind is
+opened for it, so that only one of several processes resumes it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from mindstream.service.operations.runtime import Runtime
 
 BudgetOf: TypeAlias = Callable[[str], Awaitable[Budget | None]]
-LOOK_S = 1.0
+POLL_S = 1.0
 """Poll interval for the work of processes that died, in seconds; stores notify about released work where they can."""
 PAUSE_S = 0.02
 """Seconds to wait after a notification, so that further changes are handled together."""
@@ -59,7 +59,7 @@ class OrphanedWork:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Resume work while the block runs; then release what is unfinished.
+        """Resume work while the block runs; then release unfinished work.
 
         Raises:
             StorageError: the data cannot be opened.
@@ -84,7 +84,7 @@ class OrphanedWork:
                             for tenant in dict.fromkeys(tenant_of(each.mind) for each in found):
                                 await self._take(tenant)
                     with contextlib.suppress(TimeoutError):
-                        async with asyncio.timeout(LOOK_S):
+                        async with asyncio.timeout(POLL_S):
                             await self._changed.wait()
                     await asyncio.sleep(PAUSE_S)
             finally:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Collection
-from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from pydantic import Field, JsonValue
 
 from mindstream.chance import token
 from mindstream.clock import Moment
-from mindstream.errors import Conflict, InputError, SettingsError
+from mindstream.errors import Conflict, InputError
 from mindstream.minds.calls import CallLog
 from mindstream.planning.executor import Unwatched
 from mindstream.planning.plan import Plan, PlannedStep
@@ -23,8 +23,6 @@ from mindstream.service.operations.shapes import MAX_PAGE, Ask, EmptyRequest, Re
 from mindstream.service.operations.table import operation
 
 if TYPE_CHECKING:
-    from mindstream.models.model import Model
-    from mindstream.models.roles import Models
     from mindstream.planning.executor import Approver, Wish
     from mindstream.planning.journal import RunCheckpoint
     from mindstream.planning.plan import Evidence
@@ -187,7 +185,7 @@ async def get(runtime: Runtime, principal: Principal, request: RunName) -> RunSh
 
 @operation("plans.approve", "write", "POST /users/{user}/plans/{run}/approve", mcp="approve_plan")
 async def approve(runtime: Runtime, principal: Principal, request: ApproveRequest) -> OperationShape:
-    """Approve or refuse what a run waits for: its plan, or a call that changes the world. `run`: also the operation."""
+    """Approve or refuse the pending plan or call of a run; `run` may also be the id of its operation."""
     one = _running(runtime, principal, request.run)
     one.answer(request.yes, request.id, request.plan)
     return (await runtime.running.find(principal, one.id)).shape()
@@ -227,34 +225,29 @@ async def open_planner(
         UserError, ToolError: a tool of the operator's cannot be used.
     """
     from mindstream.models.wrappers.budget import Budget
-    from mindstream.planning.planner import Planner
-    from mindstream.planning.strategies.remembered import RememberedPlans
-    from mindstream.service.solving import open_tools
-    from mindstream.tools.named import Means
+    from mindstream.service import solving
 
     memory, calls = await runtime.memory(principal), CallLog()
-    models, offered = runtime.models_of(principal, calls.take), runtime.offered
-    async with AsyncExitStack() as opened:
-        await opened.enter_async_context(calls.writing(memory))
-        means = Means(worker(models), memory, runtime.settings.data, embed=runtime.settings.embedder)
-        tools, refused = await open_tools(
-            runtime.settings, offered.chosen(request.tools), offered.docs, offered.mcp, means, None, opened
-        )
-        for why in refused.values():
+    offered = runtime.offered
+    task = solving.SolveSettings(
+        request.task,
+        request.how,
+        offered.chosen(request.tools),
+        tuple(offered.docs),
+        tuple(offered.mcp),
+        replans=request.replans,
+        tool_calls=request.tool_calls,
+        seconds=request.seconds,
+        fresh=request.fresh,
+    )
+    models = runtime.models_of(principal, calls.take)
+    async with (
+        calls.writing(memory),
+        solving.open_planner(runtime.settings, task, models, memory, Budget()) as solver,
+    ):
+        for why in solver.refused.values():
             one.report(why)
-        yield Planner(
-            models=models,
-            tools=tools,
-            how=request.how,
-            memory=memory,
-            budget=Budget(),
-            tool_calls=request.tool_calls,
-            seconds=request.seconds,
-            replans=request.replans,
-            watchers=[_Reporter(one)],
-            approver=_asking(one),
-            remembered=None if request.fresh or means.model is None else RememberedPlans(memory),
-        )
+        yield replace(solver.planner, watchers=[_Reporter(one)], approver=_asking(one))
 
 
 def _require_sound(plan: Plan, planner: Planner) -> None:
@@ -267,17 +260,6 @@ def _require_sound(plan: Plan, planner: Planner) -> None:
         missing = [step.tool for step in plan.steps if step.tool not in offered]
         advice = [f"start the server with {flags_for(missing)} to offer what is missing"] if missing else []
         raise InputError("; ".join([*map(str, faults), *advice]))
-
-
-def worker(models: Models) -> Model | None:
-    """Return the model that carries out instructions; None if only rules are configured."""
-    from mindstream.models.rules import Rules
-
-    try:
-        found = models.of("worker")
-    except SettingsError:
-        return None
-    return None if found.name == Rules.name else found
 
 
 class _Reporter(Unwatched):
@@ -300,12 +282,12 @@ class _Reporter(Unwatched):
 
 
 def _asking(one: RunningOperation) -> Approver:
-    async def leave(wish: Wish) -> bool:
+    async def approve_call(wish: Wish) -> bool:
         data: dict[str, JsonValue] = {"tool": wish.step.tool, "arguments": wish.arguments, "foreign": wish.foreign}
-        text = f"{wish.step.tool} changes the world"
+        text = f"{wish.step.tool} has side effects"
         return (await one.ask(Wanted(id=wish.step.id, what="call", text=text, data=data))).yes
 
-    return leave
+    return approve_call
 
 
 def show_solution(solution: Solution, now: Moment) -> RunShape:
@@ -342,7 +324,7 @@ class RunRows(Reply):
 
 @operation("plans.rows", "read", "GET /users/{user}/plans/{run}/rows", cli="log")
 async def rows(runtime: Runtime, principal: Principal, request: RunName) -> RunRows:
-    """Return the course of a run: its plans, when each step began, what it found, and the cost by then."""
+    """Return the course of a run: its plans, the begin, the result and the cost of each step."""
     from mindstream.planning.events import Solving
     from mindstream.planning.journal import read_rows
 

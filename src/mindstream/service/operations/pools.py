@@ -14,13 +14,15 @@ from mindstream.log.names import StreamName, id_of
 from mindstream.memory.store.validation import MAX_TEXT
 from mindstream.minds.calls import CallLog
 from mindstream.service.operations.long_running import RunningOperation
-from mindstream.service.operations.principal import NotFound, Principal
+from mindstream.service.operations.principal import COMMAND, NotFound, Principal
 from mindstream.service.operations.runtime import Runtime
 from mindstream.service.operations.shapes import Ask, EmptyRequest, Page, Reply
 from mindstream.service.operations.table import operation, read_number, write_cursor
-from mindstream.sharing.events import EVERYONE, ExemplarJudged
+from mindstream.sharing.events import ExemplarJudged
 
 if TYPE_CHECKING:
+    from mindstream.memory.store.sql_store import SqlStore
+    from mindstream.models.embedders.embedder import Embedder
     from mindstream.sharing.pool import Pool
     from mindstream.sharing.state import PoolState, Standing
 
@@ -44,7 +46,7 @@ class PoolRecallRequest(PoolName):
     """A question similar to those whose answers are wanted; `untrained`: ranked as before the pool had learned."""
 
     query: str = Field(min_length=1, max_length=MAX_TEXT)
-    k: int = Field(3, ge=1, le=50)
+    k: int = Field(3, ge=0, le=64)
     untrained: bool = False
 
 
@@ -71,7 +73,7 @@ class TrustRequest(PoolName):
 
 
 class PairsRequest(PoolName, Page):
-    """A page of what was offered to a pool, newest first; of one verdict."""
+    """A page of the pairs offered to a pool, newest first; `verdict`: only pairs with this verdict."""
 
     verdict: Literal["admitted", "rejected", ""] = ""
 
@@ -237,19 +239,36 @@ async def open_pool(
     """Open a pool of the tenant's, for one of its members; `untrained`: with an untrained retriever.
 
     Raises:
-        NotFound: there is none, or the user is no member: others do not learn that it exists.
+        NotFound: there is none, or the user is no member: others do not learn that it exists. A command of this machine
+            gets an error that says which of the two it is, from the methods of the pool.
     """
     from mindstream.sharing.pool import Pool
     from mindstream.sharing.ranking import Retriever
-    from mindstream.sharing.state import PoolState
 
     ranks, store = Retriever() if untrained else None, runtime.tenant(principal).store
-    created = (await PoolState.read(store, store.key(StreamName("pool", name)))).created
-    own = None if created and created.embedder else runtime.embedder
-    async with Pool.open(store, name, embed=own, clock=runtime.clock, retriever=ranks) as pool:
-        if not new and (not await pool.exists() or not is_member(await pool.state(), principal.user)):
+    is_command = principal.door == COMMAND
+    async with Pool.open(
+        store, name, embed=await _embedder(runtime, store, name, new, is_command), clock=runtime.clock, retriever=ranks
+    ) as pool:
+        if not (new or is_command) and (not await pool.exists() or not (await pool.state()).is_member(principal.user)):
             raise NotFound(f"there is no pool {name!r} here")
         yield pool
+
+
+async def _embedder(runtime: Runtime, store: SqlStore, name: str, new: bool, is_command: bool) -> Embedder | str | None:
+    """Return the embedder with which a pool is opened; None: the one with which it was created.
+
+    A command uses the named embedder; without one, a contextual embedder for a new pool. A server uses its own embedder
+    for pools that were created without one.
+    """
+    from mindstream.service.pools import CONTEXTUAL, is_contextual_installed
+    from mindstream.sharing.state import PoolState
+
+    if is_command:
+        contextual = CONTEXTUAL if new and is_contextual_installed() else None
+        return runtime.named_embedder or contextual
+    created = (await PoolState.read(store, store.key(StreamName("pool", name)))).created
+    return None if created and created.embedder else runtime.embedder
 
 
 @operation("pools.list", "read", "GET /users/{user}/pools", mcp="list_pools")
@@ -277,7 +296,7 @@ async def create(runtime: Runtime, principal: Principal, request: CreateRequest)
             shared=not request.private,
             form=request.form,
         )
-        return await _shape(pool)
+        return (await _shape(pool)).made_from(pool)
 
 
 @operation("pools.get", "read", "GET /users/{user}/pools/{pool}")
@@ -292,7 +311,7 @@ async def recall(runtime: Runtime, principal: Principal, request: PoolRecallRequ
     """Return how others answered similar questions."""
     async with open_pool(runtime, principal, request.pool, untrained=request.untrained) as pool:
         found = await pool.recall(request.query, request.k, reader=principal.user)
-    return ExemplarList(exemplars=[ExemplarShape.from_object(each) for each in found])
+    return ExemplarList(exemplars=[ExemplarShape.from_object(each) for each in found]).made_from((found, pool))
 
 
 @operation(
@@ -310,18 +329,13 @@ async def offer_pair(runtime: Runtime, principal: Principal, request: OfferReque
     return Judged.from_object(judged)
 
 
-@operation("pools.helped", "write", "POST /users/{user}/pools/{pool}/helped", mcp="exemplars_helped")
+@operation("pools.helped", "write", "POST /users/{user}/pools/{pool}/helped", mcp="exemplars_helped", cli="pool helped")
 async def helped(runtime: Runtime, principal: Principal, request: HelpedRequest) -> Done:
     """Report the quality of an answer that was given with exemplars."""
     async with open_pool(runtime, principal, request.pool) as pool:
         await pool.helped(request.ids, request.value, principal.user, request.query)
-    return Done()
-
-
-def is_member(state: PoolState, user: str) -> bool:
-    """Return whether a user may read a pool."""
-    created = state.created
-    return created is not None and (EVERYONE in state.members or user in state.members or user == created.owner)
+        known = (await pool.state()).helped
+    return Done().made_from(known)
 
 
 async def _shape(pool: Pool) -> PoolShape:
@@ -357,7 +371,7 @@ async def details(runtime: Runtime, principal: Principal, request: PoolName) -> 
     )
 
 
-@operation("pools.pairs", "read", "GET /users/{user}/pools/{pool}/pairs", cli="pool why")
+@operation("pools.pairs", "read", "GET /users/{user}/pools/{pool}/pairs")
 async def pairs(runtime: Runtime, principal: Principal, request: PairsRequest) -> PairList:
     """List the pairs that were offered to a pool: the writer, the grading and its reasons, whether it is served."""
     first = read_number(request.cursor)

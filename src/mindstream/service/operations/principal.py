@@ -1,4 +1,4 @@
-"""The principal of a request: its tenant, what it may do, and which user it is about.
+"""The principal of a request: its tenant, its scopes, and the user that it is about.
 
 All of it comes from a token and a path, never from a text.
 """
@@ -28,6 +28,8 @@ class NotOffered(UserError):  # noqa: N818
 
 Scope: TypeAlias = Literal["read", "write", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
+COMMAND = "command"
+"""The interface (`Principal.door`) of the command line."""
 LOCAL = "local"
 """The tenant of users on this machine: it shares its data with the command line."""
 SERVER = StreamKey(f"{MARK}server")
@@ -42,12 +44,12 @@ class Principal:
 
     Attributes:
         tenant: isolates it: nothing of another tenant is accessible, by whatever name, id or cursor.
-        scopes: what it may do: `read`, `write`, `admin` (all), or in one package alone, as `memory.read`.
+        scopes: `read`, `write`, `admin` (all), or of one package alone, as `memory.read`.
         user: the user, within the tenant, that the request is about; "" if it is about none.
         only: the one user that it may ask about; "": any of the tenant's.
         narrowed: `only` comes from the address (an MCP server is about one user), not from the token.
         key: the id of its token: limits and idempotency keys are counted by it.
-        door: the interface: `rest` or `mcp`.
+        door: the interface: `rest`, `mcp` or `command`.
         budget: what may be spent on models in its name; None: only the server's own limits apply.
     """
 
@@ -78,11 +80,11 @@ class Principal:
 
     @property
     def bound_user(self) -> str:
-        """The user for whom the caller's token was made; "": it is not for one user."""
+        """The only user of the caller's token; "": the token is for all users."""
         return "" if self.narrowed else self.only
 
     def require_own(self, user: str) -> None:
-        """Raise Forbidden if a request names another user than the one for whom the token was made."""
+        """Raise Forbidden if the token is for one user, and the request names another."""
         if self.bound_user and StreamName("user", user).normal != self.bound_user:
             raise Forbidden(f"this token is for the user {self.bound_user!r}, and the request names {user!r:.99}")
 
@@ -134,11 +136,13 @@ def checked_scopes(names: str) -> frozenset[str]:
     """
     scopes = frozenset(name.strip() for name in names.split(",") if name.strip())
     if not scopes:
-        raise InputError("name what the token may do, as read,write")
+        raise InputError("name the scopes of the token, as read,write")
     for name in scopes:
         package, dot, scope = name.rpartition(".")
         if scope not in SCOPES or (dot and not package.isidentifier()):
-            raise InputError(f"there is no scope {name!r}; they are read, write, admin, or of one room, as memory.read")
+            raise InputError(
+                f"there is no scope {name!r}; they are read, write, admin, or of one package, as memory.read"
+            )
     return scopes
 
 

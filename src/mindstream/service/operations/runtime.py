@@ -48,14 +48,14 @@ from mindstream.service.operations.offered import Offered, WatchedTowns
 from mindstream.service.operations.open_minds import PAYER, MindKey, OpenMind, OpenMinds
 from mindstream.service.operations.principal import LOCAL_PRINCIPAL, NotFound, Principal, operations_of
 from mindstream.service.operations.spending import Payer, charged
-from mindstream.service.privacy.retention import LOOK_S, KeepRules
+from mindstream.service.privacy.retention import POLL_S, KeepRules
 from mindstream.settings import Settings
 
 if TYPE_CHECKING:
     from mindstream.sharing.growth import SizePoint
 
 LOG = logging.getLogger("mindstream.server")
-AT_ONCE = 64
+MAX_AT_ONCE = 64
 """Maximum number of calls of each model at the same time, for all users together."""
 MAX_MEMORIES = 4_000
 """Maximum number of open memories; they are small compared with the columns of their streams."""
@@ -98,7 +98,7 @@ class Runtime:
         clock: Clock | None = None,
         responders: Mapping[str, Callable[[], ResponderFactory]] | None = None,
         offered: Offered | None = None,
-        at_once: int = AT_ONCE,
+        at_once: int = MAX_AT_ONCE,
         part: Part = "whole",
     ) -> None:
         self.settings, self._at_once, self.part = settings, at_once, part
@@ -149,20 +149,20 @@ class Runtime:
         self._closing.callback(asyncio.ensure_future(self._apply_retention()).cancel)
 
     async def _apply_retention(self) -> None:
-        """Apply the tenants' retention rules every LOOK_S."""
+        """Apply the tenants' retention rules every POLL_S."""
         rules = KeepRules(self.store_of, lambda: self.embedder, self.clock, self.settings.data.beside)
         while True:
             try:
                 await rules.apply_due()
             except Exception:  # foreign code, as an embedder: the rules are applied again whatever ended this attempt
                 LOG.exception("retention rules could not be applied; the next attempt follows")
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(POLL_S)
 
     def end(self, stream: str, before: int | None = None) -> None:
-        """Close what is open of a stream that was erased, by this or another process (called by `caches`).
+        """Close the memories and minds of a stream that was erased by this or another process (called by `caches`).
 
         Args:
-            before: the number of the erasure; what was opened since stays open.
+            before: the number of the erasure; memories and minds opened since stay open.
         """
         self._call_here(self._end_now, stream, before)
 
@@ -209,7 +209,7 @@ class Runtime:
     @classmethod
     @contextlib.asynccontextmanager
     async def open_reader(
-        cls, settings: Settings, at_once: int = AT_ONCE, part: Part = "whole"
+        cls, settings: Settings, at_once: int = MAX_AT_ONCE, part: Part = "whole"
     ) -> AsyncIterator[Runtime]:
         """Open a runtime that only reads, or thinks, next to the servers of the data.
 
@@ -252,7 +252,7 @@ class Runtime:
             await self._models.aclose()
 
     def begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run something in the background, until it ends or the runtime is closed; its errors are for who awaits it."""
+        """Run a coroutine as a background task until it ends or the runtime is closed; the task has its errors."""
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -473,7 +473,7 @@ def runtime_for(
     settings: Settings | None = None,
     models: Models | None = None,
     offered: Offered | None = None,
-    at_once: int = AT_ONCE,
+    at_once: int = MAX_AT_ONCE,
     part: Part = "whole",
 ) -> Runtime:
     """Return a runtime for data, or the given runtime.

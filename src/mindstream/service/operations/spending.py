@@ -79,7 +79,7 @@ class _Reserving:
         try:
             self._check_price()  # an earlier call may have had no price
             if budget.bring_up is not None:
-                await budget.bring_up()  # so that other processes count what is reserved here
+                await budget.bring_up()  # so that other processes count reservations
             if reserved.answered < all_tokens(request):
                 request = replace(request, longest_reply=reserved.answered)
             async with aclosing(WithListener(self._model, count).reply(request)) as parts:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from mindstream.clock import Clock, SystemClock
 from mindstream.location import AnyData
 from mindstream.log.audit import Deed, Did, machine_user
+from mindstream.memory.memory import Memory
 from mindstream.memory.opening import open_store
 from mindstream.memory.store.store import Store
-from mindstream.service.memory import UserMemory
 
 
 async def note(
@@ -24,12 +24,12 @@ async def note(
     await store.note((clock or SystemClock()).now(), Deed(did, "command", machine_user(), about, tenant, counts))
 
 
-def deed_of(opened: UserMemory, did: Did) -> Deed:
+def deed_of(opened: Memory, did: Did) -> Deed:
     """Return what the audit says of something that a command does to a user's memory, without its counts."""
     return Deed(did, "command", machine_user(), opened.key)
 
 
-async def note_of(opened: UserMemory, did: Did, counts: Mapping[str, int | str]) -> None:
+async def note_of(opened: Memory, did: Did, counts: Mapping[str, int | str]) -> None:
     """Add an audit entry for what a command did to a user's memory."""
     await note(opened.store, did, counts, opened.key, clock=opened.clock)
 

@@ -34,14 +34,14 @@ from mindstream.service.operations.principal import LOCAL, SERVER, TOKEN, Princi
 from mindstream.sharing.events import ExemplarWithdrawn, PoolCreated
 
 ELSEWHERE = (
-    "exports, recordings and files that tools wrote lie where they were asked for, and are yours to delete",
-    "visits to towns that lie elsewhere stay, with what residents remember of them: delete the folder of such a town",
+    "exports, recordings and files written by tools are in the places that you named, and yours to delete",
+    "visits to towns in other folders stay, with the memories of their residents: delete the folder of such a town",
 )
 """What no erasure of these data can reach."""
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
+class ErasedCounts:
     """What was erased: rows by table; rows and records in other streams; files next to the database."""
 
     rows: Mapping[str, int]
@@ -57,7 +57,7 @@ class Gone:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class OutsideData:
     """Data of a person outside the person's own store.
 
     Attributes:
@@ -68,21 +68,21 @@ class Beside:
     tokens: Mapping[str, str] = field(default_factory=dict)
     forks: Mapping[str, Path] = field(default_factory=dict)
 
-    def told(self) -> list[str]:
+    def describe_erased(self) -> list[str]:
         """Return lines that say what was deleted."""
         return [f"the token {id_} opens nothing any more" for id_ in self.tokens.values()]
 
-    def stays(self) -> list[str]:
-        """Return lines that say what was not erased, and what to do about it."""
+    def describe_kept(self) -> list[str]:
+        """Return lines about data that were not erased, and how to erase them."""
         said = [
-            f"the fork {name} of a town tells of them, and its residents remember them: delete it, by"
+            f"the fork {name} of a town contains them, and its residents remember them: delete it, by"
             f" `DELETE /api/v1/towns/{name}` or with its folder {folder}"
             for name, folder in self.forks.items()
         ]
         return [*ELSEWHERE, *said]
 
 
-async def find_beside(data: Location, tenant_key: str, person: str) -> Beside:
+async def find_outside_data(data: Location, tenant_key: str, person: str) -> OutsideData:
     """Return the tokens of a person, and the forks of towns that name the person."""
     user, tokens = StreamName("user", person).normal, dict[str, str]()
     async with open_store(data) as ours:
@@ -95,7 +95,7 @@ async def find_beside(data: Location, tenant_key: str, person: str) -> Beside:
         async with open_store(fork.place) as town:
             if await town.read(lambda rows: _names(rows, person)):
                 forks[name] = fork.place.beside
-    return Beside(tokens, forks)
+    return OutsideData(tokens, forks)
 
 
 def _names(rows: Sql, person: str) -> bool:
@@ -109,12 +109,12 @@ def _names(rows: Sql, person: str) -> bool:
     )
 
 
-async def revoke_tokens(data: Location, tenant_key: str, beside: Beside, clock: Clock) -> None:
+async def revoke_tokens(data: Location, tenant_key: str, outside: OutsideData, clock: Clock) -> None:
     """Delete the tokens that were made for a person, which contain the person's name."""
-    if not beside.tokens:
+    if not outside.tokens:
         return
     async with open_store(data) as ours:
-        for name, id_ in beside.tokens.items():
+        for name, id_ in outside.tokens.items():
             await ours.keep(SERVER, name, clock.now(), lambda _: None)
             await ours.note(
                 clock.now(), Deed("token_revoked", "command", machine_user(), "", tenant_key, {"token": id_})
@@ -125,7 +125,7 @@ async def revoke_tokens(data: Location, tenant_key: str, beside: Beside, clock: 
 
 async def erase_person(
     store: SqlStore, person: str, clock: Clock, folder: Path | None = None, *, known: bool = False
-) -> Gone:
+) -> ErasedCounts:
     """Erase all data of a person in one transaction, then rewrite the tables.
 
     Args:
@@ -139,16 +139,16 @@ async def erase_person(
     key = store.key(StreamName("user", person))
     found = await withdraw(store, person, key, clock)
 
-    def erase(rows: Sql) -> Gone:
+    def erase(rows: Sql) -> ErasedCounts:
         there, left = count_rows(rows, [key]), take_elsewhere(rows, person, key)
         if not any(there.values()) and not left and not known:
-            raise InputError(f"nobody is called {person!r} here")
+            raise InputError(f"there is no user {person!r} here")
         _erase_stream(rows, key)
-        return Gone(there, sum(len(each.rows) + len(each.ids) for each in left), streams=(key,))
+        return ErasedCounts(there, sum(len(each.rows) + len(each.ids) for each in left), streams=(key,))
 
-    beside = [] if folder is None else files.files_of(folder, key)
-    await asyncio.to_thread(files.delete, beside)
-    gone = replace(await store.write(erase, [key, ERASURES]), files=len(beside))
+    paths = [] if folder is None else files.files_of(folder, key)
+    await asyncio.to_thread(files.delete, paths)
+    gone = replace(await store.write(erase, [key, ERASURES]), files=len(paths))
     for left in found:
         caches.empty(left.stream)
     await _empty_caches(store, [key])
@@ -157,7 +157,7 @@ async def erase_person(
 
 
 async def withdraw(store: SqlStore, person: str, key: StreamKey, clock: Clock) -> list[Left]:
-    """Withdraw a person's pairs, and what was derived from them, from pools; return the data in other streams."""
+    """Withdraw a person's pairs, and pairs derived from them, from pools; return the data in other streams."""
     found = await store.read(lambda rows: elsewhere.find(rows, person, key))
     for left in found:
         if id_of(left.stream, "pool") and left.ids:
@@ -188,7 +188,7 @@ def _take_domain(rows: Sql, person: str, stream: StreamKey) -> None:
 
 async def delete_tenant(
     store: SqlStore, folder: Path | None = None, forks: Iterable[Path] = (), *, known: bool = False
-) -> Gone:
+) -> ErasedCounts:
     """Erase all data of a store's tenant, and its files next to a folder's database; then rewrite the tables.
 
     Processes that have one of its minds open close it, and cannot write it back. If the process dies, either all rows
@@ -203,21 +203,23 @@ async def delete_tenant(
     """
     tenant = store.tenant.name
     if not tenant:
-        raise InputError("this machine's own people are no tenant: each of them is erased by name")
+        raise InputError("the users of this machine are not a tenant: erase each of them by name")
     streams = await store.read(lambda rows: _streams(rows, store))
-    beside = [] if folder is None else _files(folder, streams)
-    if not (streams or beside or known) and not await store.read(lambda rows: rules.read(rows, tenant)):
-        raise InputError(f"nothing is kept of a tenant {tenant!r} here")
-    await asyncio.to_thread(files.delete, beside)
+    paths = [] if folder is None else _files(folder, streams)
+    if not (streams or paths or known) and not await store.read(lambda rows: rules.read(rows, tenant)):
+        raise InputError(f"there are no data of a tenant {tenant!r} here")
+    await asyncio.to_thread(files.delete, paths)
     await asyncio.to_thread(_delete_forks, forks)
     counted = await store.write(lambda rows: _erase_all(rows, tenant, streams), [*streams, ERASURES])
     await _empty_caches(store, streams)
     await store.compact()
     left = await store.read(lambda rows: _streams(rows, store))
     if left:
-        raise StorageError(f"the tenant {tenant!r} is back: another program writes in its name. End it, delete again")
+        raise StorageError(
+            f"the tenant {tenant!r} has data again: another program writes for it. End that program, then delete again"
+        )
     await store.forget_tenant()
-    return Gone(counted, files=len(beside), streams=tuple(streams))
+    return ErasedCounts(counted, files=len(paths), streams=tuple(streams))
 
 
 async def _empty_caches(store: SqlStore, streams: Iterable[StreamKey]) -> None:

@@ -29,23 +29,23 @@ from mindstream.private_files import write_private
 
 Row = dict[str, Any]
 ABOUT = {
-    "records": "what was heard, noted, thought, believed and planned, each with its vector",
-    "log": "what happened, row by row, with what was asked of models and tools where that is kept",
-    "work": "what reasoners had to do, and what went wrong",
-    "checkpoints": "what was derived from the log",
-    "uniques": "what there can be one of",
+    "records": "messages, notes, thoughts, beliefs and plans, each with its vector",
+    "log": "events, row by row, with requests to models and tools if these are kept",
+    "work": "work of reasoners, with errors",
+    "checkpoints": "states derived from the log",
+    "uniques": "names that can exist only once",
     "erased": "ids of records that were erased",
-    "streams": "the name, as it is kept",
-    "kept": "what came of long operations, and what servers noted beside the log",
-    "elsewhere": "what is left with others: pairs in pools, questions there, visits to towns, lines in others' minds",
-    "spending": "what models were asked in this name, and what it cost, by day and model",
-    "audit": "who exported, erased or imported something of it, and when",
+    "streams": "the name, as it is stored",
+    "kept": "results of long operations, and state of servers",
+    "elsewhere": "data in other streams: pairs and queries in pools, visits to towns, lines in other minds",
+    "spending": "model calls for this person and their cost, by day and model",
+    "audit": "exports, erasures and imports of these data, by whom and when",
 }
 """The files of an archive, and their content."""
 
 
 @dataclass(slots=True)
-class Everything:
+class PersonalData:
     """All data of a person.
 
     Attributes:
@@ -63,14 +63,14 @@ class Everything:
         return {name: len(rows) for name, rows in self.rows.items() if rows} | {"files": len(self.files)}
 
 
-async def everything_of(
+async def collect_personal_data(
     store: SqlStore,
     person: str,
     at: Moment,
     folder: Path | None = None,
     others: Iterable[SqlStore] = (),
     ours: SqlStore | None = None,
-) -> Everything:
+) -> PersonalData:
     """Collect all data of a person.
 
     Args:
@@ -83,7 +83,7 @@ async def everything_of(
         StorageError: it cannot be read.
     """
     key = store.key(StreamName("user", person))
-    found = Everything(person, at)
+    found = PersonalData(person, at)
     found.rows = await store.read(lambda rows: _rows_of(rows, person, key))
     for other in others:
         there = await other.read(partial(_rows_of, person=person, key=other.key(StreamName("user", person))))
@@ -94,7 +94,7 @@ async def everything_of(
     if folder is not None:
         found.files = dict(_files(folder, key))
     if not (any(found.rows.values()) or found.files):
-        raise InputError(f"nobody is called {person!r} here: nothing is kept of that name")
+        raise InputError(f"there is no user {person!r} here: nothing is stored under that name")
     tenant = store.tenant.name
     for row in await (ours or store).audit(name_of(key).id, tenant):
         if bool(row.tenant) == bool(tenant):  # a user of the same name in another tenant is another person
@@ -102,7 +102,7 @@ async def everything_of(
     return found
 
 
-def write_archive(found: Everything, place: Path) -> None:
+def write_archive(found: PersonalData, place: Path) -> None:
     """Write an archive that only its owner can read; an existing file is never overwritten.
 
     Raises:
@@ -117,7 +117,7 @@ def write_archive(found: Everything, place: Path) -> None:
         for name, held in found.files.items():
             archive.writestr(name, held)
     if place.exists():
-        raise StorageError(f"{place} is there already: name another file")
+        raise StorageError(f"{place} exists already: name another file")
     try:
         write_private(place, content.getvalue())
     except OSError as error:
@@ -205,7 +205,7 @@ def _files(folder: Path, key: StreamKey) -> Iterator[tuple[str, bytes]]:
         yield "typed.txt", typed.read_bytes()
 
 
-def _page(found: Everything) -> str:
+def _page(found: PersonalData) -> str:
     """Return a page with the list of files, and all records, oldest first."""
     person, when = html.escape(found.person), html.escape(format_iso(found.at)[:16].replace("T", " "))
     files = "".join(
@@ -219,9 +219,9 @@ def _page(found: Everything) -> str:
         for row in [*found.rows["records"], *(each for each in found.rows["elsewhere"] if "text" in each)]
     )
     return (
-        f"<!doctype html><meta charset='utf-8'><title>Everything of {person}</title>"
+        f"<!doctype html><meta charset='utf-8'><title>All data of {person}</title>"
         "<style>body{font:16px sans-serif;margin:2em}td{padding:.2em .8em .2em 0;vertical-align:top}</style>"
-        f"<h1>Everything that is kept of {person}</h1><p>As of {when} UTC.</p>"
+        f"<h1>All data of {person}</h1><p>As of {when} UTC.</p>"
         "<p>Each .jsonl file has a row a line, as JSON; numbers as at and created are seconds since 1970 UTC.</p>"
-        f"<ul>{files}</ul><h2>What was said, noted, thought and planned</h2><table>{lines}</table>\n"
+        f"<ul>{files}</ul><h2>Messages, notes, thoughts and plans</h2><table>{lines}</table>\n"
     )

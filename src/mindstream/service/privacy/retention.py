@@ -1,4 +1,4 @@
-"""Retention: data older than a tenant's rule allows are erased permanently, with what was derived from them alone.
+"""Retention: data older than a tenant's rule allows are erased permanently, with records derived from them alone.
 
 A rule applies to all users of a tenant, and is stored with the data. A memory's strength exempts it from nothing, since
 a retention period is a promise to users. To keep some data longer, a rule names the kinds that are erased.
@@ -32,13 +32,13 @@ from mindstream.memory.store.store import Erasure, read_log
 from mindstream.models.embedders.embedder import Embedder
 
 LOG = logging.getLogger("mindstream.server")
-EVERY_S, LOOK_S = DAY_S, 600.0
+EVERY_S, POLL_S = DAY_S, 600.0
 """Seconds: how often a rule is applied; the interval of checks whether one is due."""
-SHORTEST_S = DAY_S
+MIN_PERIOD_S = DAY_S
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class Expired:
     """Numbers of expired records, records derived from them, items of beliefs, rows of the log, typed lines."""
 
     users: int = 0
@@ -48,8 +48,8 @@ class Past:
     rows: int = 0
     typed: int = 0
 
-    def __add__(self, other: Past) -> Past:
-        return Past(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
+    def __add__(self, other: Expired) -> Expired:
+        return Expired(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
 
     def counts(self) -> dict[str, int]:
         """Return it by name."""
@@ -57,7 +57,7 @@ class Past:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class TenantData:
     """A tenant's store, and the folder with its files next to the database."""
 
     store: SqlStore
@@ -72,8 +72,8 @@ async def set_rule(store: SqlStore, rule: Rule) -> None:
     Raises:
         InputError: its period is shorter than a day, or there is no such kind of record.
     """
-    if rule.after_s < SHORTEST_S:
-        raise InputError("words are kept for a day at least: --after 1d, or longer")
+    if rule.after_s < MIN_PERIOD_S:
+        raise InputError("the shortest retention period is a day: --after 1d, or longer")
     if odd := set(rule.kinds) - set(get_args(Kind)):
         raise InputError(f"there is no kind of record {sorted(odd)[0]!r}; the kinds are {', '.join(get_args(Kind))}")
     await store.write(lambda rows: retention.put(rows, rule))
@@ -90,16 +90,16 @@ async def rules_of(store: SqlStore, tenant: str | None = None) -> list[Rule]:
     return await store.read(lambda rows: retention.read(rows, seen))
 
 
-async def find_past(place: Kept, rule: Rule) -> Past:
+async def find_expired(place: TenantData, rule: Rule) -> Expired:
     """Count what a rule would erase now; nothing is changed."""
     return await _apply_rule(place, rule, erase=False)
 
 
-async def erase_past(place: Kept, rule: Rule) -> Past:
-    """Erase what has expired, and rewrite the files.
+async def erase_expired(place: TenantData, rule: Rule) -> Expired:
+    """Erase expired data, and rewrite the files.
 
     Raises:
-        StorageError: it failed half-way; what was erased stays erased.
+        StorageError: it failed half-way; data erased by then stay erased.
     """
     try:
         return await _apply_rule(place, rule, erase=True)
@@ -107,21 +107,21 @@ async def erase_past(place: Kept, rule: Rule) -> Past:
         await place.store.compact()
 
 
-async def _apply_rule(place: Kept, rule: Rule, *, erase: bool) -> Past:
-    until, whole = place.clock.now() - rule.after_s, Past()
+async def _apply_rule(place: TenantData, rule: Rule, *, erase: bool) -> Expired:
+    until, whole = place.clock.now() - rule.after_s, Expired()
     async for memory in _memories(place):
         whole += await _of_user(place, memory, rule, until, erase=erase)
     return whole
 
 
-async def _memories(place: Kept) -> AsyncIterator[Memory]:
+async def _memories(place: TenantData) -> AsyncIterator[Memory]:
     for key in await place.store.minds():
         if id_of(key, "user"):
             async with Memory(place.store, name_of(key), place.embedder, place.clock) as memory:
                 yield memory
 
 
-async def _of_user(place: Kept, memory: Memory, rule: Rule, until: Moment, *, erase: bool) -> Past:
+async def _of_user(place: TenantData, memory: Memory, rule: Rule, until: Moment, *, erase: bool) -> Expired:
     """Erase, or count, one user's expired data."""
     kinds: tuple[Kind, ...] = rule.kinds  # type: ignore[assignment]
     removal = await find_removal(memory, ForgetRequest(until=until, kinds=kinds))
@@ -135,7 +135,7 @@ async def _of_user(place: Kept, memory: Memory, rule: Rule, until: Moment, *, er
         if place.folder is not None and not kinds:
             typed = erase_typed(place.folder, memory.key, lambda _: False, until)
     touched = bool(removal or rows or typed)
-    return Past(int(touched), len(removal.asked), len(removal.drawn), len(removal.items), len(rows), typed)
+    return Expired(int(touched), len(removal.asked), len(removal.drawn), len(removal.items), len(rows), typed)
 
 
 async def _wordy_rows(memory: Memory, until: Moment) -> frozenset[int]:
@@ -156,7 +156,7 @@ async def _wordy_rows(memory: Memory, until: Moment) -> frozenset[int]:
 
 
 class KeepRules:
-    """Applies the due rules of all tenants; a lease ensures that one process at a time does."""
+    """Applies the due rules of all tenants; a lease ensures that only one process at a time does so."""
 
     def __init__(
         self,
@@ -192,15 +192,15 @@ class KeepRules:
 
         try:
             with renewing_by(renew, clock, self._lease_s):
-                past = await erase_past(Kept(store, self._embedder(), clock, self._folder), rule)
+                expired = await erase_expired(TenantData(store, self._embedder(), clock, self._folder), rule)
         except BaseException:
             await store.write(lambda rows: retention.let_go(rows, rule.tenant, self._owner))
             raise
         await store.write(lambda rows: retention.done(rows, rule.tenant, self._owner, clock.now()))
-        if past.users:
+        if expired.users:
             await store.note(
                 clock.now(),
-                Deed("retention_applied", "upkeep", f"process {os.getpid()}", "", rule.tenant, past.counts()),
+                Deed("retention_applied", "upkeep", f"process {os.getpid()}", "", rule.tenant, expired.counts()),
             )
 
 

@@ -1,1 +1,1 @@
-"""A log told anew as OpenTelemetry spans, and sent on."""
+"""Converts a log into OpenTelemetry spans, and sends them."""

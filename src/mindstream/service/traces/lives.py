@@ -1,7 +1,7 @@
 """A life as spans: a turn is a trace.
 
-Ids say where each step stands (life/events): `1.2` is a step of turn 1, `1.2.1` a call that it wished, `1.2.1.3` a step
-of whoever that call set to work.
+Ids give the place of each step (life/events): `1.2` is a step of turn 1, `1.2.1` a call that it requested, `1.2.1.3` a
+step of the agent that this call started.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Iterator
 
 from mindstream.life.events import SLOT, Asked, Replied, TurnBegan, TurnEnded
 from mindstream.log.events import Logged, Observed, ToolCalled
-from mindstream.service.traces.talks import Told, failure, tool_attributes, trace_of
+from mindstream.service.traces.talks import Span, failure, tool_attributes, trace_of
 from mindstream.tracing import genai
 
 
 class Lives:
-    """What one mind's life comes to; rows are given in their order."""
+    """Builds the spans of one mind's life from rows in the order of the log."""
 
     def __init__(self) -> None:
         self._traces: dict[str, tuple[str, ...]] = {}
@@ -23,11 +23,11 @@ class Lives:
         self._asked: dict[str, Logged] = {}
         self._called: dict[str, tuple[Logged, ToolCalled]] = {}
         self.seqs: set[int] = set()
-        """The rows that ask: a call of a model about one of them is told as its reply."""
+        """The rows of requests: a model call for one of them becomes the span of its reply."""
         self._latest = 0.0
 
-    def take(self, row: Logged) -> Iterator[Told]:
-        """Yield what is over with this row."""
+    def take(self, row: Logged) -> Iterator[Span]:
+        """Yield the spans that end with this row."""
         self._latest = row.at
         match row.event:
             case TurnBegan() as began:
@@ -45,25 +45,25 @@ class Lives:
             case TurnEnded(words=words, error=error) if self._turn:
                 yield self._ended(*self._turn, row.at, words, error)
 
-    def close(self) -> Iterator[Told]:
+    def close(self) -> Iterator[Span]:
         """Yield the turn that had not ended."""
         if self._turn:
             yield self._ended(*self._turn, self._latest, "", "unfinished")
 
     def _place(self, id_: str, row: Logged) -> tuple[tuple[str, ...], str | None]:
-        """Return the trace of a step or call, and what it is part of: the call above it, or the turn."""
+        """Return the trace of a step or call, and the key of its parent: the call above it, or the turn."""
         turn, *inside = id_.split(".")
         if turn not in self._traces:
-            return trace_of(row), None  # it was asked between two turns
+            return trace_of(row), None  # between two turns
         above = inside[: (len(inside) - 1) // 2 * 2]
         return self._traces[turn], ".".join(["call " + turn, *above]) if above else "turn"
 
-    def _replied(self, row: Logged, replied: Replied) -> Told:
+    def _replied(self, row: Logged, replied: Replied) -> Span:
         asked = self._asked.pop(replied.id, row)
         trace, parent = self._place(replied.id, asked)
         named = genai.model_attributes(replied.model)
         wished = "".join(f"{call.tool}({call.arguments})\n" for call in replied.calls)
-        told: dict[str, genai.Value] = {
+        attributes: dict[str, genai.Value] = {
             **named,
             "mindstream.role": replied.role,
             "mindstream.tokens": replied.tokens,
@@ -71,8 +71,8 @@ class Lives:
             genai.ANSWERED: genai.write_answer(f"{wished}{replied.text}"),
         }
         if replied.cost_usd is not None:
-            told["mindstream.cost_usd"] = replied.cost_usd
-        return Told(
+            attributes["mindstream.cost_usd"] = replied.cost_usd
+        return Span(
             genai.CHAT,
             trace,
             f"chat {replied.id}",
@@ -80,22 +80,22 @@ class Lives:
             asked.at,
             row.at,
             str(named[genai.MODEL]),
-            told,
+            attributes,
             failure(replied.error),
         )
 
-    def _observed(self, row: Logged, found: Observed) -> Told:
+    def _observed(self, row: Logged, found: Observed) -> Span:
         began, call = self._called.pop(found.id)
         trace, parent = self._place(found.id, began)
-        told = tool_attributes(call.tool, call.arguments, call.id) | {genai.RESULT: found.text}
-        told["mindstream.seq"] = began.seq
+        attributes = tool_attributes(call.tool, call.arguments, call.id) | {genai.RESULT: found.text}
+        attributes["mindstream.seq"] = began.seq
         error = "ToolError" if found.failed else ""
         key = f"call {found.id}"
-        return Told(genai.EXECUTE_TOOL, trace, key, parent, began.at, row.at, call.tool, told, error)
+        return Span(genai.EXECUTE_TOOL, trace, key, parent, began.at, row.at, call.tool, attributes, error)
 
-    def _ended(self, row: Logged, began: TurnBegan, end: float, words: str, error: str) -> Told:
+    def _ended(self, row: Logged, began: TurnBegan, end: float, words: str, error: str) -> Span:
         self._turn = None
-        told: dict[str, genai.Value] = {
+        attributes: dict[str, genai.Value] = {
             genai.AGENT: SLOT,
             "mindstream.turn": began.turn,
             "mindstream.because": began.because,
@@ -103,4 +103,4 @@ class Lives:
             genai.ASKED: genai.write_messages([("user", began.words)]),
             genai.ANSWERED: genai.write_answer(words),
         }
-        return Told(genai.INVOKE_AGENT, trace_of(row), "turn", None, row.at, end, SLOT, told, failure(error))
+        return Span(genai.INVOKE_AGENT, trace_of(row), "turn", None, row.at, end, SLOT, attributes, failure(error))

@@ -1,8 +1,9 @@
-"""A log as spans: each row goes to whoever tells of its kind, of each mind apart."""
+"""Converts a log into spans, separately for each mind."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterator
+from dataclasses import replace
 
 from mindstream.life.events import SLOT
 from mindstream.log.events import (
@@ -18,21 +19,21 @@ from mindstream.log.events import (
 from mindstream.log.names import StreamKey, shown_name
 from mindstream.service.traces.lives import Lives
 from mindstream.service.traces.runs import Runs
-from mindstream.service.traces.talks import Talks, Told, told_call, trace_of
+from mindstream.service.traces.talks import Span, Talks, call_span, trace_of
 from mindstream.tracing import genai
 
 
-async def replay(rows: AsyncIterable[Logged]) -> AsyncIterator[Told]:
-    """Yield what rows tell, as spans, with all the words that they hold; rows in the order of the log."""
+async def replay(rows: AsyncIterable[Logged]) -> AsyncIterator[Span]:
+    """Yield the spans of rows in the order of the log, with all texts."""
     minds: dict[StreamKey, _Mind] = {}
     async for row in rows:
         if row.mind not in minds:
             minds[row.mind] = _Mind(shown_name(row.mind))
-        for told in minds[row.mind].take(row):
-            yield told
+        for span in minds[row.mind].take(row):
+            yield span
     for mind in minds.values():
-        for told in mind.close():
-            yield told
+        for span in mind.close():
+            yield span
 
 
 class _Mind:
@@ -42,7 +43,7 @@ class _Mind:
         self._store = store
         self._talks, self._runs, self._lives = Talks(), Runs(), Lives()
 
-    def take(self, row: Logged) -> Iterator[Told]:
+    def take(self, row: Logged) -> Iterator[Span]:
         event = row.event
         match event:
             case ModelCalled(resident=resident) if resident:
@@ -61,41 +62,36 @@ class _Mind:
                     yield from self._runs.take(row)
                     yield from self._lives.take(row)
 
-    def close(self) -> Iterator[Told]:
+    def close(self) -> Iterator[Span]:
         yield from self._talks.close()
         yield from self._runs.close()
         yield from self._lives.close()
 
-    def _resident(self, row: Logged, call: ModelCalled) -> Iterator[Told]:
-        """Tell of a call that somebody of a town made: it is a trace of its own, and says who, and at which step."""
-        told = told_call(row, call, trace_of(row), None)
-        yield Told(
-            told.operation,
-            told.trace,
-            told.key,
-            None,
-            told.start,
-            told.end,
-            told.subject,
-            {**told.attributes, genai.AGENT: call.resident, "mindstream.step": call.step or 0},
-            told.error,
-        )
+    def _resident(self, row: Logged, call: ModelCalled) -> Iterator[Span]:
+        """Yield the span of a model call of a town's resident: a trace of its own, with the resident and the step."""
+        span = call_span(row, call, trace_of(row), None)
+        attributes = {**span.attributes, genai.AGENT: call.resident, "mindstream.step": call.step or 0}
+        yield replace(span, attributes=attributes)
 
-    def _memory(self, row: Logged) -> Told:
-        told: dict[str, genai.Value] = {genai.STORE: self._store, "mindstream.seq": row.seq, "mindstream.by": row.by}
+    def _memory(self, row: Logged) -> Span:
+        attributes: dict[str, genai.Value] = {
+            genai.STORE: self._store,
+            "mindstream.seq": row.seq,
+            "mindstream.by": row.by,
+        }
         match row.event:
             case RecallMade(returned=returned):
                 operation = genai.SEARCH_MEMORY
-                told[genai.RECORDS] = len(returned)
+                attributes[genai.RECORDS] = len(returned)
             case Remembered(count=count):
                 operation = genai.CREATE_MEMORY
-                told[genai.RECORDS] = count
+                attributes[genai.RECORDS] = count
             case Corrected(old=old):
                 operation = genai.UPDATE_MEMORY
-                told |= {genai.RECORD: old, genai.RECORDS: 1}
+                attributes |= {genai.RECORD: old, genai.RECORDS: 1}
             case _:
                 operation = genai.UPSERT_MEMORY
-                told[genai.RECORDS] = 1
+                attributes[genai.RECORDS] = 1
         if isinstance(row.event, BeliefChanged):
-            told["mindstream.slot"] = row.event.slot
-        return Told(operation, trace_of(row), "row", None, row.at, row.at, "", told)
+            attributes["mindstream.slot"] = row.event.slot
+        return Span(operation, trace_of(row), "row", None, row.at, row.at, "", attributes)

@@ -1,4 +1,4 @@
-"""Runs that solve a task, as spans: a run is a trace, its plans, calls of tools and of models stand below."""
+"""Runs of tasks as spans: a run is a trace; its plans, tool calls and model calls are the children of the root."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mindstream.clock import Moment
 from mindstream.log.events import Logged, ModelCalled
 from mindstream.planning.events import RunPlanned, Solved, Solving, StepBegan, StepFound
 from mindstream.planning.run import PLANNER
-from mindstream.service.traces.talks import Told, told_call, tool_attributes, trace_of
+from mindstream.service.traces.talks import Span, call_span, tool_attributes, trace_of
 from mindstream.tracing import genai
 
 ROOT = "run"
@@ -22,27 +22,27 @@ class _Run:
     began: Logged
     solving: Solving
     since: Moment
-    """When what it does now began: planning follows what came before it."""
+    """When the current phase began: planning begins when the previous phase ends."""
 
 
 class Runs:
-    """What one mind's runs come to; rows are given in their order."""
+    """Builds the spans of one mind's runs from rows in the order of the log."""
 
     def __init__(self) -> None:
         self._runs: dict[str, _Run] = {}
         self._by_seq: dict[int, str] = {}
         self._steps: dict[tuple[str, str], tuple[Logged, StepBegan]] = {}
 
-    def take(self, row: Logged) -> Iterator[Told]:
-        """Yield what is over with this row."""
+    def take(self, row: Logged) -> Iterator[Span]:
+        """Yield the spans that end with this row."""
         match row.event:
             case Solving(run=name) as solving:
                 self._by_seq[row.seq] = name
-                if name not in self._runs:  # else it is gone on with
+                if name not in self._runs:  # else the run is resumed
                     self._runs[name] = _Run(trace_of(row), row, solving, row.at)
             case ModelCalled(about=about) as call:
                 if run := self._runs.get(self.run_of(about) or ""):
-                    yield told_call(row, call, run.trace, ROOT)
+                    yield call_span(row, call, run.trace, ROOT)
             case RunPlanned(run=name) as planned if name in self._runs:
                 yield self._planned(row, planned, self._runs[name])
             case StepBegan(run=name, step=step) as began:
@@ -56,33 +56,36 @@ class Runs:
         """Return the run that a call was made for."""
         return next((self._by_seq[seq] for seq in reversed(about) if seq in self._by_seq), None)
 
-    def close(self) -> Iterator[Told]:
+    def close(self) -> Iterator[Span]:
         """Yield the runs that had not ended."""
         for run in self._runs.values():
             yield _root(run, run.since, "", "unfinished")
 
-    def _planned(self, row: Logged, planned: RunPlanned, run: _Run) -> Told:
+    def _planned(self, row: Logged, planned: RunPlanned, run: _Run) -> Span:
         since, run.since = run.since, row.at
-        told: dict[str, genai.Value] = {
+        attributes: dict[str, genai.Value] = {
             genai.AGENT: PLANNER,
             "mindstream.seq": row.seq,
             genai.ANSWERED: genai.write_answer(json.dumps(planned.plan, ensure_ascii=False)),
         }
-        return Told(genai.PLAN, run.trace, f"plan {row.seq}", ROOT, since, row.at, PLANNER, told)
+        return Span(genai.PLAN, run.trace, f"plan {row.seq}", ROOT, since, row.at, PLANNER, attributes)
 
-    def _found(self, row: Logged, found: StepFound, run: _Run) -> Told:
+    def _found(self, row: Logged, found: StepFound, run: _Run) -> Span:
         began, step = self._steps.pop((found.run, found.step), (None, None))
         run.since = row.at
         tool = found.tool or (step.tool if step else "")
         arguments = step.arguments if step else json.dumps(found.arguments, ensure_ascii=False)
-        told = tool_attributes(tool, arguments, found.step) | {genai.RESULT: found.text, "mindstream.seq": row.seq}
+        attributes = tool_attributes(tool, arguments, found.step) | {
+            genai.RESULT: found.text,
+            "mindstream.seq": row.seq,
+        }
         start = began.at if began else row.at - found.seconds
         error = "ToolError" if found.failed else ""
-        return Told(genai.EXECUTE_TOOL, run.trace, f"step {row.seq}", ROOT, start, row.at, tool, told, error)
+        return Span(genai.EXECUTE_TOOL, run.trace, f"step {row.seq}", ROOT, start, row.at, tool, attributes, error)
 
 
-def _root(run: _Run, end: Moment, answer: str, stopped: str) -> Told:
-    told: dict[str, genai.Value] = {
+def _root(run: _Run, end: Moment, answer: str, stopped: str) -> Span:
+    attributes: dict[str, genai.Value] = {
         genai.AGENT: PLANNER,
         "mindstream.run": run.solving.run,
         "mindstream.way": run.solving.how,
@@ -91,4 +94,4 @@ def _root(run: _Run, end: Moment, answer: str, stopped: str) -> Told:
         genai.ANSWERED: genai.write_answer(answer),
     }
     error = "Stopped" if stopped else ""
-    return Told(genai.INVOKE_AGENT, run.trace, ROOT, None, run.began.at, end, PLANNER, told, error)
+    return Span(genai.INVOKE_AGENT, run.trace, ROOT, None, run.began.at, end, PLANNER, attributes, error)

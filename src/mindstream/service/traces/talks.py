@@ -1,8 +1,8 @@
-"""Talks as spans: an utterance is a trace, the turn its root, and what reasoners make of it stands below.
+"""Conversations as spans: an utterance is a trace, the turn is its root, and runs of reasoners are its children.
 
-A row says what a call of a model was about, and its role, not which reasoner made it. A call of the role `talker` is
-the turn's, one whose role is called like a reasoner that reasoner's, one of `reasoner` that of whoever thinks next
-about the same, any other the turn's.
+The row of a model call names its role and the utterance, not the reasoner. A call of the role `talker` belongs to the
+turn; a call whose role has the name of a reasoner belongs to that reasoner; a call of the role `reasoner` belongs to
+the reasoner that finishes next; all others belong to the turn.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from mindstream.tracing import genai
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What happened from one moment to another.
+class Span:
+    """A span.
 
     Attributes:
-        trace: what tells its trace from all others (`trace_of`).
-        key: what tells it from the others of its trace; parent: the key of what it is part of, None of the first.
-        error: the kind of failure it ended with; "": it did not fail.
+        trace: identifies its trace (`trace_of`).
+        key: identifies it within its trace; parent: the key of its parent, None for the root.
+        error: the type of the error that ended it; "": it did not fail.
     """
 
     operation: str
@@ -54,25 +54,25 @@ class Told:
 
 
 def trace_of(row: Logged) -> tuple[str, ...]:
-    """Return the trace that begins at a row; its time keeps logs apart in which people have the same names."""
+    """Return the trace that begins at a row. It includes the time, so that logs with equal user names differ."""
     return row.mind, str(row.seq), repr(row.at)
 
 
 def _number(size: int, *parts: str) -> int:
-    """Return a number of so many bytes that these parts always give; never 0, which means none."""
+    """Return a number of `size` bytes that is computed from these parts; never 0, which means no id."""
     return int.from_bytes(sha256("\0".join(parts).encode()).digest()[:size]) or 1
 
 
 def failure(text: str) -> str:
-    """Return the kind of a failure whose text is `Kind: message`; "" of no text."""
+    """Return the type of an error whose text is `Type: message`; "" if there is no text."""
     kind = text.partition(":")[0].strip()
     return kind if kind.isidentifier() else "_OTHER" if text else ""
 
 
-def told_call(row: Logged, event: ModelCalled, trace: tuple[str, ...], parent: str | None) -> Told:
-    """Tell of a call of a model; its row was written when it had ended."""
+def call_span(row: Logged, event: ModelCalled, trace: tuple[str, ...], parent: str | None) -> Span:
+    """Return the span of a model call; its row was written when it ended."""
     named = genai.model_attributes(event.model)
-    told: dict[str, genai.Value] = {
+    attributes: dict[str, genai.Value] = {
         **named,
         genai.PROMPT: event.prompt,
         "mindstream.role": event.role,
@@ -81,16 +81,16 @@ def told_call(row: Logged, event: ModelCalled, trace: tuple[str, ...], parent: s
         genai.OUTPUT_TOKENS: event.output_tokens,
     }
     if event.cached_tokens:
-        told[genai.CACHED_TOKENS] = event.cached_tokens
+        attributes[genai.CACHED_TOKENS] = event.cached_tokens
     if event.first_part_s is not None:
-        told[genai.FIRST_PART_S] = event.first_part_s
+        attributes[genai.FIRST_PART_S] = event.first_part_s
     if event.cost_usd is not None:
-        told["mindstream.cost_usd"] = event.cost_usd
+        attributes["mindstream.cost_usd"] = event.cost_usd
     if event.asked:
-        told[genai.ASKED] = genai.write_messages(event.messages())
+        attributes[genai.ASKED] = genai.write_messages(event.messages())
     if event.answered:
-        told[genai.ANSWERED] = genai.write_answer(event.answered)
-    return Told(
+        attributes[genai.ANSWERED] = genai.write_answer(event.answered)
+    return Span(
         genai.CHAT,
         trace,
         f"chat {row.seq}",
@@ -98,25 +98,25 @@ def told_call(row: Logged, event: ModelCalled, trace: tuple[str, ...], parent: s
         row.at - event.seconds,
         row.at,
         str(named[genai.MODEL]),
-        told,
+        attributes,
         failure(event.error),
     )
 
 
 def tool_attributes(tool: str, arguments: str, id_: str = "") -> dict[str, genai.Value]:
-    """Name a call of a tool."""
-    told: dict[str, genai.Value] = {genai.TOOL: tool, genai.ARGUMENTS: arguments}
-    return told | ({genai.CALL_ID: id_} if id_ else {})
+    """Return the attributes of a tool call."""
+    attributes: dict[str, genai.Value] = {genai.TOOL: tool, genai.ARGUMENTS: arguments}
+    return attributes | ({genai.CALL_ID: id_} if id_ else {})
 
 
 TURN, TALKER, REASONER = "turn", "talker", "reasoner"
-OPEN = 20
-"""So many turns that were answered are kept open for what comes late."""
+MAX_OPEN = 20
+"""Maximum number of answered turns that are kept open for late rows."""
 
 
 @dataclass(slots=True)
 class _Turn:
-    """An utterance that may go on."""
+    """An utterance whose turn is open."""
 
     trace: tuple[str, ...]
     heard: Logged
@@ -128,7 +128,7 @@ class _Turn:
 
 
 class Talks:
-    """What one mind's talks come to; rows are given in their order."""
+    """Builds the spans of one mind's conversations from rows in the order of the log."""
 
     def __init__(self) -> None:
         self._turns: dict[int, _Turn] = {}
@@ -136,8 +136,8 @@ class Talks:
         self._begun: dict[tuple[str, str, str], tuple[Logged, ToolCalled]] = {}
         self._tools: dict[str, list[tuple[Logged, ToolCalled, Logged, Observed]]] = {}
 
-    def take(self, row: Logged) -> Iterator[Told]:
-        """Yield what is over with this row."""
+    def take(self, row: Logged) -> Iterator[Span]:
+        """Yield the spans that end with this row."""
         match row.event:
             case Heard(session=session, text=text):
                 yield from self._over()
@@ -156,39 +156,39 @@ class Talks:
             case Thought(slot=slot, about=about) | SetAside(slot=slot, about=about):
                 yield from self._thought(row, slot, about)
 
-    def close(self) -> Iterator[Told]:
-        """Yield what was still open at the end of the log."""
+    def close(self) -> Iterator[Span]:
+        """Yield the spans that are open at the end of the log."""
         for turn in self._turns.values():
             yield self._root(turn)
             for row, call in turn.calls:
-                yield told_call(row, call, turn.trace, TURN)
+                yield call_span(row, call, turn.trace, TURN)
         self._turns.clear()
 
-    def _over(self) -> Iterator[Told]:
-        """Close turns that were answered long ago and of which nothing is waited for."""
-        for seq in [seq for seq, turn in self._turns.items() if turn.answers and not turn.calls][:-OPEN]:
+    def _over(self) -> Iterator[Span]:
+        """Close answered turns without pending calls, except the newest."""
+        for seq in [seq for seq, turn in self._turns.items() if turn.answers and not turn.calls][:-MAX_OPEN]:
             yield self._root(self._turns.pop(seq))
 
-    def _root(self, turn: _Turn) -> Told:
-        told: dict[str, genai.Value] = {
+    def _root(self, turn: _Turn) -> Span:
+        attributes: dict[str, genai.Value] = {
             genai.AGENT: TALKER,
             "mindstream.seq": turn.heard.seq,
             genai.ASKED: genai.write_messages([("user", turn.text)]),
             genai.ANSWERED: genai.write_answer("\n".join(turn.answers)),
         }
         if turn.session:
-            told[genai.CONVERSATION] = turn.session
-        return Told(genai.INVOKE_AGENT, turn.trace, TURN, None, turn.heard.at, turn.end, TALKER, told)
+            attributes[genai.CONVERSATION] = turn.session
+        return Span(genai.INVOKE_AGENT, turn.trace, TURN, None, turn.heard.at, turn.end, TALKER, attributes)
 
-    def _call(self, row: Logged, call: ModelCalled, seq: int | None) -> Iterator[Told]:
+    def _call(self, row: Logged, call: ModelCalled, seq: int | None) -> Iterator[Span]:
         if seq is None:
-            yield told_call(row, call, trace_of(row), None)
+            yield call_span(row, call, trace_of(row), None)
         elif call.role == TALKER or seq not in self._turns:
-            yield told_call(row, call, self._heard[seq][0], TURN)
+            yield call_span(row, call, self._heard[seq][0], TURN)
         else:
             self._turns[seq].calls.append((row, call))
 
-    def _thought(self, row: Logged, slot: str, about: tuple[int, ...]) -> Iterator[Told]:
+    def _thought(self, row: Logged, slot: str, about: tuple[int, ...]) -> Iterator[Span]:
         seq = next((seq for seq in about if seq in self._heard), None)
         turn = None if seq is None else self._turns.get(seq)
         trace, session = (trace_of(row), "") if seq is None else self._heard[seq]
@@ -196,23 +196,26 @@ class Talks:
         made = [each for each in turn.calls if each[1].role in (slot, REASONER)] if turn else []
         if turn:
             turn.calls = [each for each in turn.calls if each not in made]
-        inside = [told_call(at, call, trace, key) for at, call in made]
+        inside = [call_span(at, call, trace, key) for at, call in made]
         inside += [_tool(*each, trace, key) for each in self._tools.pop(slot, [])]
-        told: dict[str, genai.Value] = {genai.AGENT: slot, "mindstream.seq": row.seq}
+        attributes: dict[str, genai.Value] = {genai.AGENT: slot, "mindstream.seq": row.seq}
         if session:
-            told[genai.CONVERSATION] = session
+            attributes[genai.CONVERSATION] = session
         failed = isinstance(row.event, SetAside)
         if isinstance(row.event, Thought):
-            told[genai.ANSWERED] = genai.write_answer(row.event.text)
+            attributes[genai.ANSWERED] = genai.write_answer(row.event.text)
         start = min((each.start for each in inside), default=row.at)
         parent = None if seq is None else TURN
         error = "SetAside" if failed else ""
-        yield Told(genai.INVOKE_AGENT, trace, key, parent, start, row.at, slot, told, error)
+        yield Span(genai.INVOKE_AGENT, trace, key, parent, start, row.at, slot, attributes, error)
         yield from inside
 
 
-def _tool(began: Logged, call: ToolCalled, ended: Logged, found: Observed, trace: tuple[str, ...], parent: str) -> Told:
-    told = tool_attributes(call.tool, call.arguments, call.id) | {genai.RESULT: found.text, "mindstream.seq": began.seq}
+def _tool(began: Logged, call: ToolCalled, ended: Logged, found: Observed, trace: tuple[str, ...], parent: str) -> Span:
+    attributes = tool_attributes(call.tool, call.arguments, call.id) | {
+        genai.RESULT: found.text,
+        "mindstream.seq": began.seq,
+    }
     error = "ToolError" if found.failed else ""
     key = f"tool {began.seq}"
-    return Told(genai.EXECUTE_TOOL, trace, key, parent, began.at, ended.at, call.tool, told, error)
+    return Span(genai.EXECUTE_TOOL, trace, key, parent, began.at, ended.at, call.tool, attributes, error)

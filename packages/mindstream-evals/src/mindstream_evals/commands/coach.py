@@ -13,7 +13,7 @@ from mindstream.coach.belief.belief import plan_from, plan_slot
 from mindstream.coach.calibration import BINS, calibration_of
 from mindstream.coach.packs.load import load
 from mindstream.errors import InputError
-from mindstream.service.memory import open_user_memory
+from mindstream.service.calling import open_user_memory, require_known
 from mindstream.service.opening import answering
 from mindstream.settings import Settings
 from mindstream_evals.contest.play import COACH, OPPONENTS, PLAIN, read_talks
@@ -106,7 +106,7 @@ async def calibration(settings: Settings, user: OneUser = None, json: AsJson = F
         minds, now = [opened.key] if user else await opened.store.streams(), opened.clock.now()
         plans = [await opened.store.latest(mind, now=now, slot=plan_slot(pack)) for mind in minds]
         if user and not any(plans):
-            await opened.require_known()
+            await require_known(opened)
     found = calibration_of(step for plan in plans for step in plan_from(next(iter(plan), None)).steps)
     if json:
         print_json(asdict(found))

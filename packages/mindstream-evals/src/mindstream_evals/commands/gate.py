@@ -7,7 +7,7 @@ import sys
 from mindstream.cli.shell.flags import AsJson, OneUser, command, group
 from mindstream.cli.shell.output import print_json, print_table, say
 from mindstream.coach.packs.load import load
-from mindstream.service.memory import open_user_memory
+from mindstream.service.calling import open_user_memory, require_known
 from mindstream.settings import Settings
 from mindstream_evals.gate_curve import gate_curve, gate_report, thought_turns
 
@@ -39,7 +39,7 @@ async def report(settings: Settings, user: OneUser = None, json: AsJson = False)
     async with open_user_memory(settings) as opened:
         found = await gate_report(opened.store, opened.key if user else None)
         if user and not found:
-            await opened.require_known()
+            await require_known(opened)
     if json:
         print_json(*(each.model_dump(mode="json") for each in found))
     elif not found:
@@ -63,7 +63,7 @@ async def curve(settings: Settings, user: OneUser = None, json: AsJson = False) 
     async with open_user_memory(settings) as opened:
         found = gate_curve(await thought_turns(opened.store, opened.key if user else None), waiting)
         if user and not found:
-            await opened.require_known()
+            await require_known(opened)
     if json:
         print_json(*(each.model_dump(mode="json") for each in found))
     elif not found:

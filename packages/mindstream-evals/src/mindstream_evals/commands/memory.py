@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from mindstream.cli.shell.flags import AsJson, Yes, command, flag, group, split_names, switch
 from mindstream.cli.shell.output import print_json, print_table, say
-from mindstream.cli.shell.stopping import has_leave, run_kept
+from mindstream.cli.shell.stopping import is_agreed, run_kept
 from mindstream.errors import InputError
 from mindstream.settings import Settings
 from mindstream.text.words import count_of
@@ -73,7 +73,7 @@ def evaluate(
         row: dict[str, JsonValue] = {**asdict(asked), "usd": usd}
         print_json(row) if json else say(f"{tell}; {_price(usd)}; kept answers are not asked for again")
         return 0
-    if asked.calls and usd != 0 and not yes and not has_leave(settings, _at_most(asked, usd)):
+    if asked.calls and usd != 0 and not yes and not is_agreed(settings, _at_most(asked, usd)):
         return 0
     return _run(settings, wish, json)
 

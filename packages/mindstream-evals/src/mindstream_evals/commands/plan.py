@@ -16,7 +16,7 @@ from mindstream.cli.screens.run import PlainScreen
 from mindstream.cli.shell import output
 from mindstream.cli.shell.flags import AsJson, Docs, Mcp, Trust, Yes, command, flag, group, split_names, switch
 from mindstream.cli.shell.output import print_json, print_table, say
-from mindstream.cli.shell.stopping import has_leave, run_kept
+from mindstream.cli.shell.stopping import is_agreed, run_kept
 from mindstream.cli.solve import Replans, Tools
 from mindstream.errors import InputError
 from mindstream.models.cached_prompts import Progress
@@ -127,7 +127,7 @@ def evaluate(
     if compared.estimate:
         print_json(asdict(expected)) if json else say(_in_words(expected))
         return 0
-    if expected.calls and not is_free(settings) and not yes and not has_leave(settings, _in_words(expected)):
+    if expected.calls and not is_free(settings) and not yes and not is_agreed(settings, _in_words(expected)):
         return 0
     return _run(settings, wish, approve, json)
 

@@ -14,7 +14,7 @@ from mindstream_town.residents.interview import Condition
 
 from mindstream.cli.shell.flags import AsJson, Yes, command, flag, group, split_names, switch
 from mindstream.cli.shell.output import complain, print_json, print_table, say
-from mindstream.cli.shell.stopping import has_leave, run_kept
+from mindstream.cli.shell.stopping import is_agreed, run_kept
 from mindstream.models.cached_prompts import Progress
 from mindstream.settings import Settings
 from mindstream.text.words import count_of
@@ -103,7 +103,7 @@ def evaluate(
         if judging.dry_run:
             _tell_estimate(counted, usd, json)
             return 0
-        if counted.by_kind and not yes and not has_leave(settings, _in_words(counted, usd)):
+        if counted.by_kind and not yes and not is_agreed(settings, _in_words(counted, usd)):
             return 0
     return _run(settings, wish, json)
 

@@ -23,7 +23,7 @@ from mindstream.service.operations.runtime import Runtime
 from mindstream.service.operations.shapes import Ask, At, EmptyRequest, Page, Reply, Until
 from mindstream.service.operations.table import operation, read_number, write_cursor
 
-MOST_LINEAGE = 500
+MAX_LINEAGE = 500
 """Maximum number of records of a lineage that are returned, in each direction."""
 
 
@@ -34,7 +34,7 @@ class CorrectRequest(MemoryId):
 
 
 class Corrected(Reply):
-    """The corrected memory; `superseded`: the old one. `drawn`: what was derived from that; `items`: beliefs."""
+    """The corrected memory; `superseded`: the old one. `drawn`: memories derived from that; `items`: beliefs."""
 
     memory: MemoryShape
     superseded: str
@@ -49,7 +49,7 @@ class History(Reply):
 
 
 class Lineage(Reply):
-    """What a memory was derived from, and what was derived from it, nearest first; `cut`: there is more."""
+    """The sources of a memory, and the memories derived from it, nearest first; `cut`: there are more."""
 
     memory: MemoryShape
     from_: list[MemoryShape] = Field(serialization_alias="from")
@@ -95,7 +95,7 @@ class HowHeld(Reply):
 
 
 class NightShape(Reply):
-    """A sleep, by the row of the log in which it began: what it examined, archived, weakened and merged; its dream.
+    """A sleep, by the row of the log in which it began: memories examined, archived, weakened and merged; its dream.
 
     Lists contain ids; `undone`: it was undone.
     """
@@ -137,19 +137,19 @@ class ForgetAboutRequest(Ask):
 
 
 class SleepRequest(Ask):
-    """`n`: how many memories are drawn, and may decay."""
+    """`n`: how many memories are drawn, and may decay; by default as many as the memory's policy says (20)."""
 
-    n: int = Field(20, ge=0, le=10_000)
+    n: int | None = Field(None, ge=0, le=1_000_000)
 
 
 class Slept(Reply):
-    """The dream about what was archived; "" if nothing was."""
+    """The dream about archived memories; "" if none was archived."""
 
     dream: str
 
 
 class Reflected(Reply):
-    """The new thoughts, each with the ids of what it was derived from in `data` and its lineage."""
+    """The new thoughts, each with the ids of its sources in `data` and its lineage."""
 
     thoughts: list[MemoryShape]
 
@@ -161,7 +161,7 @@ class UndoRequest(Ask):
 
 
 class Undone(Reply):
-    """What is restored, by ids; what the sleep had made is archived; `left` has changed since and stays as it is."""
+    """Ids: `held_again` was restored; `archived` was made by the sleep; `left` has changed since and stays as it is."""
 
     sleep: int
     held_again: list[str]
@@ -212,7 +212,7 @@ def _touched(night: PastNight, id_: str) -> bool:
 
 @operation("memory.nights", "read", "GET /users/{user}/nights")
 async def nights(runtime: Runtime, principal: Principal, request: Page) -> NightList:
-    """List the sleeps of a memory, newest first: what was archived, weakened, merged, and the dream."""
+    """List the sleeps of a memory, newest first: memories archived, weakened and merged, and the dream."""
     memory, before = await runtime.memory(principal), read_number(request.cursor)
     found = [each for each in reversed(await read_nights(memory)) if not before or each.begun < before]
     shown, more = found[: request.limit], len(found) > request.limit
@@ -243,7 +243,7 @@ def _show_night(night: PastNight) -> NightShape:
     "memory.history", "read", "GET /users/{user}/memories/{id}/history", mcp="memory_history", cli="memory history"
 )
 async def history(runtime: Runtime, principal: Principal, request: MemoryId) -> History:
-    """Return all versions of a memory, whichever of them is named."""
+    """Return all versions of a memory, of which any may be named."""
     memory, now = await runtime.memory(principal), runtime.clock.now()
     await find(memory, request.id)
     return History(memories=[show_memory(each, now) for each in await memory.history(request.id)])
@@ -253,18 +253,18 @@ async def history(runtime: Runtime, principal: Principal, request: MemoryId) -> 
     "memory.lineage", "read", "GET /users/{user}/memories/{id}/lineage", mcp="memory_lineage", cli="memory evidence"
 )
 async def lineage(runtime: Runtime, principal: Principal, request: MemoryId) -> Lineage:
-    """Return what a memory was derived from, and what was derived from it."""
+    """Return the sources of a memory, and the memories derived from it."""
     memory, now = await runtime.memory(principal), runtime.clock.now()
     record = await find(memory, request.id)
     tree = await memory.evidence_of(request.id)
     drawn = list({each.record.id: each for each in _flat(tree)}.values())[1:]
     into = await _drawn_from(memory, request.id)
-    below = await memory.store.records(memory.key, into[:MOST_LINEAGE])
+    below = await memory.store.records(memory.key, into[:MAX_LINEAGE])
     return Lineage(
         memory=show_memory(record, now),
-        from_=[show_memory(each.record, now) for each in drawn[:MOST_LINEAGE]],
+        from_=[show_memory(each.record, now) for each in drawn[:MAX_LINEAGE]],
         into=[show_memory(each, now) for each in below],
-        cut=max(len(drawn), len(into)) > MOST_LINEAGE,
+        cut=max(len(drawn), len(into)) > MAX_LINEAGE,
     ).made_from(tree)
 
 
@@ -277,7 +277,7 @@ def _flat(drawn: Drawn) -> list[Drawn]:
 
 
 async def _drawn_from(memory: Memory, id_: str) -> list[str]:
-    """Return the ids of what was derived from a record, directly or not."""
+    """Return the ids of records derived from a record, directly or not."""
     below: dict[str, list[str]] = {}
     async for records in read_all(memory.store, memory.key):
         for record in records:
@@ -316,9 +316,10 @@ async def sleep(runtime: Runtime, principal: Principal, request: SleepRequest, o
     """Let memory sleep: rate importance; under the policy `decay` also archive, dream and merge near-duplicates."""
     memory, calls = await runtime.memory(principal), CallLog()
     models = runtime.models_of(principal, calls.take)
+    drawn = (await runtime.policy(principal)).drawn if request.n is None else request.n
     one.report("asleep")
     async with calls.writing(memory):
-        dream = await memory.sleep(models.of("M1"), request.n, rater=models.of("importance", "reasoner"))
+        dream = await memory.sleep(models.of("M1"), drawn, rater=models.of("importance", "reasoner"))
     return Slept(dream=dream)
 
 
@@ -338,7 +339,7 @@ async def reflect(runtime: Runtime, principal: Principal, request: EmptyRequest,
 
 @operation("memory.undo_sleep", "write", "POST /users/{user}/memories/undo-sleep", cli="memory undo-sleep")
 async def undo_sleep(runtime: Runtime, principal: Principal, request: UndoRequest) -> Undone:
-    """Undo a sleep: what it archived and merged is restored."""
+    """Undo a sleep: memories that it archived or merged are restored."""
     memory = await runtime.memory(principal)
     done = await memory.undo_sleep(request.sleep)
     return Undone.from_object(done)

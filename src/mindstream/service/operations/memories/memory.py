@@ -83,7 +83,8 @@ class ForgetRequest(MemoryId):
 
 
 class ForgetResult(Reply):
-    """What was deleted, or would be: `asked`, `drawn` (derived from it alone), `changed` (kept without the words).
+    """Memories that were deleted, or would be: `asked`, `drawn` (derived from those alone), `changed` (kept without the
+    words).
 
     `left`: the text that each of `changed` has then. `similar`: memories that do not mention the subject and are kept;
     to forget one, name its id. `pending`: bytes of the deleted words are still in the file, as another program reads
@@ -286,14 +287,14 @@ async def get(runtime: Runtime, principal: Principal, request: MemoryId) -> Memo
     leaves_out=("items", "left"),
 )
 async def forget(runtime: Runtime, principal: Principal, request: ForgetRequest) -> ForgetResult:
-    """Forget a memory permanently, with all that was derived from it alone; `dry_run` only reports what would go."""
+    """Forget a memory permanently, with all memories derived from it alone; `dry_run` only reports them."""
     memory = await runtime.memory(principal)
     await find(memory, request.id)
     return await remove(runtime, principal, await memory.find_removal(request.id), dry_run=request.dry_run)
 
 
 async def remove(runtime: Runtime, principal: Principal, removal: Removal, *, dry_run: bool) -> ForgetResult:
-    """Delete what was found, unless this is a dry run; return it by ids."""
+    """Delete the memories of a removal, unless this is a dry run; return their ids."""
     done = Forgotten()
     if not dry_run:
         memory = await runtime.memory(principal)
@@ -338,7 +339,7 @@ def show_memory(record: Record, now: Moment) -> MemoryShape:
 
 
 def show_recalled(found: Recollection, now: Moment) -> RecallResult:
-    """Return what was recalled, with a receipt for each."""
+    """Return recalled memories as a reply, with a receipt for each."""
     ranks: list[dict[str, int]] = [{} for _ in found]
     for part in {name for each in found for name in each.parts}:
         order = sorted(range(len(found)), key=lambda at: -found[at].parts.get(part, 0.0))
