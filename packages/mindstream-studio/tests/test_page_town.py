@@ -327,7 +327,7 @@ def test_the_recorded_hamlet_is_there_to_look_at(studio: OpenStudio) -> None:
     seen = studio()
     seen.open("town", **{"from": "recorded", "t": "2025-09-26T16:00", "who": "Sava Danilov"})
     seen.page.get_by_role("button", name="Why: Sava Danilov").click()
-    seen.page.get_by_role("dialog").get_by_text("rests on what came to mind when the day was planned").first.wait_for()
+    seen.page.get_by_role("dialog").get_by_text("based on memories recalled for the plan of the day").first.wait_for()
     seen.page.keyboard.press("Escape")
     assert seen.page.get_by_text("recorded").first.is_visible()
     assert seen.page.get_by_role("button", name="1 hour").count() == 0

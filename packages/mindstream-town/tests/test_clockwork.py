@@ -85,7 +85,7 @@ async def test_what_one_may_use_is_looked_up_once_for_each_description(tmp_path:
 
 
 async def test_a_folder_has_one_town(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no town lives in this folder"):
+    with pytest.raises(InputError, match="there is no town in this folder"):
         async with Town.open(tmp_path):
             pass
     await lived(tmp_path, 10)

@@ -110,7 +110,7 @@ class PlaceTree:
         return _walk(self._root, ())
 
     def add(self, address: Address) -> bool:
-        """Add a place and those around it; return whether any of them is new."""
+        """Add a place and its parents; return whether this added anything."""
         branch, new = self._root, False
         for name in address.names:
             new = new or name not in branch
