@@ -118,7 +118,7 @@ def shown(closure: Closure) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_the_index_finds_what_a_reading_of_all_finds(seed: int, folder: Path) -> None:
+async def test_the_lineage_index_equals_a_full_scan(seed: int, folder: Path) -> None:
     chance = random.Random(seed)
     async with SqliteStore(folder) as store:
         clock = ManualClock()
@@ -140,7 +140,7 @@ async def test_the_index_finds_what_a_reading_of_all_finds(seed: int, folder: Pa
         assert found == [shown(await store.closure(ANN, some)) for some in asked]
 
 
-async def test_what_mentions_a_subject_is_found_by_the_index_as_by_reading_all(folder: Path) -> None:
+async def test_the_mention_index_equals_a_full_scan(folder: Path) -> None:
     chance, texts = random.Random(3), [text for _, text in (*SAME, *OTHER)]
     texts += [f"{chance.choice(texts)} {chance.choice(texts)} 3.5kg of {chance.choice(texts)}" for _ in range(300)]
     texts += [text.upper() for text in texts[:60]] + [
@@ -178,7 +178,7 @@ class ReadingStore(SqliteStore):
         return found
 
 
-async def test_a_file_is_not_written_anew_for_a_few_records(folder: Path) -> None:
+async def test_a_few_erased_records_do_not_cause_a_vacuum(folder: Path) -> None:
     """Only VACUUM changes the number of the schema."""
     async with SqliteStore(folder) as store, Memory(store, "ann", Words(), ManualClock()) as memory:
         records = await memory.retain_all(

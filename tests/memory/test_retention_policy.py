@@ -75,7 +75,7 @@ async def test_by_default_neither_recall_nor_sleep_archives_or_merges(how: str, 
         assert await policies(memory) == []
 
 
-async def test_decay_is_recorded_where_it_is_asked_for_and_stays(folder: Path) -> None:
+async def test_the_decay_policy_is_stored_when_requested(folder: Path) -> None:
     clock = ManualClock()
     async with Memory.open(folder, "otto", clock=clock, policy="decay") as memory:
         await memory.retain(ROSES, "note")
@@ -97,7 +97,7 @@ def as_before(folder: Path) -> None:
     undo_migrations(folder / "mindstream.db", FIRST_MARKED - 1)
 
 
-async def test_a_memory_of_an_earlier_version_decays_as_before_and_says_so_once(folder: Path) -> None:
+async def test_a_memory_of_an_earlier_version_still_decays_and_reports_it_once(folder: Path) -> None:
     assert len(MIGRATIONS) >= FIRST_MARKED
     clock = ManualClock()
     async with Memory.open(folder, "otto", clock=clock) as memory:
@@ -116,7 +116,7 @@ async def test_a_memory_of_an_earlier_version_decays_as_before_and_says_so_once(
 
 
 @pytest.mark.parametrize("mended_before_it_is_opened", [True, False])
-async def test_a_mended_file_keeps_the_policies(folder: Path, mended_before_it_is_opened: bool) -> None:
+async def test_a_repaired_file_keeps_the_retention_policies(folder: Path, mended_before_it_is_opened: bool) -> None:
     async with Memory.open(folder, "otto") as memory:
         await memory.retain(ROSES, "note")
     as_before(folder)

@@ -60,7 +60,7 @@ async def undisturbed(folder: Path) -> Sequence[object]:
     return found
 
 
-async def test_a_sleep_whose_commit_failed_goes_on_there(folder: Path, undisturbed: Sequence[object]) -> None:
+async def test_a_sleep_resumes_after_a_failed_commit(folder: Path, undisturbed: Sequence[object]) -> None:
     for before in (True, False):
         for at in range(1, len(STEPS) + 1):
             store = Breaking(folder / f"{at}{before}")
@@ -80,7 +80,7 @@ async def test_a_sleep_whose_commit_failed_goes_on_there(folder: Path, undisturb
 
 
 @pytest.mark.parametrize("at", [1, 4])
-async def test_a_sleep_that_was_killed_goes_on_in_another_process(
+async def test_a_killed_sleep_resumes_in_another_process(
     folder: Path, undisturbed: Sequence[object], at: int
 ) -> None:
     command = [sys.executable, str(SLEEPING), str(folder / "killed"), str(at)]

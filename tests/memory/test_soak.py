@@ -41,7 +41,7 @@ def run(folder: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.soak
-async def test_eight_processes_lose_nothing_and_see_each_other(folder: Path) -> None:
+async def test_eight_processes_lose_no_write_and_see_each_others_writes(folder: Path) -> None:
     store = SqliteStore(folder)
     await store.close()
     noted = run(folder)

@@ -221,7 +221,7 @@ class Machine(RuleBasedStateMachine):
         return replace(record, seq=0)
 
 
-def test_a_store_holds_what_it_was_given(another: subprocess.Popen[str]) -> None:
+def test_a_store_behaves_like_a_dictionary(another: subprocess.Popen[str]) -> None:
     Machine.another = another
     run_state_machine_as_test(
         Machine,
