@@ -46,13 +46,13 @@ async def alarmed(mind: Mind) -> list[tuple[str, str, bool]]:
 
 
 @pytest.mark.parametrize("sentence", ["I can't sleep", "I can't stop thinking", "it doesn't matter", "我睡不着"])
-async def test_the_first_sentence_of_a_tired_person_is_answered_as_talk(folder: Path, sentence: str) -> None:
+async def test_complaints_about_tiredness_raise_no_alarm(folder: Path, sentence: str) -> None:
     async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         assert (await answer(mind, sentence)).model == "rules" and await alarmed(mind) == []
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-async def test_a_hint_is_asked_about_and_never_said_back(folder: Path, language: str) -> None:
+async def test_a_hint_leads_to_a_question_without_quoting_it(folder: Path, language: str) -> None:
     ask = words("hint_ask", language)
     async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         first, second = await answer(mind, HINT[language]), await answer(mind, HINT[language] + "!")
@@ -68,7 +68,7 @@ async def test_a_hint_is_asked_about_and_never_said_back(folder: Path, language:
 @pytest.mark.parametrize(
     ("hint", "yes"), [(HINT["en"], "sometimes, yeah"), (HINT["en"], "yes"), (HINT["zh"], "有时候会")]
 )
-async def test_a_hint_that_is_affirmed_stops_the_talk(folder: Path, hint: str, yes: str) -> None:
+async def test_a_confirmed_hint_stops_the_conversation(folder: Path, hint: str, yes: str) -> None:
     async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         await answer(mind, hint)
         heard = await answer(mind, yes)
@@ -77,7 +77,7 @@ async def test_a_hint_that_is_affirmed_stops_the_talk(folder: Path, hint: str, y
 
 
 @pytest.mark.parametrize("no", ["no, just tired", "I didn't mean that", "nah I'm ok"])
-async def test_a_hint_that_is_denied_is_believed_and_not_asked_about_again(folder: Path, no: str) -> None:
+async def test_a_denied_hint_is_not_asked_about_again(folder: Path, no: str) -> None:
     async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         await answer(mind, HINT["en"])
         heard = (await answer(mind, no)).text
@@ -111,7 +111,7 @@ async def test_a_question_about_danger_stays_open_until_it_is_answered(folder: P
         assert ask not in (await answer(mind, small)).text, "it was answered"
 
 
-async def test_a_yes_to_something_else_puts_the_open_question_again(folder: Path) -> None:
+async def test_an_ambiguous_yes_repeats_the_open_question(folder: Path) -> None:
     lines = ["I see.", "Do you drink coffee?", "Which tea?"]
     talker = FakeModel({"talk": [*lines, *["Mm."] * 9]})
     async with Mind.open(
@@ -130,7 +130,7 @@ async def test_a_yes_to_something_else_puts_the_open_question_again(folder: Path
 @pytest.mark.parametrize(
     ("danger", "back"), [("I want to die", "that's not what I meant"), ("我想死", "我不是那个意思")], ids=["en", "zh"]
 )
-async def test_the_crisis_text_is_said_once_and_what_was_not_meant_is_believed_once(
+async def test_the_crisis_text_and_the_reply_to_a_retraction_are_sent_once(
     folder: Path, danger: str, back: str
 ) -> None:
     async with Mind.open(folder, user="ann", session="s", responder=Coach.using()) as mind:
@@ -145,7 +145,7 @@ async def test_the_crisis_text_is_said_once_and_what_was_not_meant_is_believed_o
 
 
 @pytest.mark.parametrize(("danger", "back"), [("I want to die", "I didn't mean that"), ("我想死", "我不是那个意思")])
-async def test_a_retraction_may_be_repeated_and_is_not_noted(folder: Path, danger: str, back: str) -> None:
+async def test_a_retraction_can_be_repeated_and_is_not_stored_as_a_note(folder: Path, danger: str, back: str) -> None:
     async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         heard = [(await answer(mind, text)).text for text in (danger, back, back, HINT["en"])]
         assert len(set(heard)) == len(heard)
@@ -153,7 +153,7 @@ async def test_a_retraction_may_be_repeated_and_is_not_noted(folder: Path, dange
         assert await mind.memory.latest("note", 9) == [], "neither danger, nor a hint, nor what takes it back"
 
 
-async def test_a_sign_for_the_doctor_is_told_once(folder: Path) -> None:
+async def test_a_medical_warning_is_given_once(folder: Path) -> None:
     async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         first, second = (
             await answer(mind, "I nodded off driving home"),
@@ -204,7 +204,7 @@ async def test_a_late_result_of_the_safety_classifier_follows_the_answer(folder:
         assert await followed(mind) == words("hint_ask", "en") and (await alarmed(mind))[-1] == ("hint", "model", True)
 
 
-async def test_a_hint_confirmed_by_the_safety_classifier_is_sure(folder: Path) -> None:
+async def test_a_hint_confirmed_by_the_safety_classifier_is_a_sure_alarm(folder: Path) -> None:
     model = Listens()
     async with Mind.open(folder, user="ann", models=listening(model), responder=Coach.using()) as mind:
         await answer(mind, f"{HINT['en']}. {VEILED}")
@@ -234,7 +234,7 @@ async def test_a_recogniser_alone_leads_to_a_question_only_without_a_model(
     [("A", "safety", ("sure", "answer")), ("B", "rules", ("taken_back", "answer")),
      ("C", "rules", ("taken_back", "answer")), ("E", "rules", ("hint", "words"))],
 )  # fmt: skip
-async def test_a_model_reads_what_answers_the_open_question_in_any_language(
+async def test_a_model_classifies_the_answer_to_the_open_question_in_any_language(
     folder: Path, reads: str, model: str, told: tuple[str, str]
 ) -> None:
     listener = Listens(reads=reads)
@@ -245,7 +245,7 @@ async def test_a_model_reads_what_answers_the_open_question_in_any_language(
         assert (await alarmed(mind))[-1][:2] == told
 
 
-async def test_a_sure_yes_counts_while_the_listener_is_dead(folder: Path) -> None:
+async def test_a_plain_yes_counts_without_the_safety_classifier(folder: Path) -> None:
     listener = Listens(fails=True)
     listener.let.set()
     async with Mind.open(folder, user="ann", models=listening(listener), responder=Coach.using()) as mind:
@@ -262,7 +262,7 @@ async def test_a_sure_yes_counts_while_the_listener_is_dead(folder: Path) -> Non
     ],
     ids=["affirmed in words that might take it back", "denied while it is dead", "a yes to something else"],
 )
-async def test_no_word_overrules_what_a_model_reads_or_could_not_read(
+async def test_patterns_do_not_overrule_the_safety_classifier(
     folder: Path, text: str, reads: str, fails: bool, told: tuple[str, str]
 ) -> None:
     listener = Listens(fails)
@@ -277,7 +277,7 @@ async def test_no_word_overrules_what_a_model_reads_or_could_not_read(
         assert told[0] == "sure" or words("hint_ask", "en") not in heard.text
 
 
-async def test_with_one_answer_a_late_result_is_part_of_it(folder: Path) -> None:
+async def test_send_includes_a_late_safety_result_in_its_answer(folder: Path) -> None:
     model = Listens()
     async with Mind.open(folder, user="ann", models=listening(model), responder=Coach.using()) as mind:
         asyncio.get_running_loop().call_later(0.3, model.let.set)
@@ -286,14 +286,14 @@ async def test_with_one_answer_a_late_result_is_part_of_it(folder: Path) -> None
         assert await follow_ups(mind) == []
 
 
-def test_any_model_listens_unless_another_is_named_for_it() -> None:
+def test_the_safety_model_defaults_to_any_model() -> None:
     one, other = FakeModel({}, name="one"), FakeModel({}, name="other")
     assert safety_model(Models(one)) is one and safety_model(Models(Rules())) is None
     assert safety_model(Models(one, {"facts": other})) is other
     assert safety_model(Models(one, {"safety": Rules()})) is None
 
 
-async def test_what_it_hears_while_the_talker_waits_ends_the_answer(folder: Path) -> None:
+async def test_a_safety_result_during_waiting_ends_the_answer(folder: Path) -> None:
     model = Listens()
     model.let.set()
     models = Models(Rules(), {"safety": model, "reasoner": Silent()})
@@ -307,7 +307,7 @@ async def test_what_it_hears_while_the_talker_waits_ends_the_answer(folder: Path
         assert await follow_ups(mind) == [], "not heard twice"
 
 
-async def test_a_failing_safety_classifier_is_logged_and_nothing_more(folder: Path) -> None:
+async def test_a_failing_safety_classifier_is_only_logged(folder: Path) -> None:
     model = Listens(fails=True)
     model.let.set()
     async with Mind.open(folder, user="ann", models=listening(model), responder=Coach.using()) as mind:
@@ -318,7 +318,7 @@ async def test_a_failing_safety_classifier_is_logged_and_nothing_more(folder: Pa
         assert isinstance(failed[0].event, Failed) and await follow_ups(mind) == []
 
 
-async def test_after_an_alarm_a_stand_in_speaks_of_nothing_else(folder: Path) -> None:
+async def test_after_an_alarm_rules_do_not_change_the_topic(folder: Path) -> None:
     async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         for text in ("Noise wakes me.", "I want to kill myself", "no, nobody is here", "ok"):
             said = await mind.send(text)
@@ -339,7 +339,7 @@ def guitar(**declared: Any) -> Pack:
 
 @pytest.mark.parametrize(("declared", "is_heavy"), [({}, False), ({"danger": True}, True), ({"stops": False}, False)])
 @pytest.mark.parametrize("before", ["I have numb fingers.", "My fingers tingle."])
-async def test_canned_answers_stay_only_with_a_declared_danger(
+async def test_canned_answers_follow_only_declared_dangers(
     declared: dict[str, Any], is_heavy: bool, before: str, folder: Path
 ) -> None:
     heavy = phrases(guitar(), "alarm_heard", "en")
@@ -349,7 +349,7 @@ async def test_canned_answers_stay_only_with_a_declared_danger(
         assert heard is (is_heavy and before.startswith("I have")), "a hint is asked about in the pack's own words"
 
 
-async def test_a_question_that_is_open_is_put_again_however_many_alarms_came_before(folder: Path) -> None:
+async def test_an_open_question_is_repeated_after_many_alarms(folder: Path) -> None:
     early = Alarmed(session="s", answers=1, alarm="other", strength="hint", basis="words", spoken=False)
     asked = early.model_copy(update={"alarm": "suicide", "spoken": True})
     async with Memory.open(folder, "ann") as stream:

@@ -50,7 +50,7 @@ async def run(folder: Path, *thinking: Any) -> tuple[Mind, list[Any], FakeModel]
         return mind, [row.event for row in await mind.memory.store.events(key_of("ann"))], scripted
 
 
-async def test_a_belief_changes_between_two_calls_and_the_second_shows_it(folder: Path) -> None:
+async def test_a_belief_change_between_two_calls_is_visible_in_the_second(folder: Path) -> None:
     final = json.dumps(
         {"thought": "the lorry wakes them", "patch": {"barriers": ["a lorry at three"]}, "rests_on": "03:10, a lorry"}
     )

@@ -20,7 +20,7 @@ def asked(phase: int, waits: bool) -> Think:
 
 
 @pytest.mark.parametrize("phase", [0, -1])
-def test_it_is_told_whether_the_talker_waits(phase: int) -> None:
+def test_the_prompt_states_whether_the_talker_waits(phase: int) -> None:
     waited, unwaited = (asked(phase, waits).messages()[-1].text for waits in (True, False))
     assert "waits for you" in waited and "does not wait" in unwaited
     assert SLEEP.phases[phase].thinking.strip() in asked(phase, True).messages()[0].text

@@ -22,7 +22,7 @@ def states(plan: CoachingPlan) -> dict[str, str]:
     return {step.title: step.state for step in plan.steps}
 
 
-def test_a_habit_goes_on_while_the_next_step_begins() -> None:
+def test_an_ongoing_step_stays_when_the_next_step_starts() -> None:
     plan = PLAN.edit([StepEdit(title=KEPT, state="going_on"), StepEdit(title="A walk at noon", state="now")])
     assert states(plan) == {KEPT: "going_on", "Lights out at eleven": "later", "A walk at noon": "now"}
     assert read_coaching_plan(plan.model_dump(mode="json")) == plan
@@ -40,9 +40,7 @@ def test_a_habit_goes_on_while_the_next_step_begins() -> None:
         ("我没试那个。", False),
     ],
 )
-async def test_with_a_model_what_became_of_a_step_is_what_the_reply_says(
-    folder: Path, said: str, did: bool | None
-) -> None:
+async def test_a_models_reply_sets_the_outcome_of_a_step(folder: Path, said: str, did: bool | None) -> None:
     told = [{"title": "Listen for the noise", "did": did, "report": "not at all"}] if did is not None else []
     plan = [{"title": "Listen for the noise", "state": "now", "do": "Lie down and listen.", "told": True}]
     thoughts = [

@@ -16,7 +16,7 @@ from mindstream.models.providers.address import local_file
     local_file() is None or find_spec("xllamacpp") is None,
     reason="the model `local` is not installed: mindstream model get",
 )
-async def test_three_turns_with_talker_and_reasoner_on_it() -> None:
+async def test_three_turns_with_a_real_model_give_no_errors() -> None:
     found = await turns("local", TALK[:3])
     assert [turn["by"] for turn in found["turns"]] == ["local"] * 3
     assert all(turn["said"] for turn in found["turns"])

@@ -49,7 +49,7 @@ async def test_possibly_changed_facts_are_listed_newest_first_without_a_decision
     assert not any("in this talk" in line for line in lines)
 
 
-async def test_what_alone_is_near_is_quoted_alone(folder: Path) -> None:
+async def test_a_single_matching_record_is_quoted_alone(folder: Path) -> None:
     quoted = await ask(folder, "one", "My doctor is Dr. Lee.", "Who is my doctor?")
     assert "(in this talk): “My doctor is Dr. Lee.”" in quoted and "\n" not in quoted
 
@@ -62,9 +62,9 @@ async def test_what_alone_is_near_is_quoted_alone(folder: Path) -> None:
         ("我的计划是什么？", "- 计划: Darken the room (now); Find the noise (later)"),
     ],
 )
-def test_the_plan_and_the_belief_are_quoted_by_their_names(asked: str, line: str) -> None:
+def test_questions_about_plan_and_belief_quote_them(asked: str, line: str) -> None:
     assert line in answer(asked, PLAN).splitlines()
 
 
-def test_a_plan_that_is_not_there_is_not_made_up() -> None:
+def test_a_missing_plan_is_not_invented() -> None:
     assert "plan" not in answer("what's my plan?", CoachingPlan())

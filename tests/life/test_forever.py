@@ -64,7 +64,7 @@ async def looked(memory: Memory) -> list[tuple[float, Proposed]]:
     return [(row.at, row.event) for row in found if isinstance(row.event, Proposed)]
 
 
-async def test_a_thousand_beats_stay_within_each_days_budget(door: FakeEndpoint, folder: Path) -> None:
+async def test_a_thousand_heartbeats_stay_within_the_daily_budget(door: FakeEndpoint, folder: Path) -> None:
     clock = ManualClock()
     door.otherwise = lives(lambda n: {"because": "It is worth it.", "tasks": [f"Write page {n}.", f"Read page {n}."]})
     async with living(door, folder, clock, budget=LifeBudget(tokens_per_day=60)) as life:
@@ -83,7 +83,7 @@ async def test_a_thousand_beats_stay_within_each_days_budget(door: FakeEndpoint,
     assert min(b - a for a, b in pairwise(moments)) >= HOUR_S, "a look a beat at most"
 
 
-async def test_idle_beats_cost_once_a_day_and_never_two_in_a_row(door: FakeEndpoint, folder: Path) -> None:
+async def test_idle_heartbeats_call_the_model_about_once_a_day(door: FakeEndpoint, folder: Path) -> None:
     clock = ManualClock()
     door.otherwise = lives(lambda n: NOTHING | ({"until": "in 3 hours"} if n % 3 == 0 else {}))
     async with living(door, folder, clock) as life:
@@ -97,7 +97,7 @@ async def test_idle_beats_cost_once_a_day_and_never_two_in_a_row(door: FakeEndpo
     assert 3 in gaps, "M2's own word on when to look again is kept"
 
 
-async def test_an_activity_ends_the_rest(door: FakeEndpoint, folder: Path) -> None:
+async def test_new_work_ends_the_rest(door: FakeEndpoint, folder: Path) -> None:
     clock = ManualClock()
     door.otherwise = lives(lambda n: NOTHING | {"until": "in 5 days"})
     async with living(door, folder, clock) as life:
@@ -108,7 +108,7 @@ async def test_an_activity_ends_the_rest(door: FakeEndpoint, folder: Path) -> No
         assert len(await looked(life.memory)) == 2
 
 
-async def test_a_look_asks_by_goal_and_memory_and_what_was_done(door: FakeEndpoint, folder: Path) -> None:
+async def test_the_proposal_prompt_contains_goal_memories_and_finished_tasks(door: FakeEndpoint, folder: Path) -> None:
     clock = ManualClock()
     replies: list[Mapping[str, object]] = [{"because": "The wick is low.", "tasks": ["Trim the wick."]}, NOTHING]
     door.otherwise = lives(lambda n: replies[n - 1])
@@ -124,7 +124,7 @@ async def test_a_look_asks_by_goal_and_memory_and_what_was_done(door: FakeEndpoi
     assert before == after, "a look is no question: it strengthens nothing"
 
 
-async def test_the_same_work_is_not_proposed_again(door: FakeEndpoint, folder: Path) -> None:
+async def test_finished_work_is_not_proposed_again(door: FakeEndpoint, folder: Path) -> None:
     clock = ManualClock()
     door.otherwise = lives(lambda n: {"because": "Again.", "tasks": ["Trim the wick."]})
     async with living(door, folder, clock) as life:
@@ -133,7 +133,7 @@ async def test_the_same_work_is_not_proposed_again(door: FakeEndpoint, folder: P
     assert found[0] == ("Trim the wick.",) and set(found[1:]) == {()}, "what stands there is no work"
 
 
-async def test_it_looks_only_in_its_hours_and_rests_on_what_it_cannot_read(door: FakeEndpoint, folder: Path) -> None:
+async def test_proposals_are_made_only_in_active_hours_and_invalid_ones_rest(door: FakeEndpoint, folder: Path) -> None:
     clock = ManualClock()
     door.otherwise = lives(lambda n: {"tasks": "none at all"})
     async with living(door, folder, clock, hours=ActiveHours("08:00-10:00")) as life:
@@ -143,7 +143,7 @@ async def test_it_looks_only_in_its_hours_and_rests_on_what_it_cannot_read(door:
     assert all(not event.tasks and event.because for _, event in looks)
 
 
-async def test_a_life_that_was_left_and_taken_up_keeps_its_beat(door: FakeEndpoint, folder: Path) -> None:
+async def test_a_resumed_life_keeps_its_heartbeat(door: FakeEndpoint, folder: Path) -> None:
     clock = ManualClock()
     door.otherwise = lives(lambda n: NOTHING)
     for _ in range(3):

@@ -65,7 +65,7 @@ async def converse(folder: Path, model: Playback, story: dict[str, Any], clock: 
     return ended
 
 
-async def test_a_mind_lives_for_thirty_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_recorded_life_runs_for_thirty_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "UTC")
     model, clock = Playback(RECORDINGS / "life.jsonl"), ManualClock(BEGAN)
     for sitting, story in enumerate(STORY):

@@ -94,7 +94,7 @@ READS: dict[str, Callable[[SqliteStore], Awaitable[object]]] = {
 
 
 @pytest.mark.parametrize("name", READS)
-async def test_a_slow_file_lets_the_event_loop_go_on(folder: Path, gate: Gate, name: str) -> None:
+async def test_a_slow_file_does_not_block_the_event_loop(folder: Path, gate: Gate, name: str) -> None:
     store = await filled(folder)
     gate.closed = True
     reading = asyncio.ensure_future(READS[name](store))
@@ -129,7 +129,7 @@ def long_reads(
         end.set()
 
 
-async def test_long_reads_hold_up_neither_short_ones_nor_writes_and_are_of_one_moment(folder: Path) -> None:
+async def test_long_reads_block_nothing_and_read_one_snapshot(folder: Path) -> None:
     store = await filled(folder)
     begun = threading.Semaphore(0)
     with long_reads(store, MOST - 1, begun) as reading:
@@ -145,7 +145,7 @@ async def test_long_reads_hold_up_neither_short_ones_nor_writes_and_are_of_one_m
     await store.close()
 
 
-async def test_short_reads_take_no_thread_and_long_ones_one_connection(
+async def test_short_reads_use_no_thread_and_long_reads_one_connection(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "SLOW_S", LONGEST_S)  # on a busy machine any read may take long
@@ -160,7 +160,7 @@ async def test_short_reads_take_no_thread_and_long_ones_one_connection(
     await store.close()
 
 
-async def test_a_cancelled_read_leaves_sound_readers(folder: Path) -> None:
+async def test_a_cancelled_read_leaves_the_readers_usable(folder: Path) -> None:
     store = await filled(folder)
     with long_reads(store, 9) as reading:
         await asyncio.sleep(0)
@@ -173,7 +173,7 @@ async def test_a_cancelled_read_leaves_sound_readers(folder: Path) -> None:
     await store.close()
 
 
-async def test_a_walk_that_is_given_up_lets_its_file_go(folder: Path, gate: Gate) -> None:
+async def test_a_cancelled_walk_closes_its_connection(folder: Path, gate: Gate) -> None:
     store = await filled(folder)
     gate.closed = True
     walking = asyncio.ensure_future(walk(store))

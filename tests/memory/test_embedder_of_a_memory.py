@@ -59,9 +59,7 @@ async def test_another_embedder_is_refused_until_reembed(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["mine", "http://192.0.2.1:9/v1#e", "st:/nowhere/model"])
-async def test_an_unavailable_stored_embedder_falls_back_to_keyword_search(
-    name: str, folder: Path
-) -> None:
+async def test_an_unavailable_stored_embedder_falls_back_to_keyword_search(name: str, folder: Path) -> None:
     async with Memory.open(folder, "ann", embed=Named(name)) as memory:
         note = await memory.retain("The ladder leans behind the shed.", "note")
     async with Memory.open(folder, "ann") as memory:

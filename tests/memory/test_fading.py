@@ -52,7 +52,9 @@ def test_a_returned_record_rises_at_level_0_or_after_its_interval(
 
 
 @given(some_laws, st.data(), spans, st.sampled_from([after_return, after_passing_over, after_sleep]))
-def test_a_long_term_record_never_changes_its_level(laws: Strength, data: st.DataObject, later: float, law: type) -> None:
+def test_a_long_term_record_never_changes_its_level(
+    laws: Strength, data: st.DataObject, later: float, law: type
+) -> None:
     before = data.draw(held(laws, lasting=True))
     after = law(before, before.time + later, laws)
     assert (after.level, after.lasting) == (before.level, True)

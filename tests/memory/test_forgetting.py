@@ -363,7 +363,9 @@ async def test_a_running_reasoner_writes_nothing_about_forgotten_text(folder: Pa
         ({"since": -1.0}, "since: seconds since 1970"),
     ],
 )
-async def test_invalid_forget_requests_raise_an_error_with_the_reason(what: dict[str, str], says: str, world: World) -> None:
+async def test_invalid_forget_requests_raise_an_error_with_the_reason(
+    what: dict[str, str], says: str, world: World
+) -> None:
     await say(world.stream, "hello")
     with pytest.raises(InputError, match=says):
         await world.stream.find_removal(**what)  # type: ignore[arg-type]

@@ -44,7 +44,9 @@ async def found(memory: Memory) -> list[list[tuple[str, float]]]:
 
 
 @pytest.mark.parametrize("kept_from", [50, 10_000])
-async def test_recall_after_forget_equals_recall_with_fresh_columns(folder: Path, kept_from: int, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_recall_after_forget_equals_recall_with_fresh_columns(
+    folder: Path, kept_from: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(index_cache, "KEPT_FROM", kept_from)
     chance = random.Random(kept_from)
     async with Counting(folder) as store, Memory(store, "ann", Words(), ManualClock(), seed=1) as memory:

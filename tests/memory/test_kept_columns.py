@@ -259,7 +259,9 @@ async def test_a_cancelled_write_leaves_no_columns_file(filled: SqliteStore, fol
     assert not list((folder / "columns").iterdir())
 
 
-async def test_mapped_columns_use_little_of_the_cache_and_the_oldest_are_evicted(filled: SqliteStore, folder: Path) -> None:
+async def test_mapped_columns_use_little_of_the_cache_and_the_oldest_are_evicted(
+    filled: SqliteStore, folder: Path
+) -> None:
     await kept(folder)
     shelf = IndexCache(filled, "words", 96, records=MANY // 8)
     await shelf.columns(ANN)

@@ -101,7 +101,5 @@ async def test_similar_records_are_kept_and_listed(world: World, about: str, tex
         ("学习", "他的学习习惯很好", True),
     ],
 )
-def test_a_chinese_name_does_not_match_a_longer_name(
-    subject: str, text: str, said: bool
-) -> None:
+def test_a_chinese_name_does_not_match_a_longer_name(subject: str, text: str, said: bool) -> None:
     assert mentions(subject)(text) is said

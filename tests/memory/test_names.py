@@ -116,9 +116,7 @@ async def test_a_plain_key_cannot_name_another_kind_of_stream(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("there", "typed"), [("ann", "аnn"), ("Ivo", "Ӏvo")])
-async def test_a_lookalike_user_name_is_refused_and_nothing_is_written(
-    there: str, typed: str, tmp_path: Path
-) -> None:
+async def test_a_lookalike_user_name_is_refused_and_nothing_is_written(there: str, typed: str, tmp_path: Path) -> None:
     async with Mind.open(tmp_path, user=there) as mind:
         with pytest.raises(InputError, match="looks the same"):
             async with Mind.open(mind.memory.store, user=typed):

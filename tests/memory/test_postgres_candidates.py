@@ -231,7 +231,9 @@ async def test_closing_stops_indexing_and_the_next_store_continues(
         assert other.execute(everything).fetchall()[: len(before)] == before, "what was there is not written anew"
 
 
-async def test_without_pgvector_keyword_search_still_works(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_pgvector_keyword_search_still_works(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     nowhere = postgres_index.EXTENSION.replace("'vector'", "'nowhere'")
     monkeypatch.setattr(postgres_index, "EXTENSION", nowhere)
     records = await filled(store)
@@ -262,7 +264,9 @@ async def test_a_database_with_an_earlier_schema_is_indexed(
         assert records[17].text in await found(store, "number17", n=1)
 
 
-async def test_scores_of_candidates_agree_with_scores_among_all_records(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_scores_of_candidates_agree_with_scores_among_all_records(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     texts = Babble(1).sentences(600)
     questions = Babble(2).sentences(20, 4, 9)
     async with PostgresStore(url) as store, Memory(store, "ann", WordLlama(), ManualClock(NOW)) as memory:
@@ -307,9 +311,7 @@ async def test_stream_statistics_report_speakers_lengths_and_times(store: Postgr
     assert {records[0].text, held[-1].text} <= set(drawn) <= {each.text for each in held}
 
 
-async def test_a_person_mentioned_often_is_not_taken_for_the_speaker(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_person_mentioned_often_is_not_taken_for_the_speaker(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(candidates, "MOST", 20)  # Tom is in all that is found
     said = [f"{'Tom' if at % 30 == 4 else 'somebody'} watered the garden number{at}" for at in range(900)]
     async with PostgresStore(url) as store, Memory(store, "ann", WordLlama(), ManualClock(NOW)) as memory:

@@ -66,9 +66,7 @@ async def test_a_walk_on_a_cut_connection_raises_storage_error(url: str) -> None
             assert count == 300
 
 
-async def test_a_failed_open_ends_soon_and_holds_no_connection(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_failed_open_ends_soon_and_holds_no_connection(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tries = list[int]()
 
     def away() -> Any:
@@ -86,7 +84,9 @@ async def test_a_failed_open_ends_soon_and_holds_no_connection(
 
 
 @pytest.mark.parametrize("kept", [True, False])
-async def test_a_commit_with_unknown_outcome_is_looked_up(url: str, kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_commit_with_unknown_outcome_is_looked_up(
+    url: str, kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The connection breaks while it commits: once the server has done it, once it has not."""
     breaks = [True]
 
@@ -158,7 +158,7 @@ def failing(url: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("state", ["40001", "40P01", "25P03"])
-async def test_a_serialization_conflict_is_retried(url: str, state: str, failing: Any) -> None:
+async def test_transient_transaction_errors_are_retried(url: str, state: str, failing: Any) -> None:
     async with PostgresStore(url) as store:
         failing(state, 3)
         await asyncio.gather(*(store.commit(a_row()) for _ in range(5)))

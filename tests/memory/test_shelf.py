@@ -151,9 +151,7 @@ async def test_records_erased_between_portions_are_not_found(store: CountingStor
     await other.close()
 
 
-async def test_columns_of_a_user_erased_during_filling_are_dropped(
-    store: CountingStore, folder: Path
-) -> None:
+async def test_columns_of_a_user_erased_during_filling_are_dropped(store: CountingStore, folder: Path) -> None:
     shelf, other = IndexCache(store, "plain", 8), SqliteStore(folder)
     filling = asyncio.create_task(shelf.columns(key_of("ann")))
     await reached(store, PORTIONS // 2)

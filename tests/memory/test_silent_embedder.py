@@ -124,9 +124,7 @@ async def test_a_recovered_embedder_is_used_again(store: SqliteStore) -> None:
             assert len([logged async for logged in events]) == 1  # a new silence is reported again
 
 
-async def test_recall_waits_for_a_slow_embedder(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_recall_waits_for_a_slow_embedder(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedding, "SOON_S", 20.0)
     moody = Moody()
     async with a_stream(store, moody) as stream:
@@ -236,9 +234,7 @@ async def test_reembed_retries_a_busy_endpoint(store: SqliteStore, door: FakeEnd
         assert await has_vectors(stream)
 
 
-async def test_the_reason_for_a_missing_vector_is_reported(
-    door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_reason_for_a_missing_vector_is_reported(door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedding, "AT_ONCE_S", 1.0)
     busy = Embedding(embedder(f"{door.url}#small"))
     await busy.patiently(["the adapter is imported"])

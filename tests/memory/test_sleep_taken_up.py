@@ -80,9 +80,7 @@ async def test_a_sleep_resumes_after_a_failed_commit(folder: Path, undisturbed: 
 
 
 @pytest.mark.parametrize("at", [1, 4])
-async def test_a_killed_sleep_resumes_in_another_process(
-    folder: Path, undisturbed: Sequence[object], at: int
-) -> None:
+async def test_a_killed_sleep_resumes_in_another_process(folder: Path, undisturbed: Sequence[object], at: int) -> None:
     command = [sys.executable, str(SLEEPING), str(folder / "killed"), str(at)]
     killed = await asyncio.to_thread(lambda: subprocess.run(command, check=False))
     assert killed.returncode == -signal.SIGKILL

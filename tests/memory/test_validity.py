@@ -69,7 +69,7 @@ async def test_valid_until_must_be_after_valid_from(begins: Time, ends: Time, fo
         ("2025", "is expected"),
     ],
 )
-async def test_times_in_milliseconds_are_refused_everywhere(given: Time, told: str, folder: Path) -> None:
+async def test_times_in_other_units_are_refused_everywhere(given: Time, told: str, folder: Path) -> None:
     async with Memory.open(folder, "ann", clock=ManualClock(NOW)) as memory:
         for name in ("valid_from", "valid_until", "created"):
             with pytest.raises(InputError, match=told):

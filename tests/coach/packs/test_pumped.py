@@ -115,7 +115,7 @@ def is_slow(function: Callable[[], object]) -> bool:
     return all(seconds(function, SQUARE) >= SQUARE for _ in range(3))
 
 
-def test_every_pattern_of_the_shipped_files_is_pumped_with_its_own_words() -> None:
+def test_no_pattern_of_the_shipped_packs_is_slow_on_repeated_words() -> None:
     slow = []
     for where, source in shipped_patterns():
         read, own = pattern(source), words(source)
@@ -127,7 +127,7 @@ def test_every_pattern_of_the_shipped_files_is_pumped_with_its_own_words() -> No
 
 
 @pytest.mark.slow
-def test_every_pattern_of_the_package_is_pumped() -> None:
+def test_no_pattern_of_the_package_is_slow_on_attack_texts() -> None:
     found = own_patterns()
     assert len(found) > 80
     slow = []
@@ -187,7 +187,7 @@ READERS: dict[str, Callable[[str], object]] = {
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] if name == "hints" else []) for name in READERS]
 )
-def test_no_text_makes_a_reader_slow(name: str) -> None:
+def test_no_attack_text_makes_a_parser_slow(name: str) -> None:
     reader = READERS[name]
     reader("what is read once before")
     assert [text[:30] for text in ATTACKS if seconds(lambda text=text: reader(text), MOST) >= MOST] == []  # type: ignore[misc]
@@ -195,13 +195,13 @@ def test_no_text_makes_a_reader_slow(name: str) -> None:
 
 @pytest.mark.parametrize("place", [0, 15_000, 31_000])
 @pytest.mark.parametrize("danger", ["I want to kill myself.", "我想自杀。"])
-def test_an_alarm_is_heard_anywhere_in_a_long_text(place: int, danger: str) -> None:
+def test_an_alarm_is_detected_anywhere_in_a_long_text(place: int, danger: str) -> None:
     text = pumped("The day was long and the tea was cold. ")
     alarm = safety.find_alarm(SLEEP, f"{text[:place]} {danger} {text[place:]}")
     assert alarm is not None and alarm.stops
 
 
-async def test_a_long_text_does_not_stop_what_else_goes_on(tmp_path: Path) -> None:
+async def test_a_long_text_does_not_block_the_event_loop(tmp_path: Path) -> None:
     """The alarms take a second in a thread; the event loop, timed by its own work, continues."""
     longest = 0.0
 
@@ -241,7 +241,7 @@ def own_pack(folder: Path, safety_yaml: str) -> Path:
     return folder
 
 
-def test_a_pack_with_explosive_patterns_is_read_without_blocking(tmp_path: Path) -> None:
+def test_patterns_with_exponential_backtracking_do_not_block(tmp_path: Path) -> None:
     pack = load(own_pack(tmp_path / "evil", EVIL))
     for text in (pumped("a") + "!", pumped("xa ") + "!", pumped("x") + "!"):
         assert seconds(lambda text=text: safety._sure(pack, text), MOST) < MOST  # type: ignore[misc]
@@ -255,12 +255,12 @@ def test_a_pack_with_explosive_patterns_is_read_without_blocking(tmp_path: Path)
         ("a(", r"safety.yaml:3: .* not a regular expression"),
     ],
 )
-def test_a_pattern_that_is_not_matched_is_refused_with_file_and_line(tmp_path: Path, held: str, told: str) -> None:
+def test_an_unsupported_pattern_is_refused_with_file_and_line(tmp_path: Path, held: str, told: str) -> None:
     with pytest.raises(PackError, match=told):
         load(own_pack(tmp_path / "refused", f"- id: evil\n  say: Stop.\n  patterns: {{en: ['{held}']}}\n"))
 
 
-def test_more_alarms_than_can_be_looked_for_are_refused(tmp_path: Path) -> None:
+def test_too_many_alarm_patterns_are_refused(tmp_path: Path) -> None:
     each = "\n".join(f"- {{id: a{n}, say: Stop., patterns: {{en: ['(?:.{{0,400}}{n} )*c']}}}}" for n in range(60))
     with pytest.raises(PackError, match=r"alarms would take .* steps"):
         load(own_pack(tmp_path / "many", each))
