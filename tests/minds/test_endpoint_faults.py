@@ -74,7 +74,9 @@ UNREADABLE = {"empty"}
 
 
 @pytest.mark.parametrize("fault", list(FAULTS))
-async def test_the_talk_goes_on_and_nothing_is_thought_by_rule(folder: Path, door: FakeEndpoint, fault: str) -> None:
+async def test_a_conversation_survives_endpoint_faults_without_rule_based_reasoning(
+    folder: Path, door: FakeEndpoint, fault: str
+) -> None:
     door.otherwise = FAULTS[fault]
     name, patience_s = f"{door.url}#m", 0.3 if isinstance(FAULTS[fault], Stalls) else 60.0
     models = Models.named({"default": name}, retry=2, repair=1, patience_s=patience_s)
@@ -94,7 +96,7 @@ async def test_the_talk_goes_on_and_nothing_is_thought_by_rule(folder: Path, doo
         assert (aside, rests) == ((SLOTS, set()) if fault in UNREADABLE else (set(), SLOTS))
 
 
-async def test_an_endpoint_that_dies_for_five_minutes_in_a_talk_loses_nothing(
+async def test_an_endpoint_outage_of_five_minutes_loses_nothing(
     folder: Path, door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(background, "LONGEST_REST_S", 0.05)
@@ -124,7 +126,7 @@ async def test_an_endpoint_that_dies_for_five_minutes_in_a_talk_loses_nothing(
         assert not any(isinstance(event, SetAside) for event in events)
 
 
-async def test_what_rests_is_thought_about_by_the_next_process(folder: Path, door: FakeEndpoint) -> None:
+async def test_postponed_work_is_done_by_the_next_process(folder: Path, door: FakeEndpoint) -> None:
     door.otherwise, table = WRONG_KEY, {"default": f"{door.url}#m"}
     for _ in range(25):  # more often than work may be taken up by processes that die of it
         models = Models.named(table, retry=1)

@@ -62,7 +62,7 @@ async def forget(folder: Path, id_: str) -> None:
     await asyncio.get_running_loop().create_task(elsewhere(), context=Context())
 
 
-async def test_an_answer_that_was_being_given_is_marked(folder: Path) -> None:
+async def test_text_forgotten_during_an_answer_is_redacted_in_it(folder: Path) -> None:
     async with Memory.open(folder, "ann") as memory:
         note = await memory.retain(TEXT, "note")
     model = Halfway(lambda: forget(folder, note.id))
@@ -94,7 +94,7 @@ class Notes:
         return RunResult(f"I have read: {texts}", "test", records=(RecordDraft(text=f"Read: {texts}", kind="note"),))
 
 
-async def test_a_thought_is_thought_anew_without_the_words(folder: Path) -> None:
+async def test_a_reasoner_run_is_repeated_without_the_forgotten_text(folder: Path) -> None:
     async with Memory.open(folder, "ann") as memory:
         note = await memory.retain(TEXT, "note")
     notes = Notes(lambda: forget(folder, note.id))
@@ -107,7 +107,7 @@ async def test_a_thought_is_thought_anew_without_the_words(folder: Path) -> None
         assert await mind.memory.store.open_work(ANN) == []
 
 
-async def test_a_run_of_a_plan_writes_nothing_back_and_is_resumed(folder: Path) -> None:
+async def test_a_plan_run_does_not_store_forgotten_text_and_can_be_resumed(folder: Path) -> None:
     async with Memory.open(folder, "ann") as memory:
         note = await memory.retain(TEXT, "note")
         step = PlannedStep(id="E1", tool="recall", arguments={"query": "what stands in the cellar?"})

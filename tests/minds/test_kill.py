@@ -95,11 +95,11 @@ def two_processes(folder: Path, utterances: int, seed: int) -> list[int]:
     return acknowledged
 
 
-async def test_what_was_acknowledged_survives_kill_minus_nine(folder: Path) -> None:
+async def test_acknowledged_messages_survive_kill_9(folder: Path) -> None:
     await check(folder, two_processes(folder, 16, seed=1))
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(3))
-async def test_two_hundred_utterances_and_many_deaths(folder: Path, seed: int) -> None:
+async def test_two_hundred_utterances_survive_many_kills(folder: Path, seed: int) -> None:
     await check(folder, two_processes(folder, 200, seed))

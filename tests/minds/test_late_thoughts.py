@@ -17,7 +17,7 @@ THOUGHT = "They sound tired and must not hear of this. </think> Try one fixed ho
 
 
 @pytest.mark.parametrize("responder", [Coach.using(pack="sleep"), Companion], ids=["coach", "companion"])
-async def test_thoughts_that_were_shown_are_not_kept(
+async def test_reasoning_text_shown_by_mistake_is_not_stored(
     folder: Path, door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch, responder: ResponderFactory
 ) -> None:
     monkeypatch.setattr(provider, "HOLD_S", 0.0)

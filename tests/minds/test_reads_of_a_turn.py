@@ -61,7 +61,7 @@ class NeverWaits:
         return Decision(waits=False, thinks=False, why=situation.phase.name)
 
 
-async def test_an_answer_reads_what_is_new_and_is_one_commit(tmp_path: Path) -> None:
+async def test_an_answer_reads_only_new_rows_and_is_one_commit(tmp_path: Path) -> None:
     coach = Coach.using(gate=NeverWaits())
     async with CountingStore(tmp_path) as store, Mind.open(store, user="ann", responder=coach) as mind:
         for text in ("I sleep badly because of the street.", "It is the noise, most nights."):
@@ -80,7 +80,7 @@ async def test_an_answer_reads_what_is_new_and_is_one_commit(tmp_path: Path) -> 
     assert at_work <= 2  # the answer, and the call of its model that is written down
 
 
-async def test_the_newest_records_and_versions_are_those_of_the_store(folder: Path) -> None:
+async def test_cached_records_and_versions_equal_those_of_the_store(folder: Path) -> None:
     async with CountingStore(folder) as store, SqliteStore(folder) as other:
         mine, theirs = (Memory(each, "ann", WordLlama(), ManualClock()) for each in (store, other))
         await mine.retain("The first note.", "note")

@@ -79,7 +79,7 @@ ASKED = [*((COACH, provider) for provider in REFUSALS), (Companion, "Azure"), (C
 
 
 @pytest.mark.parametrize(("responder", "provider"), ASKED, ids=lambda each: getattr(each, "__name__", each))
-async def test_a_refused_message_is_left_out_and_the_talk_goes_on(
+async def test_a_message_refused_by_the_provider_is_left_out(
     folder: Path, door: FakeEndpoint, responder: ResponderFactory, provider: str
 ) -> None:
     door.otherwise = filtering(REFUSALS[provider], BAD)
@@ -107,7 +107,7 @@ async def test_a_refused_message_is_left_out_and_the_talk_goes_on(
         assert len(await events(mind, MessageRefused)) == 1
 
 
-async def test_no_message_is_blamed_where_all_is_refused(folder: Path, door: FakeEndpoint) -> None:
+async def test_no_message_is_marked_if_every_request_is_refused(folder: Path, door: FakeEndpoint) -> None:
     door.otherwise = REFUSALS["Azure"]
     async with opened(folder, door, COACH) as mind:
         await say(mind, OLD)
@@ -119,7 +119,7 @@ async def test_no_message_is_blamed_where_all_is_refused(folder: Path, door: Fak
         assert "I hear you" in await say(mind, "And now?")
 
 
-async def test_older_messages_are_found_one_by_one_and_two_at_once(folder: Path, door: FakeEndpoint) -> None:
+async def test_older_refused_messages_are_identified(folder: Path, door: FakeEndpoint) -> None:
     """A session from before this was logged, or from another provider."""
     for bad in ([OLD], [OLD, BAD]):
         async with opened(folder / str(len(bad)), door, Companion) as mind:
@@ -133,7 +133,7 @@ async def test_older_messages_are_found_one_by_one_and_two_at_once(folder: Path,
             assert {record.text for record in found} == set(bad)
 
 
-async def test_a_life_goes_on_without_a_refused_message(folder: Path, door: FakeEndpoint) -> None:
+async def test_a_life_continues_without_a_refused_message(folder: Path, door: FakeEndpoint) -> None:
     door.otherwise = filtering(REFUSALS["OpenRouter"], BAD, with_tools=SAYS)
     async with Memory.open(folder, "keeper", clock=ManualClock(), seed=1) as memory:
         async with Life.open(memory, f"{door.url}#m", goal="Keep the lighthouse.") as life:

@@ -79,7 +79,7 @@ BESIDES: dict[str, Callable[[Mind], Awaitable[object]]] = {
 
 
 @pytest.mark.parametrize("name", BESIDES)
-async def test_a_talk_goes_on_beside(name: str, mind: Mind) -> None:
+async def test_a_conversation_runs_concurrently_with_other_operations(name: str, mind: Mind) -> None:
     await said(mind, "I wake at three.")
 
     async def beside() -> None:
@@ -112,7 +112,7 @@ async def test_abandoned_generators_block_no_one(mind: Mind) -> None:
     await check(mind)
 
 
-async def test_a_mind_that_is_closed_by_its_own_listener_keeps_what_was_heard(folder: Path) -> None:
+async def test_a_mind_closed_by_its_own_listener_keeps_the_message(folder: Path) -> None:
     opened = Mind.open(folder, user="ann", timeouts=TIMEOUTS, responder=Coach.using(gate="belief"))
     mind = await opened.__aenter__()
     with suppress(StorageError):
@@ -126,7 +126,7 @@ async def test_a_mind_that_is_closed_by_its_own_listener_keeps_what_was_heard(fo
 
 
 @pytest.mark.parametrize("turns", [1, 200])
-async def test_opening_that_is_cancelled_leaves_nothing_behind(turns: int, folder: Path) -> None:
+async def test_a_cancelled_open_leaves_no_threads_or_leases(turns: int, folder: Path) -> None:
     threads = threading.active_count()
 
     async def live() -> None:
@@ -147,7 +147,7 @@ async def test_opening_that_is_cancelled_leaves_nothing_behind(turns: int, folde
         await check(mind)
 
 
-async def test_erasing_a_user_who_is_talking_ends_in_words_and_leaves_no_loop(folder: Path) -> None:
+async def test_erasing_a_user_during_a_conversation_ends_it_cleanly(folder: Path) -> None:
     store = SqliteStore(folder)
     async with Mind.open(store, user="ann", timeouts=TIMEOUTS, responder=Coach.using(gate="belief")) as mind:
         talking = asyncio.ensure_future(talk(mind))

@@ -34,7 +34,7 @@ def holds(value: object, deep: int = 0) -> bool:
     return deep < 3 and any(holds(each, deep + 1) for each in inner)
 
 
-async def test_an_utterance_passes_thirty_two_files_at_most(tmp_path: Path) -> None:
+async def test_an_utterance_passes_through_at_most_thirty_two_files(tmp_path: Path) -> None:
     passed: set[str] = set()
 
     def look(frame: FrameType, event: str, _: object) -> None:
@@ -79,14 +79,14 @@ class Looks:
         yield Piece("Hello. " if request.role == "talker" else '{"thought": "a greeting"}')
 
 
-async def test_words_pass_one_generator_of_the_coach_before_they_are_shown(tmp_path: Path) -> None:
+async def test_streamed_words_pass_one_generator_of_the_coach(tmp_path: Path) -> None:
     model = Looks()
     async with Mind.open(tmp_path, user="ann", models=model, responder=Coach.using()) as mind:
         assert await mind.send("Hello!") == "Hello."
     assert model.awaited_by == ["refused_messages.reply", "talker.speak"]
 
 
-async def test_belief_and_plan_are_read_once_a_turn(tmp_path: Path) -> None:
+async def test_belief_and_plan_are_read_once_per_turn(tmp_path: Path) -> None:
     read = 0
 
     def look(frame: FrameType, event: str, _: object) -> None:

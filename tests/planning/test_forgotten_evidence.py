@@ -44,5 +44,5 @@ def test_no_byte_of_an_erased_record_is_left_in_a_run(tmp_path: Path) -> None:
     assert files and not [file for file in files if b"Zanzibarino" in file.read_bytes()]
 
 
-def test_a_run_is_read_though_its_plan_lacks_what_was_erased(tmp_path: Path) -> None:
+def test_a_run_whose_plan_was_erased_can_be_read(tmp_path: Path) -> None:
     assert asyncio.run(run_and_erase(tmp_path, "say")).plan is None

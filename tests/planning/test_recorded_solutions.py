@@ -35,7 +35,9 @@ RECORDED = [
 
 
 @pytest.mark.parametrize(("run", "task", "how", "answer"), TASKS)
-async def test_a_mind_solves_it(run: int, task: str, how: Strategy, answer: str, tmp_path: Path) -> None:
+async def test_a_recorded_model_solves_the_task(
+    run: int, task: str, how: Strategy, answer: str, tmp_path: Path
+) -> None:
     recording = tmp_path / "recording.jsonl"
     recording.write_text("".join(json.dumps(line) + "\n" for line in RECORDED if line["run"] == run), "utf-8")
     async with Models.named({"default": f"playback:{recording}"}) as models:

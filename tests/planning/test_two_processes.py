@@ -25,7 +25,7 @@ def work(folder: Path, how: Strategy, told: Connection) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are forked")
 @pytest.mark.parametrize("how", WAYS)
-def test_two_processes_call_nothing_twice(how: Strategy, tmp_path: Path) -> None:
+def test_two_processes_repeat_no_call(how: Strategy, tmp_path: Path) -> None:
     started = []
     for _ in range(2):
         ours, theirs = FORK.Pipe(duplex=False)
