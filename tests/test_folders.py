@@ -40,11 +40,11 @@ def counts(folder: Path) -> dict[str, int]:
         return {table: int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]) for table in tables}
 
 
-def test_there_is_one() -> None:
+def test_there_is_a_folder_of_an_earlier_version() -> None:
     assert FOLDERS
 
 
-async def test_every_record_and_event_is_read(written: Path) -> None:
+async def test_every_record_and_event_can_be_read(written: Path) -> None:
     before = counts(written)
     store = SqliteStore(written)
     records = [record for user in await store.streams() for record in (await store.changes(user, 0)).records]
@@ -59,7 +59,7 @@ async def test_every_record_and_event_is_read(written: Path) -> None:
     await store.close()
 
 
-async def test_it_recalls_believes_plans_and_goes_on_talking(written: Path) -> None:
+async def test_a_mind_of_an_earlier_version_can_be_continued(written: Path) -> None:
     async with Mind.open(written, user="ann", session="later", responder=Coach.using()) as mind:
         assert Coach.of(mind).belief.version > 1 and Coach.of(mind).plan.steps
         assert [found.record.stream for found in await mind.memory.recall("what wakes me at night?", k=3)] == [
@@ -76,7 +76,7 @@ async def test_it_recalls_believes_plans_and_goes_on_talking(written: Path) -> N
         assert {work.slot for work in left} <= {"facts"}, "what a reasoner that is not here would note waits for one"
 
 
-async def test_it_sleeps_is_exported_and_erased(written: Path) -> None:
+async def test_a_memory_of_an_earlier_version_can_sleep_be_exported_and_erased(written: Path) -> None:
     store = SqliteStore(written)
     async with Memory(store, "carol", WordLlama(), SystemClock()) as stream:
         assert [record.text for record in await stream.archive()]
@@ -92,7 +92,7 @@ async def test_it_sleeps_is_exported_and_erased(written: Path) -> None:
     await store.close()
 
 
-async def test_the_doctor_finds_nothing_broken_and_gives_sums_to_old_rows(written: Path) -> None:
+async def test_the_doctor_finds_no_damage_and_adds_checksums_to_old_rows(written: Path) -> None:
     before = counts(written)
     await SqliteStore(written).close()  # brought up to date
     with looking_into(written / "mindstream.db") as connection:

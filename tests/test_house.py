@@ -61,7 +61,7 @@ def imported(path: Path) -> set[str]:
     return found
 
 
-def test_every_room_is_on_the_plan() -> None:
+def test_every_package_is_listed_in_the_architecture() -> None:
     built = {room(path) for path in FILES} - {"__init__", "__main__"}
     assert built <= set(rooms())
 
@@ -84,7 +84,7 @@ def test_only_the_clock_reads_the_time() -> None:
     assert [path.name for path in EVERY_FILE if reads.search(path.read_text("utf-8"))] == ["clock.py"]
 
 
-def test_there_is_one_tool_loop() -> None:
+def test_there_is_only_one_tool_loop() -> None:
     calls = re.compile(r"\bact\(")
     callers = [name_of(path) for path in EVERY_FILE if calls.search(path.read_text("utf-8"))]
     assert callers == ["models/ask.py", "tools/loop.py"]
@@ -180,14 +180,14 @@ FORMS = {
 """Where they look for a written form: an address, a mark of a format, another program's error, a range of letters."""
 
 
-def test_patterns_over_prose_stand_in_few_places() -> None:
+def test_patterns_over_prose_are_in_few_modules() -> None:
     with_words = {
         name_of(path) for path in EVERY_FILE if any(words_of(call, path) for call in patterns(path) if call.args)
     }
     assert with_words == PROSE | FORMS
 
 
-def test_rules_are_imported_by_no_module() -> None:
+def test_rules_are_not_imported_by_other_modules() -> None:
     marked = re.compile(r"^@rule\(\w+\)\n(?:async )?def (\w+)", re.M)
     standing_in = {name for path in EVERY_FILE for name in marked.findall(path.read_text("utf-8"))}
     assert len(standing_in) > 10
@@ -200,7 +200,7 @@ def test_rules_are_imported_by_no_module() -> None:
     assert used == []
 
 
-def test_the_rooms_upon_the_ground_do_not_import_one_another() -> None:
+def test_capability_packages_do_not_import_one_another() -> None:
     upon = {"coach", "planning", "life", "sharing"}
     crossed = [
         str(path.relative_to(SOURCE)) for path in FILES if room(path) in upon and imported(path) & (upon - {room(path)})
@@ -257,13 +257,13 @@ def circles() -> list[set[Path]]:
     return [set(each) for each in found]
 
 
-def test_circles_of_imports_are_small_and_stay_in_a_folder() -> None:
+def test_import_cycles_are_small_and_within_one_folder() -> None:
     assert [
         sorted(map(str, each)) for each in circles() if len(each) > 4 or len({path.parent for path in each}) > 1
     ] == []
 
 
-def test_the_command_line_imports_in_no_circle_of_files_or_folders() -> None:
+def test_the_command_line_has_no_import_cycles() -> None:
     below: dict[Path, set[Path]] = {}
     for path in FILES:
         if room(path) == "cli":
@@ -289,7 +289,7 @@ def strings(path: Path) -> Iterator[str]:
             yield node.value
 
 
-def test_the_ground_names_no_room_nor_a_role_of_one() -> None:
+def test_core_packages_name_no_capability_package_or_role() -> None:
     order = rooms()
     ground = [path for path in FILES if room(path) in order[: order.index("coach")]]
     shipped = [each.name for each in registered() if each.name]
@@ -337,7 +337,7 @@ def blocking_calls(text: str) -> list[str]:
     return [node.name for node in nodes if isinstance(node, ast.AsyncFunctionDef) and own_calls(node) & blocking]
 
 
-def test_no_event_loop_waits_for_sqlite() -> None:
+def test_async_functions_do_not_call_sqlite_directly() -> None:
     by_another = "def _find(c):\n    return c.execute('')\n\nasync def find(c):\n    return _find(c)\n"
     handed_over = "async def find(d):\n    return await d.read(lambda c: c.execute(''))\n"
     assert blocking_calls(by_another) == ["find"]

@@ -37,7 +37,7 @@ def test_every_example_passes_mypy_strict(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_every_public_name_stands_in_an_example() -> None:
+def test_every_public_name_is_used_in_an_example() -> None:
     imported = {
         alias.name
         for code in examples(ROOT / "docs" / "python.md").values()
@@ -49,7 +49,7 @@ def test_every_public_name_stands_in_an_example() -> None:
 
 
 @pytest.mark.parametrize("name", mindstream.__all__)
-def test_help_begins_with_a_sentence(name: str) -> None:
+def test_docstrings_begin_with_a_sentence(name: str) -> None:
     public = getattr(mindstream, name)
     if not (inspect.isclass(public) or inspect.isfunction(public)):
         return  # a type alias needs no docstring

@@ -24,7 +24,7 @@ def begin(folder: Path, writer: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.slow
-async def test_versions_are_one_line_and_cover_each_admission_once(folder: Path) -> None:
+async def test_versions_are_linear_and_cover_each_admission_once(folder: Path) -> None:
     async with city_pool(folder) as pool:
         pool.retriever = Retriever()
         laid = [Pair(f"Write a toast to thing {at}", f"Here is to {at}, and to you.") for at in range(LEAST)]

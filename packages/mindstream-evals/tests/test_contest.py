@@ -61,7 +61,7 @@ def talks(folder: Path) -> Path:
     return path
 
 
-async def test_both_sides_hear_the_talk_and_the_judge_sees_no_side(talks: Path, folder: Path) -> None:
+async def test_both_sides_get_the_same_lines_and_the_judge_sees_no_names(talks: Path, folder: Path) -> None:
     model, told = Scripted(), list[str]()
     terms = Terms(talks, folder / "out", judge="judge")
     metered = Models(Meter(model, lambda _: None), {"judge": model})
@@ -80,9 +80,7 @@ async def test_both_sides_hear_the_talk_and_the_judge_sees_no_side(talks: Path, 
     assert model.asked == [], "what was done is not done again"
 
 
-async def test_over_weeks_agents_see_all_the_newest_or_a_summary_and_answers_are_graded_by_a_key(
-    talks: Path, folder: Path
-) -> None:
+async def test_opponents_see_all_a_window_or_a_summary_and_answers_are_graded(talks: Path, folder: Path) -> None:
     path, model = talks.with_name("weeks.json"), Scripted()
     lines: list[dict[str, object]] = [{"text": "It began in May."}]
     lines += [{"text": "sleep " * 650}] * 14
@@ -108,7 +106,7 @@ async def test_an_indifferent_judge_prefers_neither(talks: Path, folder: Path) -
     assert [found[PLAIN][name] for name in RESULT] == [2, 0, 0, 0.0]
 
 
-async def test_the_page_for_human_judges_names_no_side(talks: Path, folder: Path) -> None:
+async def test_the_page_for_human_judges_does_not_name_the_sides(talks: Path, folder: Path) -> None:
     out = folder / "out"
     found = await run_contest(Models(Scripted()), load("sleep"), Terms(talks, out), lambda _: None)
     page = (out / "judge.html").read_text("utf-8")
@@ -134,18 +132,18 @@ def test_an_invalid_conversation_file_is_refused_by_name(folder: Path, broken: s
         read_talks(path)
 
 
-async def test_a_file_that_is_not_there_and_a_contest_without_a_model_are_refused_in_words(talks: Path) -> None:
+async def test_a_missing_file_and_a_missing_model_are_refused(talks: Path) -> None:
     with pytest.raises(InputError, match=r"nowhere\.json: cannot be read"):
         read_talks(talks.with_name("nowhere.json"))
     with pytest.raises(SettingsError, match="needs a model"):
         await run_contest(Models(Rules()), load("sleep"), Terms(talks, talks.parent / "out"), lambda _: None)
 
 
-def test_the_estimate_grows_with_the_talk(talks: Path) -> None:
+def test_the_estimate_grows_with_the_conversation(talks: Path) -> None:
     found = estimate(read_talks(talks))
     assert found["turns"] == 3 and found[COACH] > found[PLAIN] > 1_000
 
 
-def test_the_interval_holds_the_mean_and_votes_are_averaged() -> None:
+def test_the_interval_contains_the_mean_and_votes_are_averaged() -> None:
     low, high = interval([1.0, 1.0, -1.0, 0.0])
     assert low <= 0.25 <= high and score([COACH, PLAIN]) == 0 and score([COACH, "same"]) == 0.5

@@ -113,7 +113,7 @@ async def evaluated(
         return report(evaluation.conditions, judged, checked, design.seed)
 
 
-def test_there_are_five_questions_of_each_category_and_a_draw_takes_from_all() -> None:
+def test_there_are_five_questions_per_category_and_draws_cover_all_categories() -> None:
     questions = load_questions()
     assert len(questions) == 25 and len({each.category for each in questions}) == 5
     for name in ("Ada Brook", "Ben Hale"):
@@ -131,7 +131,7 @@ async def test_questions_are_filled_with_the_towns_own_names(folder: Path) -> No
     assert "Tuesday, 12:00" in text["Ada Brook", "plans-1"]
 
 
-async def test_more_memory_wins_and_others_answers_lose(folder: Path) -> None:
+async def test_more_memory_wins_and_the_shuffled_control_loses(folder: Path) -> None:
     found = await evaluated(folder, Mind(), replace(DESIGN, shuffled=True))
     order = [each.condition for each in found.standings]
     assert order[0] in ("full", "no_reflection") and order[-2:] == ["none", SHUFFLED] and found.control_lost
@@ -144,14 +144,14 @@ async def test_more_memory_wins_and_others_answers_lose(folder: Path) -> None:
     assert claims[SHUFFLED] == (30, 30)
 
 
-async def test_a_judge_that_loves_what_comes_first_finds_nothing(folder: Path) -> None:
+async def test_a_judge_with_position_bias_finds_no_difference(folder: Path) -> None:
     found = await evaluated(folder, Mind(loves_first=True), replace(DESIGN, shuffled=True))
     assert found.first == 1.0 and found.agreed == 0.0
     assert not any(each.won or each.lost for each in found.standings)
     assert found.kruskal is not None and found.kruskal.p == 1.0
 
 
-async def test_no_condition_is_named_to_a_judge_and_both_orders_are_asked_with_the_same_facts(folder: Path) -> None:
+async def test_judges_see_no_condition_and_both_orders_with_the_same_facts(folder: Path) -> None:
     mind = Mind()
     await evaluated(folder, mind, replace(DESIGN, pairs=12))
     asked = [each for each in mind.asked if isinstance(each, JudgePair)]
@@ -165,9 +165,7 @@ async def test_no_condition_is_named_to_a_judge_and_both_orders_are_asked_with_t
     assert max(hours["Was"]) <= "12:00" < min(hours["later"]), "what is over and what is to come are told apart"
 
 
-async def test_what_was_answered_and_judged_is_not_asked_again_whatever_stopped_it(
-    folder: Path, tmp_path: Path
-) -> None:
+async def test_an_interrupted_evaluation_resumes_without_repeated_calls(folder: Path, tmp_path: Path) -> None:
     ledger, design = tmp_path / "kept.jsonl", replace(DESIGN, pairs=18, shuffled=True)
     whole = Mind()
     expected = await evaluated(folder, whole, design)
@@ -188,7 +186,7 @@ async def test_what_was_answered_and_judged_is_not_asked_again_whatever_stopped_
     assert calls > 0
 
 
-async def test_what_cannot_be_read_is_left_out_and_counted(folder: Path) -> None:
+async def test_unreadable_verdicts_are_left_out_and_counted(folder: Path) -> None:
     mind = Mind(garbled=range(9, 13))
     async with Opened(folder, mind, replace(DESIGN, pairs=12), None) as evaluation:
         comparisons = evaluation.comparisons()
@@ -196,7 +194,7 @@ async def test_what_cannot_be_read_is_left_out_and_counted(folder: Path) -> None
         assert evaluation.asked.unreadable > 0 and len(judged) < len(comparisons)
 
 
-async def test_an_estimate_is_the_calls_that_come(folder: Path, tmp_path: Path) -> None:
+async def test_the_estimate_equals_the_later_number_of_calls(folder: Path, tmp_path: Path) -> None:
     ledger = tmp_path / "kept.jsonl"
     for design in (replace(DESIGN, pairs=18, shuffled=True), replace(DESIGN, pairs=30, shuffled=True)):
         mind = Mind()
@@ -208,7 +206,7 @@ async def test_an_estimate_is_the_calls_that_come(folder: Path, tmp_path: Path) 
         assert len(mind.asked) == expected
 
 
-async def test_a_person_answers_from_a_file(folder: Path, tmp_path: Path) -> None:
+async def test_answers_of_a_person_are_read_from_a_file(folder: Path, tmp_path: Path) -> None:
     blank = tmp_path / "mine.csv"
     async with Opened(folder, Mind(), Design(), None) as evaluation:
         write_questions(blank, evaluation.items())
@@ -234,7 +232,7 @@ async def test_a_person_answers_from_a_file(folder: Path, tmp_path: Path) -> Non
             read_person(filled.with_suffix(".csv"), names, ids)
 
 
-async def test_what_people_judge_is_read_back_by_the_pairs_names(folder: Path, tmp_path: Path) -> None:
+async def test_verdicts_of_people_are_matched_by_pair_id(folder: Path, tmp_path: Path) -> None:
     async with Opened(folder, Mind(), replace(DESIGN, pairs=12), None) as evaluation:
         comparisons = evaluation.comparisons()
         pairs = pairs_of(comparisons, await evaluation.answer(comparisons))
@@ -250,7 +248,7 @@ async def test_what_people_judge_is_read_back_by_the_pairs_names(folder: Path, t
         read_verdicts([file])
 
 
-async def test_an_evaluation_leaves_no_trace_in_the_town(folder: Path, tmp_path: Path) -> None:
+async def test_an_evaluation_does_not_change_the_town(folder: Path, tmp_path: Path) -> None:
     def content() -> list[bytes]:
         return [each.read_bytes() for each in sorted(folder.rglob("*")) if each.is_file() and "-" not in each.name]
 
@@ -259,7 +257,7 @@ async def test_an_evaluation_leaves_no_trace_in_the_town(folder: Path, tmp_path:
     assert content() == before
 
 
-def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
+def test_an_unrelated_cache_file_is_refused(tmp_path: Path) -> None:
     other = tmp_path / "other.jsonl"
     other.write_text('{"cell": 1}\n')
     with pytest.raises(InputError, match="not a file of an evaluation"):

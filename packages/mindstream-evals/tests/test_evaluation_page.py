@@ -41,7 +41,7 @@ def written(folder: Path) -> tuple[list[Pair], str]:
     return pairs, file.as_uri()
 
 
-async def test_keys_and_hands_judge_and_what_they_say_is_saved(tmp_path: Path, page: BrowserPage) -> None:
+async def test_pairs_can_be_judged_by_keys_or_mouse_and_saved(tmp_path: Path, page: BrowserPage) -> None:
     pairs, address = written(tmp_path)
     await page.open(address)
     downloads = tmp_path / "downloads"
@@ -71,7 +71,7 @@ async def test_keys_and_hands_judge_and_what_they_say_is_saved(tmp_path: Path, p
     assert page.complaints == [], "what was written is never run"
 
 
-async def test_it_fits_a_phone_and_is_light_or_dark(tmp_path: Path, page: BrowserPage) -> None:
+async def test_the_page_fits_a_phone_and_has_light_and_dark_modes(tmp_path: Path, page: BrowserPage) -> None:
     _, address = written(tmp_path)
     phone = {"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": True}
     await page.ask("Emulation.setDeviceMetricsOverride", **phone)

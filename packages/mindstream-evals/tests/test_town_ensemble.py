@@ -32,7 +32,7 @@ def digests(into: Path) -> dict[tuple[str, str], str]:
         return {(each["condition"], each["seed"]): each["digest"] for each in csv.DictReader(file)}
 
 
-def test_runs_are_summed_up_and_compared_by_seed(town: Path, tmp_path: Path) -> None:
+def test_runs_are_summarised_and_compared_by_seed(town: Path, tmp_path: Path) -> None:
     into = tmp_path / "runs"
     asked = ("town", "ensemble", town, "--seeds", "1..3", "--hours", "10", "--into", into, "--without", "talk",
              "--workers", "2", "--fact", "a reading evening at Oak Cafe")  # fmt: skip
@@ -56,7 +56,7 @@ def test_runs_are_summed_up_and_compared_by_seed(town: Path, tmp_path: Path) -> 
 
 
 @needs_ray
-def test_ray_and_processes_leave_the_same(town: Path, tmp_path: Path) -> None:
+def test_ray_and_processes_give_the_same_journals(town: Path, tmp_path: Path) -> None:
     begin_ray()
     for into, flags in (("here", ()), ("there", ("--ray",))):
         done = run_here("town", "ensemble", town, "--seeds", "1,2", "--hours", "9", "--into", tmp_path / into, *flags)
@@ -65,7 +65,7 @@ def test_ray_and_processes_leave_the_same(town: Path, tmp_path: Path) -> None:
 
 
 @needs_ray
-def test_residents_that_think_as_tasks_leave_the_same_journal(town: Path, tmp_path: Path) -> None:
+def test_residents_on_ray_give_the_same_journal(town: Path, tmp_path: Path) -> None:
     begin_ray()
     for name, flags in (("here", ()), ("there", ("--ray",))):
         where = ("--data", tmp_path / name)
@@ -149,7 +149,7 @@ def test_believability_is_measured_in_each_run(town: Path, tmp_path: Path) -> No
     assert {"TrueSkill, memory full", "TrueSkill, memory none", "claims made up, memory full"} <= measures
 
 
-def test_mistakes_are_one_sentence(town: Path, tmp_path: Path) -> None:
+def test_invalid_arguments_are_refused_in_one_sentence(town: Path, tmp_path: Path) -> None:
     where = ("--into", tmp_path / "runs")
     assert "seeds go up" in mistaken(run_here("town", "ensemble", town, "--seeds", "4..1", *where))
     assert "did you mean 'talk'" in mistaken(

@@ -37,7 +37,7 @@ def mind(asked: Asked) -> Says:
     return Says(f"I remember {user.count('2023-02-13')} things.")
 
 
-def test_a_model_answers_and_judges_and_nothing_is_asked_twice(town: tuple[str | Path, ...], tmp_path: Path) -> None:
+def test_a_model_answers_and_judges_without_repeated_calls(town: tuple[str | Path, ...], tmp_path: Path) -> None:
     with FakeEndpoint() as door:
         door.otherwise = mind
         model = ("--model", f"{door.url}#any", *SMALL, *town)
@@ -61,14 +61,14 @@ def test_a_model_answers_and_judges_and_nothing_is_asked_twice(town: tuple[str |
     assert (tmp_path / "town.evaluation.jsonl").is_file()
 
 
-def test_a_model_that_fails_loses_nothing(town: tuple[str | Path, ...]) -> None:
+def test_a_failing_model_loses_no_results(town: tuple[str | Path, ...]) -> None:
     with FakeEndpoint() as door:
         door.otherwise = Fails(401, "wrong key")
         failed = run_here("town", "evaluate", "--yes", "--model", f"{door.url}#any", *SMALL, *town)
     assert failed.code == 1 and "wrong key" in failed.err and "the same command continues" in failed.err
 
 
-def test_people_judge_a_page_and_give_their_file_back(town: tuple[str | Path, ...], tmp_path: Path) -> None:
+def test_people_can_judge_pairs_on_a_page_and_return_the_file(town: tuple[str | Path, ...], tmp_path: Path) -> None:
     page, judged = tmp_path / "pairs.html", tmp_path / "judged.csv"
     asked = ("town", "evaluate", "--questions", "2", "--pairs", "12", *town)
     done = run_here(*asked, "--pairs-out", page)
@@ -80,7 +80,7 @@ def test_people_judge_a_page_and_give_their_file_back(town: tuple[str | Path, ..
     assert "judged by people" in said and "made-up claims are not counted" in said
 
 
-def test_mistakes_are_one_sentence(town: tuple[str | Path, ...], tmp_path: Path) -> None:
+def test_invalid_arguments_are_refused_in_one_sentence(town: tuple[str | Path, ...], tmp_path: Path) -> None:
     assert "there is no judge" in mistaken(run_here("town", "evaluate", *town))
     assert "is no condition" in mistaken(run_here("town", "evaluate", "--conditions", "half", "--answers",
                                                   tmp_path / "a.csv", *town))  # fmt: skip

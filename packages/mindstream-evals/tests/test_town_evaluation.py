@@ -52,7 +52,7 @@ def mind(asked: Asked) -> Says:
     return Says(json.dumps({"why": "so", "better": "first"}))
 
 
-def test_a_town_is_evaluated_as_an_operation_and_a_judge_is_wanted(tmp_path: Path, door: FakeEndpoint) -> None:
+def test_evaluating_a_town_as_an_operation_needs_a_judge(tmp_path: Path, door: FakeEndpoint) -> None:
     asyncio.run(lived(tmp_path / "hamlet"))
     offered = Offered(towns={("local", "hamlet"): tmp_path / "hamlet"})
     ask = {"questions": 1, "pairs": 6, "claims": False, "conditions": ["full", "none"]}

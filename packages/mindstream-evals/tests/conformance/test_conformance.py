@@ -59,7 +59,7 @@ async def postgres(_: Path) -> AsyncIterator[Store]:
 
 @pytest.mark.parametrize("promise", store.PROMISES, ids=lambda each: each.__name__)
 @pytest.mark.parametrize("opened", [sqlite, postgres], ids=lambda each: each.__name__)
-async def test_stores(
+async def test_stores_keep_their_promises(
     opened: Callable[[Path], AbstractAsyncContextManager[Store]], promise: Promise[Store], folder: Path
 ) -> None:
     await promise(partial(opened, folder))
@@ -87,7 +87,7 @@ async def of_tenants_in_postgres(_: Path) -> AsyncIterator[Sequence[Store]]:
 
 @pytest.mark.parametrize("promise", tenants.PROMISES, ids=lambda each: each.__name__)
 @pytest.mark.parametrize("opened", [of_tenants, of_tenants_in_postgres], ids=lambda each: each.__name__)
-async def test_stores_of_tenants(
+async def test_stores_of_tenants_keep_their_promises(
     opened: Callable[[Path], AbstractAsyncContextManager[Sequence[Store]]],
     promise: Promise[Sequence[Store]],
     folder: Path,
@@ -138,7 +138,7 @@ async def played(folder: Path) -> AsyncIterator[Model]:
 
 @pytest.mark.parametrize("promise", model.PROMISES, ids=lambda each: each.__name__)
 @pytest.mark.parametrize("opened", [rules, scripted, endpoint, named, played], ids=lambda each: each.__name__)
-async def test_models(opened: Opened, promise: Promise[Model], tmp_path: Path) -> None:
+async def test_models_keep_their_promises(opened: Opened, promise: Promise[Model], tmp_path: Path) -> None:
     await promise(partial(opened, tmp_path))
 
 
@@ -165,7 +165,7 @@ async def gone(_: Path) -> AsyncIterator[Model]:
 
 @pytest.mark.parametrize("promise", model.FAILING, ids=lambda each: each.__name__)
 @pytest.mark.parametrize("opened", [silent, refusing, gone], ids=lambda each: each.__name__)
-async def test_models_that_fail(opened: Opened, promise: Promise[Model], tmp_path: Path) -> None:
+async def test_failing_models_keep_their_promises(opened: Opened, promise: Promise[Model], tmp_path: Path) -> None:
     await promise(partial(opened, tmp_path))
 
 
@@ -199,7 +199,7 @@ async def tried(name: str) -> AsyncIterator[tools.Trial]:
 
 @pytest.mark.parametrize("promise", tools.PROMISES, ids=lambda each: each.__name__)
 @pytest.mark.parametrize("name", TRIALS)
-async def test_tools(name: str, promise: Promise[tools.Trial]) -> None:
+async def test_tools_keep_their_promises(name: str, promise: Promise[tools.Trial]) -> None:
     await promise(partial(tried, name))
 
 
@@ -221,7 +221,7 @@ async def thinking(build: Callable[[], Reasoner], folder: Path) -> AsyncIterator
 
 @pytest.mark.parametrize("promise", reasoner.PROMISES, ids=lambda each: each.__name__)
 @pytest.mark.parametrize("name", REASONERS)
-async def test_reasoners(name: str, promise: Promise[reasoner.Trial], folder: Path) -> None:
+async def test_reasoners_keep_their_promises(name: str, promise: Promise[reasoner.Trial], folder: Path) -> None:
     await promise(partial(thinking, REASONERS[name], folder))
 
 
@@ -243,7 +243,7 @@ class Leaking(SqliteStore):
 
 
 @pytest.mark.parametrize(("kind", "broken"), [(Forgetful, "distinct holds"), (Leaking, "never sees it")])
-async def test_a_store_that_breaks_a_promise_is_found(kind: type[SqliteStore], broken: str, tmp_path: Path) -> None:
+async def test_a_broken_promise_of_a_store_is_detected(kind: type[SqliteStore], broken: str, tmp_path: Path) -> None:
     opened: list[SqliteStore] = []
 
     @asynccontextmanager
@@ -273,7 +273,7 @@ class Raw:
         yield Piece("hello")
 
 
-async def test_a_model_that_breaks_a_promise_is_found() -> None:
+async def test_a_broken_promise_of_a_model_is_detected() -> None:
     @asynccontextmanager
     async def opening(fails: bool) -> AsyncIterator[Model]:
         yield Raw(fails)
@@ -294,7 +294,7 @@ class Hasty:
         return RunResult("", "no model", write=lambda: asyncio.sleep(0, ((), ())))
 
 
-async def test_a_reasoner_that_breaks_a_promise_is_found(tmp_path: Path) -> None:
+async def test_a_broken_promise_of_a_reasoner_is_detected(tmp_path: Path) -> None:
     numbers = iter(range(9))
 
     def opening() -> AbstractAsyncContextManager[reasoner.Trial]:
