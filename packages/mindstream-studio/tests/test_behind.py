@@ -48,7 +48,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_a_frame_of_a_town_leads_to_the_call_behind_it_and_back(
+def test_a_town_frame_links_to_its_model_call_and_back(
     studio: OpenStudio, served: Served, node_tools: None, size: tuple[int, int]
 ) -> None:
     seen = studio(size=size)
@@ -76,9 +76,7 @@ def told(served: Served) -> list[int]:
     return [say(served, "ann", BADLY), say(served, "ann", GOAL)]
 
 
-def test_a_line_of_a_talk_leads_to_the_call_behind_it_and_back(
-    studio: OpenStudio, served: Served, told: list[int]
-) -> None:
+def test_a_message_links_to_its_model_call_and_back(studio: OpenStudio, served: Served, told: list[int]) -> None:
     seen = studio()
     seen.open("talk", user="ann")
     talk = seen.page.get_by_role("region", name="The conversation")
@@ -97,7 +95,7 @@ def test_a_line_of_a_talk_leads_to_the_call_behind_it_and_back(
     talk.get_by_text("answered in").nth(1).wait_for()
 
 
-def test_what_is_believed_leads_to_the_call_that_drew_it(studio: OpenStudio, served: Served, told: list[int]) -> None:
+def test_a_belief_links_to_the_model_call_that_formed_it(studio: OpenStudio, served: Served, told: list[int]) -> None:
     seen = studio()
     seen.open("talk", user="ann")
     inside = seen.page.get_by_role("region", name="What goes on in the mind")

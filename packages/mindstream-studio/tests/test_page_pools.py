@@ -49,7 +49,9 @@ def filled(served: Served) -> None:
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_it_shows_pairs_and_by_keys_the_rubric(studio: OpenStudio, node_tools: None, size: tuple[int, int]) -> None:
+def test_pairs_and_rubric_are_shown_and_reachable_by_keyboard(
+    studio: OpenStudio, node_tools: None, size: tuple[int, int]
+) -> None:
     seen = studio(dark=size == NARROW, size=size)
     seen.open("pools", user="ann")
     pairs = seen.page.get_by_role("list", name="Pairs")
@@ -64,7 +66,7 @@ def test_it_shows_pairs_and_by_keys_the_rubric(studio: OpenStudio, node_tools: N
     assert seen.axe() == [] and seen.fits()
 
 
-def test_recall_stands_before_and_after(studio: OpenStudio) -> None:
+def test_recall_before_and_after_training_is_shown(studio: OpenStudio) -> None:
     seen = studio()
     seen.open("pools", user="ann", show="recall", q="How hot is tea?")
     now = seen.page.get_by_role("region", name="Now", exact=True)
@@ -72,7 +74,7 @@ def test_recall_stands_before_and_after(studio: OpenStudio) -> None:
     assert "as before" in now.inner_text()
 
 
-def test_a_pool_is_begun_and_what_is_offered_is_let_in_or_refused_with_its_reason(
+def test_a_pool_can_be_created_and_offers_show_verdict_and_reason(
     studio: OpenStudio, served: Served, node_tools: None
 ) -> None:
     seen = studio()
@@ -121,7 +123,7 @@ def test_a_pool_is_begun_and_what_is_offered_is_let_in_or_refused_with_its_reaso
     seen.page.get_by_role("region", name="The pool milk").wait_for()
 
 
-def test_who_is_trusted_is_said_after_what_it_changes(studio: OpenStudio, served: Served) -> None:
+def test_a_change_of_trust_is_previewed_before_it_applies(studio: OpenStudio, served: Served) -> None:
     with served.client() as client:
         client.post("/api/v1/users/ann/pools/herbs", json={"members": ["ann", "bob"]}).raise_for_status()
         run_apart(freeze(served, "herbs", "ann"))
@@ -150,7 +152,7 @@ def test_who_is_trusted_is_said_after_what_it_changes(studio: OpenStudio, served
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_hostile_words_stay_words(studio: OpenStudio, served: Served, size: tuple[int, int]) -> None:
+def test_hostile_texts_are_shown_as_text(studio: OpenStudio, served: Served, size: tuple[int, int]) -> None:
     user, pool = f"eve{size[0]}", f"spoilt{size[0]}"
     with served.client() as client:
         client.post(
