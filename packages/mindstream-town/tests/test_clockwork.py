@@ -41,7 +41,7 @@ async def test_the_same_seed_gives_the_same_journal(tmp_path: Path) -> None:
     assert await lived(tmp_path / "c", NOON, seed=2) != straight
 
 
-async def test_who_cannot_see_sees_nothing_and_who_cannot_talk_does_not(tmp_path: Path) -> None:
+async def test_without_observation_or_talk_no_such_events_occur(tmp_path: Path) -> None:
     await lived(tmp_path / "blind", NOON, observes=False)
     assert not [event for _, event in await rows(tmp_path / "blind", Perceived, Talked) if getattr(event, "seen", 1)]
     await lived(tmp_path / "mute", NOON, talks=False)
@@ -50,7 +50,7 @@ async def test_who_cannot_see_sees_nothing_and_who_cannot_talk_does_not(tmp_path
     assert await rows(tmp_path / "both", Talked), "the control: in the same morning they talk"
 
 
-async def test_a_resident_waits_for_its_own_commits_alone(tmp_path: Path) -> None:
+async def test_a_resident_waits_only_for_its_own_commits(tmp_path: Path) -> None:
     goes_on = asyncio.Event()
 
     class Slow(SqliteStore):
@@ -74,7 +74,7 @@ async def test_a_resident_waits_for_its_own_commits_alone(tmp_path: Path) -> Non
     await store.close()
 
 
-async def test_what_one_may_use_is_looked_up_once_for_each_description(tmp_path: Path) -> None:
+async def test_usable_places_are_cached_for_each_description_of_a_resident(tmp_path: Path) -> None:
     async with Town.open(tmp_path, hamlet()) as town:
         await town.run(until=10)
         for person, may in tuple(town.setting.uses.values()):
@@ -84,12 +84,12 @@ async def test_what_one_may_use_is_looked_up_once_for_each_description(tmp_path:
             assert may_use(town.setting, person, place) == may[place]
 
 
-async def test_a_folder_has_one_town(tmp_path: Path) -> None:
+async def test_a_folder_contains_one_town(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no town in this folder"):
         async with Town.open(tmp_path):
             pass
     await lived(tmp_path, 10)
-    with pytest.raises(InputError, match="lives in this folder already"):
+    with pytest.raises(InputError, match="this folder already contains a town"):
         async with Town.open(tmp_path, hamlet()):
             pass
     async with Town.open(tmp_path) as town:

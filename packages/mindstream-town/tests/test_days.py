@@ -40,7 +40,7 @@ def said(plan: DayPlan) -> list[tuple[str, str, int]]:
     return [(item.start, item.what, item.place) for item in plan.items]
 
 
-def test_the_usual_day_is_kept_in_any_language_and_what_lies_between_is_spent_at_home() -> None:
+def test_the_usual_day_is_kept_in_any_language_with_gaps_at_home() -> None:
     plan = planned("Jo Kim")
     assert said(plan) == [("06:00", "frühstücken", 1), ("07:00", "being at home", 0), ("09:00", "Brot backen", 2)]
     assert (plan.wake, plan.bed, plan.currently) == ("06:00", "17:00", "")
@@ -51,13 +51,13 @@ def test_the_usual_day_is_kept_in_any_language_and_what_lies_between_is_spent_at
 
 
 @pytest.mark.parametrize(("who", "comes"), [("Mara Voss", True), ("Jo Kim", True), ("Al Day", False)])
-def test_who_gives_or_has_agreed_comes(who: str, comes: bool) -> None:
+def test_hosts_and_residents_who_agreed_attend(who: str, comes: bool) -> None:
     kept = [item for item in planned(who, TOLD).items if item.keeps]
     assert [(item.start, item.minutes, item.what, item.keeps) for item in kept] == [("18:00", 120, "feiern", 1)] * comes
     assert not any(item.keeps for item in planned(who, TOLD, date="Monday May 13, 2024").items)
 
 
-async def test_days_have_no_gaps_and_everybody_sleeps_at_home(tmp_path: Path) -> None:
+async def test_days_have_no_gaps_and_all_residents_sleep_at_home(tmp_path: Path) -> None:
     async with Town.open(tmp_path, hamlet(talks=False)) as town:
         await town.run(until=3 * 8640)
         rows = [row async for row in rows_after(town.store)]
@@ -73,7 +73,7 @@ async def test_days_have_no_gaps_and_everybody_sleeps_at_home(tmp_path: Path) ->
     assert evening["Ada Brook"] == ["reading to each other"] and evening["Ben Hale"] == [], "nobody has told him"
 
 
-def test_who_may_go_where_is_said_by_keys() -> None:
+def test_keys_of_the_town_file_define_access_to_places() -> None:
     keys = """
 [[places]]
 address = "Elm House:room"

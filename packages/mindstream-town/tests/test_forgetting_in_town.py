@@ -23,7 +23,7 @@ def whole_folder(folder: Path) -> str:
     return "".join(path.read_bytes().decode("utf-8", "replace") for path in folder.rglob("*") if path.is_file())
 
 
-async def test_no_byte_stays_of_what_was_said_in_a_talk_and_is_forgotten(tmp_path: Path) -> None:
+async def test_a_forgotten_conversation_leaves_no_byte_in_the_town(tmp_path: Path) -> None:
     words, lunch = "Kommst du um zwölf zum Essen", TAL.lunch
     async with Town.open(tmp_path, TAL.setting(), models=Models(Mind(TAL))) as town:
         await town.run(until=12 * HOUR + 60)
@@ -40,7 +40,7 @@ async def test_no_byte_stays_of_what_was_said_in_a_talk_and_is_forgotten(tmp_pat
         await town.run(until=12 * HOUR + 120)
 
 
-async def test_who_is_erased_is_in_no_talk_of_others_any_more(tmp_path: Path) -> None:
+async def test_an_erased_residents_words_are_removed_from_conversations_of_others(tmp_path: Path) -> None:
     words, end = "Kommst du um zwölf zum Essen", TAL.says["end"]
     async with Town.open(tmp_path, TAL.setting(), models=Models(Mind(TAL))) as town:
         await town.run(until=10 * HOUR)

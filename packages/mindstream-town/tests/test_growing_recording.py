@@ -52,7 +52,7 @@ def plain(recording: dict[str, object]) -> dict[str, Any]:
     return found
 
 
-async def test_what_is_added_part_by_part_is_what_is_read_at_once(tmp_path: Path) -> None:
+async def test_incremental_reading_equals_reading_at_once(tmp_path: Path) -> None:
     seen, recording = GrowingRecording(tmp_path), dict[str, Any]()
     async with Town.open(tmp_path, hamlet()) as town:
         mark = ""
@@ -76,7 +76,7 @@ async def test_what_is_added_part_by_part_is_what_is_read_at_once(tmp_path: Path
     assert lived == [[], ["Maya", ""], []]
 
 
-async def test_who_comes_from_elsewhere_or_is_forgotten_has_all_read_anew(tmp_path: Path) -> None:
+async def test_visitors_and_erasures_cause_a_complete_reading(tmp_path: Path) -> None:
     seen = GrowingRecording(tmp_path)
     async with Town.open(tmp_path, hamlet()) as town:
         await town.run(until=8 * HOUR)
@@ -94,7 +94,7 @@ async def test_who_comes_from_elsewhere_or_is_forgotten_has_all_read_anew(tmp_pa
     assert found.whole and "third stone" not in json.dumps(found.recording)
 
 
-async def test_a_history_is_kept_until_something_happens(tmp_path: Path) -> None:
+async def test_a_history_is_cached_until_the_town_changes(tmp_path: Path) -> None:
     seen = GrowingRecording(tmp_path)
     async with Town.open(tmp_path, hamlet()) as town:
         await town.run(until=8 * HOUR)

@@ -99,7 +99,7 @@ def test_all_layers_of_a_tiled_map_are_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("compression", ["", "zlib", "gzip"])
-def test_packed_layers_are_read_and_bounded(tmp_path: Path, compression: str) -> None:
+def test_compressed_layers_are_read_with_a_size_limit(tmp_path: Path, compression: str) -> None:
     save_map(small_world(), tmp_path / "map.json")
     data = json.loads((tmp_path / "map.json").read_text())
 
@@ -135,7 +135,7 @@ def test_bad_tiled_maps_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="the town's data is not beside the repository (../shared/data/town)")
-def test_the_authors_map_is_read_from_all_its_formats(tmp_path: Path) -> None:
+def test_the_authors_map_is_read_from_all_formats(tmp_path: Path) -> None:
     world = load_map(SHARED)
     levels = [sum(address.level == level for address in world.places) for level in (1, 2, 3, 4)]
     assert levels == [1, 19, 63, 222]

@@ -30,7 +30,7 @@ def room_of(town: Town, name: str) -> str:
 
 
 @villages
-async def test_what_was_agreed_on_in_a_talk_is_kept(tmp_path: Path, village: Village) -> None:
+async def test_an_agreement_from_a_conversation_is_kept(tmp_path: Path, village: Village) -> None:
     mind = Mind(village)
     async with Town.open(tmp_path, village.setting(), models=Models(mind)) as town:
         await town.run(until=11 * HOUR)
@@ -54,7 +54,7 @@ async def test_what_was_agreed_on_in_a_talk_is_kept(tmp_path: Path, village: Vil
 
 
 @villages
-async def test_who_is_invited_may_come_in_until_it_ends_and_nobody_else(tmp_path: Path, village: Village) -> None:
+async def test_only_invited_residents_may_enter_until_the_event_ends(tmp_path: Path, village: Village) -> None:
     mind = Mind(village)
     async with Town.open(tmp_path, village.setting(), models=Models(mind)) as town:
         await town.run(until=18 * HOUR + 60)
@@ -76,7 +76,7 @@ async def test_who_is_invited_may_come_in_until_it_ends_and_nobody_else(tmp_path
 
 
 @villages
-async def test_a_fire_wakes_and_a_drip_does_not(tmp_path: Path, village: Village) -> None:
+async def test_a_fire_wakes_residents_and_a_drip_does_not(tmp_path: Path, village: Village) -> None:
     for condition, wakes in ((village.drip, False), (village.fire, True)):
         mind, folder = Mind(village), tmp_path / str(wakes)
         async with Town.open(folder, village.setting(), models=Models(mind)) as town:
@@ -92,7 +92,7 @@ async def test_a_fire_wakes_and_a_drip_does_not(tmp_path: Path, village: Village
 
 
 @villages
-async def test_garbage_fails_the_step_and_the_town_goes_on_as_if_there_had_been_none(
+async def test_unusable_replies_fail_the_step_and_resuming_gives_the_same_journal(
     tmp_path: Path, village: Village
 ) -> None:
     async def live(folder: Path, garbled: tuple[int, ...]) -> tuple[str, int]:

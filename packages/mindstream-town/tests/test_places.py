@@ -16,7 +16,7 @@ CAFE = parse_address("the Ville:Hobbs Cafe:cafe")
 PUB = parse_address("the Ville:The Rose and Crown Pub:pub")
 
 
-def test_what_was_seen_is_a_part_of_the_tree() -> None:
+def test_seen_places_are_added_to_the_tree() -> None:
     tree = PlaceTree([KITCHEN.child("stove"), CAFE])
     assert KITCHEN in tree and KITCHEN.child("sink") not in tree and BATH not in tree
     assert tree.add(KITCHEN.child("sink")) and not tree.add(KITCHEN)
@@ -33,12 +33,12 @@ def test_what_was_seen_is_a_part_of_the_tree() -> None:
         ({"the Ville": {"": {}}}, "cannot be a name"),
     ],
 )
-def test_a_tree_that_is_none_is_refused_with_its_place(data: object, wrong: str) -> None:
+def test_an_invalid_tree_is_refused_with_its_position(data: object, wrong: str) -> None:
     with pytest.raises(InputError, match=f"^memory.json: .*{wrong}"):
         parse_tree(data, "memory.json")
 
 
-def test_rules_of_places() -> None:
+def test_place_rules_define_hours_owners_and_access() -> None:
     rules = PlaceRules(
         {
             CAFE.upto(2): PlaceRule(hours=parse_hours("08:00-20:00"), days=parse_days(["Monday", "tuesday"])),

@@ -41,7 +41,7 @@ def minutes(clock: str) -> int:
         ([], "07:00 being at home"),
     ],
 )  # fmt: skip
-async def test_what_is_between_items_is_free(tmp_path: Path, items: Items, expected: str) -> None:
+async def test_time_between_plan_items_is_free(tmp_path: Path, items: Items, expected: str) -> None:
     async with Town.open(tmp_path, hamlet()) as town:
         resident = town.residents["Ada Brook"]
         turn = ResidentTurn(resident, 0, town.setting, resident.state)
@@ -65,7 +65,7 @@ def scenes(*items: tuple[str, str]) -> SceneDay:
         [("23:00", "22:00"), ("08:00", "09:00")], [("08:00", "08:30")],
     ],
 )  # fmt: skip
-def test_a_day_of_scenes_that_cannot_be_is_refused(items: list[tuple[str, str]]) -> None:
+def test_an_impossible_day_of_scenes_is_refused(items: list[tuple[str, str]]) -> None:
     with pytest.raises(ValidationError, match=r"must end after it begins|plan from getting up"):
         scenes(*items)
 
@@ -80,7 +80,7 @@ def test_a_day_of_scenes_that_cannot_be_is_refused(items: list[tuple[str, str]])
         ([("00:30", "02:00"), ("08:00", "09:00"), ("07:00", "08:00")], "210", 26 * 60),
     ],
 )  # fmt: skip
-def test_scenes_are_in_the_order_of_the_day(items: list[tuple[str, str]], order: str, last: int) -> None:
+def test_scenes_are_sorted_by_time(items: list[tuple[str, str]], order: str, last: int) -> None:
     spans = scenes(*items).spans()
     assert "".join(each.what for _, _, each in spans) == order and max(end for _, end, _ in spans) == last
 

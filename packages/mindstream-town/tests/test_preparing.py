@@ -72,7 +72,7 @@ class Reads:
         yield Piece(json.dumps(answer(request.prompt) | self._wrong))
 
 
-async def test_prose_becomes_keys_and_all_else_stays_as_it_was() -> None:
+async def test_prose_is_converted_to_keys_and_the_rest_is_kept() -> None:
     model, preparing = Reads(), Preparing(PROSE, Path())
     assert preparing.left == ["Ada Brook", "Ben Hale", "Cleo Marsh", "places"]
     text = await preparing.run(Models(model))
@@ -99,7 +99,7 @@ async def test_prose_becomes_keys_and_all_else_stays_as_it_was() -> None:
     ]
 
 
-async def test_what_is_prepared_is_not_asked_about_again() -> None:
+async def test_prepared_parts_are_not_requested_again() -> None:
     text = await Preparing(PROSE, Path()).run(Models(Reads()))
     model = Reads()
     assert await Preparing(text, Path()).run(Models(model)) == text and not model.asked
@@ -109,7 +109,7 @@ async def test_what_is_prepared_is_not_asked_about_again() -> None:
     assert [each.who for each in model.asked] == ["Cleo Marsh"] and "# day below" in again
 
 
-async def test_what_is_no_town_is_refused() -> None:
+async def test_invalid_keys_and_town_files_are_refused() -> None:
     wrong = {"day": [{"start": "08:00", "end": "09:00", "what": "x", "place": 1, "on": ["someday"]}]}
     with pytest.raises(ModelError, match="keys of Ada Brook"):
         await Preparing(PROSE, Path()).run(Models(Reads(wrong)))

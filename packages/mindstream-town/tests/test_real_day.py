@@ -22,7 +22,7 @@ from mindstream.settings import Settings
 
 
 @pytest.mark.parametrize(("now", "day"), [(1.8e9, "2027-01-15"), (0.0, "1970-01-01"), (None, "2023-02-13")])
-async def test_a_call_is_of_the_day_on_which_it_was_made(tmp_path: Path, now: float | None, day: str) -> None:
+async def test_a_call_is_billed_on_its_real_day(tmp_path: Path, now: float | None, day: str) -> None:
     async with Town.open(tmp_path, hamlet()) as town:
         stream = bill_of(town.store, town.setting, WordLlama())
         await stream.commit(Entry(ModelCalled(role="talker", prompt="p", model="m", called_at=now), "mindstream"))
@@ -32,7 +32,7 @@ async def test_a_call_is_of_the_day_on_which_it_was_made(tmp_path: Path, now: fl
         assert not any(b"called_at" in line or b"model_called" in line for line in before), "the journal is as it was"
 
 
-async def test_what_is_only_asked_of_a_town_is_counted_too(tmp_path: Path) -> None:
+async def test_calls_of_interviews_are_billed_too(tmp_path: Path) -> None:
     async with Town.open(tmp_path, hamlet()):
         pass
     settings = Settings(data=Location(tmp_path))
@@ -43,7 +43,7 @@ async def test_what_is_only_asked_of_a_town_is_counted_too(tmp_path: Path) -> No
     assert found.total.calls == 1 and next(iter(found.days)) > "2025", "today, and not in the town's 2023"
 
 
-async def test_other_calls_have_the_time_of_their_row(tmp_path: Path) -> None:
+async def test_calls_outside_towns_are_billed_at_the_time_of_their_row(tmp_path: Path) -> None:
     clock = ManualClock(1.7e9)
     async with Memory.open(tmp_path, "ann", clock=clock) as memory:
         calls = CallLog()

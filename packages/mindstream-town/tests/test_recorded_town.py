@@ -35,7 +35,7 @@ async def live(folder: Path, models: Models, story: dict[str, Any] = STORY) -> l
     return [each.answer for each in asked]
 
 
-async def test_a_morning_with_a_mind_behind_three_residents(folder: Path) -> None:
+async def test_a_morning_of_three_residents_with_a_recorded_model(folder: Path) -> None:
     model, thinks = (Playback(RECORDINGS / "town.jsonl", strict=False) for _ in range(2))
     answers = await live(folder, Models(model, {"reasoner": thinks}))
     history = await read_history(folder)

@@ -70,7 +70,7 @@ async def test_the_same_log_gives_the_same_page(tmp_path: Path) -> None:
     assert "default-src 'none'" in first
 
 
-async def test_what_residents_say_is_no_markup(tmp_path: Path) -> None:
+async def test_texts_of_residents_are_not_markup(tmp_path: Path) -> None:
     text = HAMLET.replace("Cleo Marsh is a student of history", f"Cleo Marsh says {HOSTILE} and is a student")
     hostile = setting_of(parse_town(text, Path()), seed=1)
     harmless = await page(tmp_path / "a", hamlet(), tmp_path / "a.html")
@@ -80,7 +80,7 @@ async def test_what_residents_say_is_no_markup(tmp_path: Path) -> None:
     assert sorted(tags.tags) == sorted(read(harmless)[0].tags), "not one element more"
 
 
-async def test_a_part_can_be_played_and_what_was_not_lived_cannot(tmp_path: Path) -> None:
+async def test_only_existing_steps_can_be_replayed(tmp_path: Path) -> None:
     whole = await page(tmp_path / "a", hamlet(), tmp_path / "a.html")
     async with Town.open(tmp_path / "a") as town:
         part = await write_replay(town.store, town.setting, tmp_path / "b.html", since=7 * 360, until=8 * 360)

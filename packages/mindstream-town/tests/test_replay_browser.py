@@ -40,7 +40,7 @@ async def lived(folder: Path, setting: Setting) -> str:
         return (await write_replay(town.store, town.setting, folder / "replay.html")).as_uri()
 
 
-async def test_links_hands_and_keys_lead_to_moments(tmp_path: Path, page: BrowserPage) -> None:
+async def test_links_mouse_and_keys_select_moments(tmp_path: Path, page: BrowserPage) -> None:
     await page.open(f"{await lived(tmp_path, hamlet())}#t=2023-02-13T09:30&who=Ada+Brook")
     state = "[document.querySelector('h2').textContent, document.querySelector('.clock .now').textContent]"
     assert await page.evaluate(state) == ["Ada Brook", "09:30"]
@@ -74,7 +74,7 @@ async def test_links_hands_and_keys_lead_to_moments(tmp_path: Path, page: Browse
     assert page.complaints == []
 
 
-async def test_what_was_written_is_never_run(tmp_path: Path, page: BrowserPage) -> None:
+async def test_texts_are_never_executed(tmp_path: Path, page: BrowserPage) -> None:
     await page.open(await lived(tmp_path, setting_of(parse_town(HOSTILE, Path()), seed=1)))
     look_everywhere = """(async () => {
       const rest = () => new Promise(requestAnimationFrame), buttons = (where) => [...document.querySelectorAll(where)];

@@ -139,7 +139,7 @@ def contents(folder: Path) -> dict[str, object]:
     return {name: json.dumps(data, sort_keys=True) for name, data in files.items()}
 
 
-def test_a_save_is_the_same_after_reading_and_writing(tmp_path: Path) -> None:
+def test_a_save_survives_reading_and_writing(tmp_path: Path) -> None:
     save = read_save(write(tmp_path / "in"))
     write_save(save, tmp_path / "out")
     assert contents(tmp_path / "in") == contents(tmp_path / "out")
@@ -155,7 +155,7 @@ def test_a_save_is_the_same_after_reading_and_writing(tmp_path: Path) -> None:
         save.recording.movement(7)
 
 
-def test_steps_are_read_from_an_archive_too(tmp_path: Path) -> None:
+def test_steps_can_be_read_from_an_archive(tmp_path: Path) -> None:
     folder = write(tmp_path / "in")
     with tarfile.open(folder / "movement+environment.tar.gz", "w:gz") as archive:
         for kind in ("environment", "movement"):
@@ -221,7 +221,7 @@ def test_the_short_form_is_read(tmp_path: Path) -> None:
         read_save(short)
 
 
-def test_what_can_be_made_anew_may_be_missing(tmp_path: Path) -> None:
+def test_files_that_can_be_recomputed_may_be_missing(tmp_path: Path) -> None:
     folder = write(tmp_path / "in")
     whole = read_save(folder)
     for file in ("embeddings.json", "kw_strength.json"):
@@ -237,7 +237,7 @@ def test_what_can_be_made_anew_may_be_missing(tmp_path: Path) -> None:
     assert not (tmp_path / "out" / MEMORY / "embeddings.json").exists()
 
 
-def test_a_folder_that_was_not_written_whole_is_not_there(tmp_path: Path) -> None:
+def test_an_incomplete_folder_is_removed(tmp_path: Path) -> None:
     out = tmp_path / "out"
     with pytest.raises(InputError, match="broken off"), whole_folder(out) as beside:
         (beside / "half").mkdir()
@@ -249,7 +249,7 @@ def test_a_folder_that_was_not_written_whole_is_not_there(tmp_path: Path) -> Non
     assert [each.name for each in tmp_path.rglob("*")] == ["out", "whole"]
 
 
-def test_residents_are_believed_where_the_meta_file_contradicts_its_own_times(tmp_path: Path) -> None:
+def test_a_contradictory_meta_file_is_corrected_by_the_residents_times(tmp_path: Path) -> None:
     clock = {"curr_time": "February 13, 2023, 08:00:10", "step": 16, "sec_per_step": 1_800}
     told: list[str] = []
     save = settle_clock(read_save(write(tmp_path / "odd", meta=clock, scratch=BEFORE)), told.append)
@@ -261,7 +261,7 @@ def test_residents_are_believed_where_the_meta_file_contradicts_its_own_times(tm
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="the town's data is not beside the repository (../shared/data/town)")
-def test_the_authors_saves_are_the_same_after_reading_and_writing(tmp_path: Path) -> None:
+def test_saves_of_the_authors_survive_reading_and_writing(tmp_path: Path) -> None:
     for name in ("base_the_ville_n25", "base_the_ville_n3"):
         save = read_save(SHARED / name)
         write_save(save, tmp_path / name)

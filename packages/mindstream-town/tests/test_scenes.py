@@ -44,7 +44,7 @@ def agree(ask: TalkScene) -> dict[str, Any]:
     return talk(ask, agreed=[lunch | both, tea | both])
 
 
-async def test_what_is_agreed_in_chinese_changes_both_days(tmp_path: Path, door: FakeEndpoint) -> None:
+async def test_an_agreement_in_chinese_changes_both_days(tmp_path: Path, door: FakeEndpoint) -> None:
     mind = SceneMind(talk_scene=agree)
     async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), models=models) as town:
         await town.run(until=12 * HOUR + 60)
@@ -64,7 +64,7 @@ async def test_what_is_agreed_in_chinese_changes_both_days(tmp_path: Path, door:
     assert any(each.appointment and each.appointment.what == "下午喝茶" for each in tomorrow.memories)
 
 
-async def test_who_is_refused_remembers_it_and_does_not_ask_again_soon(tmp_path: Path, door: FakeEndpoint) -> None:
+async def test_a_refused_resident_remembers_it_and_does_not_ask_again_soon(tmp_path: Path, door: FakeEndpoint) -> None:
     def refuse(ask: TalkScene) -> dict[str, Any]:
         one, two = (side.who for side in ask.sides)
         words = [{"who": one, "text": f"{two}今天不想说话。", "weight": 4}, {"who": two, "text": "不想说话。"}]
@@ -82,7 +82,7 @@ async def test_who_is_refused_remembers_it_and_does_not_ask_again_soon(tmp_path:
     assert len(mind.of(TalkScene)) == 3, "each pair once"
 
 
-async def test_who_declines_with_a_word_is_left_alone(tmp_path: Path, door: FakeEndpoint) -> None:
+async def test_a_resident_who_declines_is_left_alone(tmp_path: Path, door: FakeEndpoint) -> None:
     def decline(ask: TalkScene) -> dict[str, Any]:
         return talk(ask, declined_by=ask.sides[1].who)
 
@@ -96,7 +96,7 @@ async def test_who_declines_with_a_word_is_left_alone(tmp_path: Path, door: Fake
     assert "until 10:00" in mind.of(TalkScene)[0].sides[1].doing, "what the other is bound to stands there"
 
 
-async def test_who_is_near_overhears(tmp_path: Path, door: FakeEndpoint) -> None:
+async def test_residents_nearby_overhear_a_conversation(tmp_path: Path, door: FakeEndpoint) -> None:
     def heard(ask: TalkScene) -> str:
         return f"{ask.sides[0].who}说磨坊要关门了,{ask.sides[1].who}不信。"
 
@@ -109,7 +109,7 @@ async def test_who_is_near_overhears(tmp_path: Path, door: FakeEndpoint) -> None
         assert heard(talks[0]) not in await remembered(town, talks[0].sides[0].who)
 
 
-async def test_what_one_has_done_is_remembered_and_who_was_there(tmp_path: Path, door: FakeEndpoint) -> None:
+async def test_finished_acts_are_remembered_with_the_people_present(tmp_path: Path, door: FakeEndpoint) -> None:
     mind = SceneMind()
     async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), models=models) as town:
         await town.run(until=11 * HOUR)
@@ -118,7 +118,7 @@ async def test_what_one_has_done_is_remembered_and_who_was_there(tmp_path: Path,
     assert any(text.startswith(f"{HOST}: 喝茶") and GUEST in text for text in deeds)
 
 
-async def test_the_next_plan_sees_what_the_days_are_about_now(tmp_path: Path, door: FakeEndpoint) -> None:
+async def test_the_evening_reflection_is_in_the_next_plan(tmp_path: Path, door: FakeEndpoint) -> None:
     def evening(ask: ReflectScenes) -> dict[str, Any]:
         thought = {"text": f"{GUEST}常来茶馆。", "because": [1, 99]}
         return {"insights": [thought, {"text": "无据。", "because": [99]}], "currently": "磨坊要换新磨盘了。"}
@@ -140,7 +140,7 @@ def with_secret(text: str) -> str:
     return text.replace('home = "磨坊:卧室"', seed, 1)
 
 
-async def test_a_secret_never_stands_in_a_call_of_another(tmp_path: Path) -> None:
+async def test_a_secret_is_only_in_prompts_of_its_owner(tmp_path: Path) -> None:
     def evening(ask: ReflectScenes) -> dict[str, Any]:
         if ask.who != HOST:
             return {}
@@ -183,7 +183,7 @@ def out_all_day(ask: PlanScenes) -> dict[str, Any]:
     return {"items": items}
 
 
-async def test_a_day_takes_no_more_calls_than_its_budget(tmp_path: Path) -> None:
+async def test_model_calls_per_day_stay_within_the_budget(tmp_path: Path) -> None:
     mind = SceneMind(plan_scenes=out_all_day)
     async with Town.open(tmp_path, five(), models=Models(mind)) as town:
         await town.run(until=DAY - 1)
@@ -204,7 +204,7 @@ async def test_a_smaller_budget_means_fewer_talks(tmp_path: Path) -> None:
     assert 0 < len(mind.of(TalkScene)) <= 5
 
 
-async def test_the_same_replies_give_the_same_journal_wherever_it_was_broken_off(tmp_path: Path) -> None:
+async def test_interruptions_do_not_change_the_journal(tmp_path: Path) -> None:
     async def live(folder: Path, stops: tuple[int, ...]) -> str:
         begun: Setting | None = liucun(with_secret)
         for stop in stops:
@@ -220,7 +220,7 @@ async def test_the_same_replies_give_the_same_journal_wherever_it_was_broken_off
     assert await live(tmp_path / "c", (8 * HOUR + 300, 9 * HOUR, 9 * HOUR + 1, 21 * HOUR, DAY, end)) == straight
 
 
-async def test_a_step_whose_talk_fails_is_lived_again(tmp_path: Path) -> None:
+async def test_a_step_with_a_failed_conversation_is_repeated(tmp_path: Path) -> None:
     from mindstream_town.residents.turn import StepFailed
 
     failing = iter((True, True, False))
@@ -241,7 +241,7 @@ async def test_a_step_whose_talk_fails_is_lived_again(tmp_path: Path) -> None:
         assert failed and await town.digest() == straight
 
 
-async def test_a_newcomer_knows_a_place_that_somebody_tells_of(tmp_path: Path) -> None:
+async def test_a_newcomer_learns_a_place_from_a_conversation(tmp_path: Path) -> None:
     hall = "旧祠堂:厢房"
 
     def opened(text: str) -> str:
@@ -262,7 +262,7 @@ async def test_a_newcomer_knows_a_place_that_somebody_tells_of(tmp_path: Path) -
     assert place in second and place not in first
 
 
-async def test_nobody_comes_before_it_opens_and_noon_is_as_planned(tmp_path: Path) -> None:
+async def test_no_resident_enters_before_opening_hours(tmp_path: Path) -> None:
     def hours(text: str) -> str:
         return text + '\n[[places]]\naddress = "老茶馆:大堂"\nhours = "08:55-20:00"\n'
 
@@ -280,7 +280,7 @@ async def test_nobody_comes_before_it_opens_and_noon_is_as_planned(tmp_path: Pat
     )  # fmt: skip
 
 
-async def test_a_thing_is_in_use_while_it_is_used(tmp_path: Path) -> None:
+async def test_an_object_is_in_use_during_its_act_only(tmp_path: Path) -> None:
     def cooks(ask: PlanScenes) -> dict[str, Any]:
         plan = day()
         plan["items"][1] |= {"thing": "炉灶", "state": "正在用"} if ask.who == HOST else {}
@@ -295,7 +295,7 @@ async def test_a_thing_is_in_use_while_it_is_used(tmp_path: Path) -> None:
         assert act is not None and not act.state
 
 
-async def test_without_a_model_for_plans_they_live_by_rules(tmp_path: Path) -> None:
+async def test_without_a_planner_model_residents_follow_rules(tmp_path: Path) -> None:
     mind = SceneMind()
     async with Town.open(tmp_path, five(talks=False), models=Models(Rules(), {"reasoner": mind})) as town:
         await town.run(until=8 * HOUR)
@@ -314,7 +314,7 @@ def overtaken(ask: TalkScene) -> dict[str, Any]:
     return talk(ask, changes=[*changes, {"number": 99, "becomes": "nothing"}])
 
 
-async def test_what_a_talk_tells_changes_what_it_has_overtaken(tmp_path: Path, door: FakeEndpoint) -> None:
+async def test_news_from_a_conversation_updates_plans_and_memories(tmp_path: Path, door: FakeEndpoint) -> None:
     mind = SceneMind(talk_scene=overtaken)
     async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), models=models) as town:
         await town.run(until=11 * HOUR + 60)
@@ -330,7 +330,7 @@ async def test_what_a_talk_tells_changes_what_it_has_overtaken(tmp_path: Path, d
     assert len(numbers) == len(set(numbers)), "no two things have one number"
 
 
-async def test_of_who_keeps_a_secret_a_talk_sees_only_plans_that_give_nothing_away(tmp_path: Path) -> None:
+async def test_plans_that_reveal_a_secret_are_hidden_from_conversations(tmp_path: Path) -> None:
     def lets_on(ask: LetOn) -> dict[str, Any]:
         return {"plan": [n for n, line in enumerate(ask.plan, 1) if "干活10" in line]}
 

@@ -88,7 +88,7 @@ def town(tmp_path: Path) -> tuple[str | Path, ...]:
     return where
 
 
-def test_a_town_lives_and_is_looked_at(town: tuple[str | Path, ...], tmp_path: Path) -> None:
+def test_a_town_can_be_run_and_inspected(town: tuple[str | Path, ...], tmp_path: Path) -> None:
     assert "has not lived yet" in run_here("town", "status", *town).out
     assert run_here("town", "run", "--until", "Feb 13 09:00", *town).code == 0
     (status,) = run_here("town", "status", "--json", *town).rows
@@ -130,7 +130,7 @@ def test_an_export_can_be_imported(town: tuple[str | Path, ...], tmp_path: Path)
     again = ("--data", tmp_path / "again")
     assert run_here("town", "import", saved, *again).code == 0, "its map is in it"
     assert run_here("town", "status", "--json", *again).rows[0]["step"] == 2_700
-    assert "lived so far" in mistaken(run_here("town", "run", "--until", "07:30", *town))
+    assert "is in the past" in mistaken(run_here("town", "run", "--until", "07:30", *town))
 
 
 def test_the_cost_is_estimated_in_advance(town: tuple[str | Path, ...]) -> None:
@@ -142,7 +142,7 @@ def test_the_cost_is_estimated_in_advance(town: tuple[str | Path, ...]) -> None:
 
 
 @pytest.mark.parametrize("ray", [(), pytest.param(("--ray",), marks=needs_ray)], ids=["here", "ray"])
-def test_a_model_that_fails_ends_the_run_and_loses_nothing(town: tuple[str | Path, ...], ray: tuple[str, ...]) -> None:
+def test_a_failing_model_ends_the_run_and_loses_no_step(town: tuple[str | Path, ...], ray: tuple[str, ...]) -> None:
     straight = _lived(town, "--hours", "10")
     with FakeEndpoint() as door:
         door.otherwise = Fails(401, "wrong key")
@@ -157,7 +157,7 @@ def test_a_model_that_fails_ends_the_run_and_loses_nothing(town: tuple[str | Pat
     assert _lived(other, "--steps", steps) == straight, "what was broken off is lived again"
 
 
-def test_a_budget_is_a_hard_limit_and_the_bill_is_kept(town: tuple[str | Path, ...]) -> None:
+def test_a_budget_is_a_hard_limit_and_the_bill_is_stored(town: tuple[str | Path, ...]) -> None:
     with FakeEndpoint() as door:
         day = {"wake": "06:30", "bed": "22:00", "items": [{"start": "06:30", "minutes": 900, "what": "resting"}]}
         door.otherwise = Says(json.dumps(day | {"tasks": [{"minutes": 60, "what": "resting"}]}), usage=(1_000, 500))
@@ -171,7 +171,7 @@ def test_a_budget_is_a_hard_limit_and_the_bill_is_kept(town: tuple[str | Path, .
     assert bill["calls"] >= asked and bill["input_tokens"] == 1_000 * asked
 
 
-def test_ctrl_c_keeps_what_is_done(town: tuple[str | Path, ...]) -> None:
+def test_ctrl_c_keeps_finished_steps(town: tuple[str | Path, ...]) -> None:
     words = [*COMMAND, "town", "run", "--days", "30", "-v", *map(str, town)]
     process = subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ}, text=True,
@@ -187,14 +187,14 @@ def test_ctrl_c_keeps_what_is_done(town: tuple[str | Path, ...]) -> None:
     assert status["step"] + 1 + left == 30 * 8_640
 
 
-def test_a_terminal_sees_the_town_s_clock(town: tuple[str | Path, ...]) -> None:
+def test_a_terminal_shows_the_clock_of_the_town(town: tuple[str | Path, ...]) -> None:
     with terminal("town", "run", "--hours", "9", *town) as screen:
         screen.until("Mon Feb 13")
         screen.until("3,240 steps")
         assert screen.ended() == 0
 
 
-def test_a_conversation_goes_line_by_line_and_can_be_continued(town: tuple[str | Path, ...]) -> None:
+def test_a_conversation_is_read_line_by_line_and_can_be_continued(town: tuple[str | Path, ...]) -> None:
     run_here("town", "run", "--hours", "9", *town)
     said = run("town", "talk", "ada", "--by", "Maya", *town, said="Hello!\n\nI am a painter from the hills.\n")
     assert said.code == 0 and said.out.startswith("Ada Brook: (No model answers. Ada Brook remembers"), said.err
@@ -211,7 +211,7 @@ def test_a_conversation_goes_line_by_line_and_can_be_continued(town: tuple[str |
         assert screen.ended() == 130
 
 
-def test_a_town_and_people_s_own_talks_keep_apart(
+def test_towns_and_user_memories_have_separate_folders(
     town: tuple[str | Path, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "hamlet.toml"
@@ -235,7 +235,7 @@ def test_a_town_and_people_s_own_talks_keep_apart(
     assert "2 residents" in run_here("town", "status").out
 
 
-def test_mistakes_are_one_sentence(town: tuple[str | Path, ...], tmp_path: Path) -> None:
+def test_invalid_arguments_are_refused_in_one_sentence(town: tuple[str | Path, ...], tmp_path: Path) -> None:
     file = tmp_path / "hamlet.toml"
     assert "already: `mindstream town run" in mistaken(run_here("town", "new", file, *town))
     fresh = ("--data", tmp_path / "fresh")

@@ -38,7 +38,7 @@ def journal(folder: Path, where: tuple[str | Path, ...]) -> bytes:
     return file.read_bytes()
 
 
-def test_a_script_and_piped_lines_give_the_same_journal_and_the_town_goes_on(tmp_path: Path) -> None:
+def test_scripts_and_piped_lines_give_the_same_journal(tmp_path: Path) -> None:
     kept = []
     for way in ("script", "again", "piped"):
         folder = tmp_path / way
@@ -57,7 +57,7 @@ def test_a_script_and_piped_lines_give_the_same_journal_and_the_town_goes_on(tmp
     assert kept[0] == kept[1] == kept[2]
 
 
-def test_leaving_ends_it_and_a_mistake_in_a_script_names_its_line(tmp_path: Path) -> None:
+def test_leave_ends_the_control_and_script_errors_name_the_line(tmp_path: Path) -> None:
     where, script = begun(tmp_path), tmp_path / "morning.txt"
     done = run_here("town", "embody", "ada", "--by", "Tom", "--json", *where, said="plan\nfly\nwait 5\nleave\n")
     assert done.code == 2 and "line 2: there is no command 'fly': help lists them; the lines after it" in done.err
@@ -94,7 +94,7 @@ def test_a_script_ends_when_a_resident_speaks_before_a_timed_line(tmp_path: Path
     assert done.rows[-1]["cut_short_by"] == "Ben Hale" and done.rows[-1]["talks_with"] == "Ben Hale"
 
 
-def test_a_program_that_pipes_lines_as_it_sees_what_comes_of_them_goes_on_after_a_mistake(tmp_path: Path) -> None:
+def test_an_interactive_program_can_continue_after_a_mistake(tmp_path: Path) -> None:
     words = [*COMMAND, "town", "embody", *MAYA, *begun(tmp_path)]
     with Popen(list(map(str, words)), stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True) as process:
         assert process.stdin and process.stdout and process.stderr
@@ -107,7 +107,7 @@ def test_a_program_that_pipes_lines_as_it_sees_what_comes_of_them_goes_on_after_
         assert "you leave" in process.stdout.read() and process.wait() == 2
 
 
-def test_a_visitor_comes_in_when_it_says_and_has_done_nothing_before(tmp_path: Path) -> None:
+def test_a_visitor_enters_at_the_given_time(tmp_path: Path) -> None:
     where = begun(tmp_path)
     done = run_here("town", "embody", *MAYA, "--when", "09:00", *where, said="places\n")
     assert done.code == 0 and done.out.startswith("09:00  Maya, cafe of Oak Cafe: standing about")
@@ -116,7 +116,7 @@ def test_a_visitor_comes_in_when_it_says_and_has_done_nothing_before(tmp_path: P
     assert "08:00 is over" in run_here("town", "embody", "Tom", "--as-visitor", "--when", "08:00", *where).err
 
 
-def test_in_a_terminal_time_goes_by_at_a_pace(tmp_path: Path) -> None:
+def test_in_a_terminal_time_passes_at_the_given_pace(tmp_path: Path) -> None:
     where = begun(tmp_path)
     with terminal("town", "embody", *MAYA, "--pace", "600", *where) as shown:
         shown.until("time goes by")
@@ -140,17 +140,17 @@ def test_in_a_terminal_time_goes_by_at_a_pace(tmp_path: Path) -> None:
         ("WHO", Typed("who")),
     ],
 )
-def test_what_is_typed_is_read(line: str, typed: Typed) -> None:
+def test_typed_commands_are_parsed(line: str, typed: Typed) -> None:
     assert read_typed(line) == typed
 
 
 @pytest.mark.parametrize("line", ["fly", "go", "wait long", "whisper ada", 'set "piano broken'])
-def test_what_is_no_command_is_said(line: str) -> None:
+def test_invalid_commands_are_refused(line: str) -> None:
     with pytest.raises(InputError):
         read_typed(line)
 
 
-def test_to_whom_it_is_said_stands_at_the_end() -> None:
+def test_the_addressee_is_the_last_part_of_a_line() -> None:
     near = ["Ada Brook", "Ben Hale"]
     assert addressee("hello to ada", near) == ("hello", "Ada Brook")
     assert addressee("I want to go to Cleo", near) == ("I want to go to Cleo", "")

@@ -67,7 +67,7 @@ async def live(folder: Path, models: Models | str = "rules") -> str:
         return await town.digest()
 
 
-async def test_the_same_visits_leave_the_same_journal(tmp_path: Path) -> None:
+async def test_the_same_visits_give_the_same_journal(tmp_path: Path) -> None:
     peace = await live(tmp_path / "a")
     assert await live(tmp_path / "b", Models(Rules(), {"reasoner": Slow()})) == peace, "however long somebody thinks"
     async with Town.open(tmp_path / "c", hamlet()) as town:
@@ -106,7 +106,7 @@ asyncio.run(main(sys.argv[1], sys.argv[2:]))
 """
 
 
-async def test_a_process_that_is_killed_after_an_answer_loses_nothing(tmp_path: Path) -> None:
+async def test_a_process_killed_after_an_answer_loses_nothing(tmp_path: Path) -> None:
     digests = []
     for folder in (tmp_path / "peace", tmp_path / "killed"):
         async with Town.open(folder, hamlet()) as town:
@@ -136,7 +136,7 @@ def answer(asked: Asked) -> Behaviour:
     return Says(json.dumps({"about": "a concert", "memo": memo, "agreed": [agreed | hours]}))
 
 
-async def test_a_model_answers_at_once_and_what_was_agreed_on_is_done(tmp_path: Path) -> None:
+async def test_a_model_answers_at_once_and_agreements_are_kept(tmp_path: Path) -> None:
     async with Town.open(tmp_path, hamlet()) as town:
         await town.run(NOON)
     with FakeEndpoint() as door:
@@ -160,7 +160,7 @@ async def test_a_model_answers_at_once_and_what_was_agreed_on_is_done(tmp_path: 
         assert act is not None and "concert" in act.what, act
 
 
-async def test_what_nobody_could_think_about_is_thought_about_before_the_town_goes_on(tmp_path: Path) -> None:
+async def test_postponed_reasoning_about_a_visit_runs_before_the_town_continues(tmp_path: Path) -> None:
     async with Town.open(tmp_path, hamlet()) as town:
         await town.run(NOON)
     with FakeEndpoint() as door:
@@ -180,7 +180,7 @@ async def test_what_nobody_could_think_about_is_thought_about_before_the_town_go
 
 
 @pytest.mark.parametrize("says", [Fails(401, "wrong key"), Says("")])
-async def test_who_cannot_answer_a_visitor_says_nothing_and_keeps_what_was_said(
+async def test_without_an_available_model_a_resident_stays_silent_and_keeps_the_message(
     tmp_path: Path, says: Behaviour
 ) -> None:
     async with Town.open(tmp_path, hamlet()) as town:
@@ -199,7 +199,7 @@ async def test_who_cannot_answer_a_visitor_says_nothing_and_keeps_what_was_said(
         assert any([isinstance(row.event, Thought) async for row in rows_after(town.store)])
 
 
-async def test_a_visitor_has_a_name_of_its_own(tmp_path: Path) -> None:
+async def test_a_visitor_needs_a_name_that_no_resident_has(tmp_path: Path) -> None:
     async with Town.open(tmp_path, hamlet()) as town:
         for by in ("Ben Hale", "ben hale", "", "a\nb"):
             with pytest.raises(InputError):
@@ -207,7 +207,7 @@ async def test_a_visitor_has_a_name_of_its_own(tmp_path: Path) -> None:
                     pass
 
 
-async def test_a_stand_in_quotes_what_a_resident_remembers_and_not_what_it_quoted_before(folder: Path) -> None:
+async def test_rules_quote_memories_and_not_earlier_quotes(folder: Path) -> None:
     async with Town.open(folder, hamlet(), models="rules") as town:
         await town.run(NOON)
         async with visit(town, "Ada Brook", by="Maya") as mind:
