@@ -27,7 +27,7 @@ SLEEP = load("sleep")
 (SUICIDE,) = (alarm for alarm in SLEEP.alarms if alarm.id == "suicide")
 HINT = {"en": "everyone would be better off without me", "zh": "没有我大家都轻松"}
 VEILED = "By the way I sorted the papers"
-"""Recognised by no pattern; only by the scripted safety classifier."""
+"""Detected by no pattern; only by the scripted safety classifier."""
 
 
 def words(part: str, language: str) -> str:
@@ -164,7 +164,7 @@ async def test_a_medical_warning_is_given_once(folder: Path) -> None:
 
 
 class Listens:
-    """Plays the role `safety`: answers yes when it is released, and reads answers as scripted."""
+    """A model for the role `safety`: it answers yes when released, and classifies answers as scripted."""
 
     name = "listens"
 
@@ -327,7 +327,7 @@ async def test_after_an_alarm_rules_do_not_change_the_topic(folder: Path) -> Non
 
 
 def guitar(**declared: Any) -> Pack:
-    """Return a pack of which an alarm stops the talk; a danger to life only where it is declared."""
+    """Return a pack with an alarm that stops the conversation; it is a danger to life only if declared so."""
     alarm = Alarm(id="hand", patterns={"en": ["numb fingers"]}, hints={"en": ["fingers tingle"]}, hint_ask="Numb?",
                   say="Put the guitar down for today.", **declared)  # fmt: skip
     asking = Phase(name="asking", goal="know", instructions="ask", thinking="think", fields=("aims",), needs=("aims",))

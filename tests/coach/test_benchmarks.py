@@ -1,4 +1,4 @@
-"""The talker's benchmark runs, and its bars are broken by a gate that never waits."""
+"""The talker's benchmark runs, and a gate that never waits misses its thresholds."""
 
 from __future__ import annotations
 

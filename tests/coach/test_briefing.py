@@ -1,4 +1,4 @@
-"""What one thinking run leaves: belief and notes, a plan with how it went, a briefing; the hour where it is known."""
+"""The results of one reasoner run: belief and notes, a plan with outcomes, a briefing; the local time if known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random faults of every kind at every stage (benchmarks/chaos.py has a thousand): the promises hold."""
+"""Random faults of every kind at every stage (benchmarks/chaos.py has a thousand): the guarantees hold."""
 
 from __future__ import annotations
 

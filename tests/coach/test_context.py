@@ -1,4 +1,4 @@
-"""What the Talker is given of memory: the answers to plain questions about earlier talks, within its budget."""
+"""The memory part of the Talker's prompt answers plain questions about earlier conversations, within its budget."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def talk(folder: Path, clock: ManualClock, session: str, lines: tuple[str,
 
 
 async def in_prompt(mind: Mind, question: str) -> tuple[str, int]:
-    """Return what the Talker is given of memory for a question of a new session, and its tokens."""
+    """Return the memory part of the Talker's prompt for a question of a new session, and its tokens."""
     talker = Coach.of(mind).talker
     asked = await talker.question(await talker.situation(question), 10**9)
     told = [*map(str, asked.notes), *map(str, asked.recalled), *map(str, asked.talks)]

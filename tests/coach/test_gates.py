@@ -1,4 +1,4 @@
-"""Gates: who waits when, when the reasoner sleeps, the log, and the report."""
+"""Gates: decisions to wait, decisions to skip the reasoner, the log, and the report."""
 
 from __future__ import annotations
 

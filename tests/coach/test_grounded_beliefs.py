@@ -1,4 +1,4 @@
-"""Nothing enters a belief or a note that rests on nothing: sent back once, then left out and told."""
+"""No unsupported claim enters a belief or a note: it is sent back once, then dropped and reported."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ WISH = "I lie awake for hours because of noise. Please make me a plan with somet
 
 
 async def run(folder: Path, *lines: Scene, talk: str = "Hm.") -> tuple[list[Any], CoachingPlan, FakeModel]:
-    """Say one wish to a mind whose reasoner says these lines."""
+    """Send one request to a mind whose reasoner replies with these lines."""
     reasoner = FakeModel({"think": list(lines)})
     talker = FakeModel({"talk": [talk] * 3})
     models = Models(Rules(), {"reasoner": Repair(reasoner), "talker": talker, "facts": Rules()})

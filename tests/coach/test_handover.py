@@ -1,4 +1,4 @@
-"""The Talker says, as it begins, who answers: it alone, with the Reasoner behind it, or the Reasoner first."""
+"""The Talker's reply begins with a decision: answer alone, with the Reasoner afterwards, or the Reasoner first."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ async def test_an_answer_interrupted_while_waiting_is_kept_and_processed_once(fo
         assert [event.slot for event in thoughts].count("sleep") == 1
 
 
-# Where one answer is all.
+# With `send`, which returns one answer.
 
 
 async def test_send_gets_no_follow_up(folder: Path) -> None:
@@ -236,7 +236,7 @@ def door() -> Iterator[FakeEndpoint]:
 
 
 def behind(door: FakeEndpoint, talk: Behaviour) -> None:
-    """Let the endpoint talk so, and think a plan."""
+    """Let the endpoint return this behaviour for the talker, and plans for the reasoner."""
 
     def answer(asked: Asked) -> Behaviour:
         system = asked.body["messages"][0]["content"]

@@ -1,4 +1,4 @@
-"""Beliefs between two calls of tools: the second call rests on what the first has changed (paper 3.2.2)."""
+"""Belief changes between two tool calls are visible to the second call (paper 3.2.2)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def believe(patch: dict[str, Any], rests_on: str = "Something wakes me.") -> lis
 
 
 def looked_up(request: Request) -> list[Call]:
-    """Call a tool with what the last observation says is believed: without it there is nothing to look up."""
+    """Call a tool with the belief in the last observation; without it there is nothing to look up."""
     held = json.loads(
         request.turns[-1].text.split("Believed now, in place of what stands above: ")[1].rsplit("\n", 1)[0]
     )

@@ -1,4 +1,4 @@
-"""The plan: an ongoing step next to the current one stays, is shown, and cannot be begun again."""
+"""The plan: an ongoing step next to the current one stays, is shown, and cannot be started again."""
 
 from __future__ import annotations
 

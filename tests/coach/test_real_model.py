@@ -1,4 +1,4 @@
-"""Three turns of the coach with a real model inside the process in every role: silly, and unharmed."""
+"""Three turns of the coach with a real small model in every role, without errors."""
 
 from __future__ import annotations
 

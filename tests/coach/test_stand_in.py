@@ -1,4 +1,4 @@
-"""Without a model the coach quotes what memory holds, and decides of nothing whether it still holds."""
+"""Without a model the coach quotes its memory, and does not decide whether a record still holds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLAN = CoachingPlan(steps=[PlanStep(title="Darken the room", state="now"), PlanS
 
 
 async def ask(folder: Path, session: str, *utterances: str) -> str:
-    """Say some things in a talk without a model; return the last answer."""
+    """Send some utterances without a model; return the last answer."""
     async with Mind.open(folder, user="ann", session=session, responder=Coach.using()) as mind:
         for utterance in utterances:
             answered = said(await turn(mind, utterance))
@@ -27,7 +27,7 @@ async def ask(folder: Path, session: str, *utterances: str) -> str:
 
 
 def answer(asked: str, plan: CoachingPlan) -> str:
-    """Ask in the middle of a talk about noise."""
+    """Ask in the middle of a conversation about noise."""
     pack = load("sleep")
     return str(answer_from_pack(
         Talk(

@@ -1,4 +1,4 @@
-"""I(tip, timeout): who answers when, from where, and what becomes of an answer that comes late."""
+"""I(tip, timeout): who can answer, when, from where, and the handling of late answers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def test_a_late_answer_is_delivered_in_the_next_turn(tmp_path: Path) -> No
 
 
 async def test_an_answer_to_a_closed_question_is_labelled_as_late(tmp_path: Path) -> None:
-    """Whoever answered in the moment in which the time ran out is heard all the same."""
+    """An answer in the moment of the timeout is still delivered."""
     model = script([[call("I", tip="Which colour?", timeout=1)], "asked", FINISH, "ok"])
     async with living(tmp_path, model) as life:
         await life.run(turns=1)
@@ -73,7 +73,7 @@ async def test_another_session_can_answer_an_open_question(tmp_path: Path) -> No
 
 
 async def test_a_resumed_question_waits_the_remaining_time(tmp_path: Path) -> None:
-    """The remaining time, not the whole again; an answer given during the pause is found."""
+    """It waits the remaining time, not the whole again; an answer given during the interruption is found."""
     clock = ManualClock()
 
     async def dies(_: str) -> str:

@@ -1,4 +1,4 @@
-"""A life that was lived with a model is not continued without one by mistake, and its log says how to continue it."""
+"""A life with a model is not continued without one by mistake, and its log contains the command to continue it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mindstream.models.rules import Rules
 
 
 class Silent(Rules):
-    """A model of a name of its own."""
+    """A model with a given name."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -1,4 +1,4 @@
-"""S has M1 make the dream: a task and a context, in M1's loop, with the tools that it has leave for and no others."""
+"""S lets M1 write the dream: a task and a context, in M1's loop, with only the permitted tools."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LIVED: list[Line] = [[call("S")], FINISH, "ok"]
 
 @pytest.fixture
 async def clock(tmp_path: Path) -> ManualClock:
-    """Leave two memories that the next sleep forgets."""
+    """Write two memories that the next sleep archives."""
     clock = ManualClock()
     async with Memory.open(tmp_path, "keeper", clock=clock, seed=1) as memory:
         for text in FRAGMENTS:

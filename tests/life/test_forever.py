@@ -1,4 +1,4 @@
-"""A life without an end: where nothing can be done M2 proposes work or rests; no day costs more than it may."""
+"""A life without an end: if no task is open, M2 proposes work or rests; daily costs are limited."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LOOKS = "nothing in your ledger can be done now"
 
 
 def lives(looks: Callable[[int], Mapping[str, object]]) -> Callable[[Asked], Behaviour]:
-    """M2: the n-th look gives this; a turn finishes the first task of its ledger."""
+    """Script M2: `look` returns the n-th proposal; a turn finishes the first task of its ledger."""
     asked_to_look = 0
 
     def behave(asked: Asked) -> Behaviour:

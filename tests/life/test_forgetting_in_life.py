@@ -1,4 +1,4 @@
-"""Records forgotten from a life's memory are gone from its log too: calls, turns, folds."""
+"""Records forgotten from a life's memory are removed from its log too: calls, turns, folds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What keeps a life in bounds: repetition, fan-out, budgets, models that fail, a person who pauses and stops it."""
+"""Limits of a life: repetition, fan-out, budgets, failing models, and a user who pauses and stops it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def test_a_budget_is_exceeded_by_one_call_at_most_across_lives(tmp_path: P
     clock = ManualClock()
     budget = {"calls": LifeBudget(calls=5), "tokens": LifeBudget(tokens=4_000), "usd": LifeBudget(usd=0.0)}[limit]
     asked = 0
-    for _ in range(4):  # each a process of its own, as far as the log is concerned
+    for _ in range(4):  # each acts as a process of its own, as far as the log is concerned
         model = script(["I lived."] * 20)
         async with living(tmp_path, model, clock=clock, config=LifeConfig(budget=budget)) as life:
             assert await life.run(turns=4, wait=False) in ("turns", "halted")

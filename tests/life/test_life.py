@@ -1,4 +1,4 @@
-"""M2's loop, M1 and M0 behind it: only results come back up, R finds what U wrote, older turns fold into memory."""
+"""M2's loop with M1 and M0: only results return, R finds what U wrote, older turns fold into memory."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ async def test_untrusted_text_taints_the_memories(tmp_path: Path) -> None:
 
 
 async def test_a_call_that_changes_the_world_needs_approval_for_each_call(tmp_path: Path) -> None:
-    """One yes is one letter: the same letter, wished for again, waits for leave again."""
+    """One approval covers one letter: the same letter, requested again, needs approval again."""
     sent: list[str] = []
 
     async def send(text: str) -> str:
@@ -228,7 +228,7 @@ async def test_a_pending_order_is_not_added_twice(tmp_path: Path) -> None:
 
 async def test_a_message_during_a_fold_is_processed_once(tmp_path: Path) -> None:
     class Interrupted:
-        """A model while whose reply the user speaks."""
+        """A model during whose reply the user sends a message."""
 
         name = "interrupted"
 

@@ -21,7 +21,7 @@ GOAL = "Ask me which light I mean, then write a brief on the light of Sker"
 
 
 async def live(root: Path, goal: str, documents: Mapping[str, str]) -> tuple[str, dict[str, str], list[str]]:
-    """Live for a goal over documents; return the reason it ended, the state of its tasks, and its output."""
+    """Run a life for a goal over documents; return the reason it ended, the state of its tasks, and its output."""
     folder = root / "documents"
     folder.mkdir()
     for name, text in documents.items():

@@ -1,4 +1,4 @@
-"""What others write while a life goes on: late answers, tasks at the same moment, many rows, an erasure."""
+"""Concurrent writers during a life: late answers, tasks at the same moment, many rows, an erasure."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ BEGAN: Moment = 1_780_300_800.0
 
 
 async def converse(folder: Path, model: Playback, story: dict[str, Any], clock: ManualClock) -> list[str]:
-    """Live a sitting: each time that nothing is left to do now, the user says the next line; return why turns ended."""
+    """Run a sitting: each time no task is due, the user sends the next line; return why turns ended."""
     asked: list[str] = []
     ended: list[str] = []
 

@@ -1,4 +1,4 @@
-"""U with `replaces`: what M2 remembered earlier is put right, and the old words are history."""
+"""U with `replaces` corrects an earlier memory of M2, and the old text stays in the history."""
 
 from __future__ import annotations
 

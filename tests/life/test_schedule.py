@@ -147,7 +147,7 @@ def test_every_parsed_moment_is_in_the_future(text: str) -> None:
             assert read_order(f"{text}: ask").next_after(now, BERLIN) > now
 
 
-# What a rule promises, whatever it is.
+# Properties of every rule.
 
 TIMES = st.lists(st.times().map(lambda at: at.replace(second=0, microsecond=0)), min_size=1, max_size=3).map(tuple)
 RULES = st.one_of(

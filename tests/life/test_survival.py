@@ -1,4 +1,4 @@
-"""A life killed again and again has the journal of one that was not; one heartbeat a period, in any process."""
+"""A repeatedly killed life has the journal of an uninterrupted one; one heartbeat per period, in any process."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_killed_life_without_logged_steps_differs() -> None:
 
 
 async def test_a_long_life_has_bounded_prompts_and_keeps_rehearsed_facts(tmp_path: Path) -> None:
-    """The benchmark itself, shortened: the prompt's bound, the fact that is answered, the day that costs nothing."""
+    """The benchmark itself, shortened: the bounded prompt, the rehearsed fact, the day without calls."""
     found = await live(tmp_path, turns=130, sleeps=True, told=False)
     assert int(str(found["prompt_tokens_max"])) <= int(str(found["prompt_limit"]))
     assert found["rehearsed_answered"] and found["idle_24h_calls"] == 0 and found["ledger_worked_on_at_once"]
@@ -95,8 +95,8 @@ def wait_for_beats(folder: Path, n: int, since: float = 0.0) -> None:
 
 @linux
 def test_several_processes_run_one_heartbeat_per_period(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One of the processes is killed on the way: the others beat on."""
-    monkeypatch.setattr(schedule, "SHORTEST_S", 1.0)  # else a test of periods takes minutes
+    """One of the processes is killed; the others continue."""
+    monkeypatch.setattr(schedule, "SHORTEST_S", 1.0)  # otherwise a test of periods takes minutes
     monkeypatch.setattr(reasoner, "POLL_S", 0.5)
     processes = [FORK.Process(target=process, args=(tmp_path, n)) for n in (4, 3, 3)]
     for each in processes:
@@ -118,7 +118,7 @@ def test_several_processes_run_one_heartbeat_per_period(tmp_path: Path, monkeypa
 
 
 async def beats_and_turns(folder: Path) -> tuple[list[tuple[float, float]], list[int]]:
-    """Return when each beat was due and when it came, and the numbers of the turns."""
+    """Return the due and actual times of each heartbeat, and the numbers of the turns."""
     async with Memory.open(folder, "keeper") as stream:
         kept = await stream.store.events(key_of("keeper"), kinds=["beat"], limit=1000)
         beats = [(row.event.due, row.at) for row in kept if isinstance(row.event, Beat)]
@@ -139,7 +139,7 @@ async def test_a_conversation_and_a_life_share_one_stream(tmp_path: Path) -> Non
 
 
 async def test_a_goal_given_twice_starts_once(tmp_path: Path) -> None:
-    """Two sessions that begin the same life at once: a beat that was is not due again."""
+    """Two sessions begin the same life at once: a past heartbeat is not due again."""
     clock = ManualClock()
     event = LifeBegan(goal="Wind the clock.", language="en", orders=("every hour: wind the clock",))
     model = script([FINISH, "wound", [Call("finish_task", '{"task": 2}')], "again", "nothing more"])

@@ -1,4 +1,4 @@
-"""Opening a data folder: by many at once, with odd files in it, for its owner only."""
+"""Opening a data folder: by many processes, with unusual files in it, readable by its owner only."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_pipes_sockets_folders_and_loops_are_refused_at_once(
     opened(folder)
     place = folder / name
     place.unlink(missing_ok=True)
-    monkeypatch.chdir(folder)  # the name of a socket may not be long
+    monkeypatch.chdir(folder)  # socket paths must be short
     with socket.socket(socket.AF_UNIX) as listener:
         match what:
             case "a pipe":

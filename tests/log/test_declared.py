@@ -1,4 +1,4 @@
-"""Every event of every plugin says of each of its texts whether it holds people's words."""
+"""Every event of every plugin declares for each of its texts whether it contains people's words."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def table(connection: sqlite3.Connection) -> None:
 
 
 def churn(connection: sqlite3.Connection, chance: random.Random) -> set[int]:
-    """Write rows, change them at random, and delete some; return those that are left."""
+    """Write rows, change them at random, and delete some; return the remaining ones."""
     for batch in range(40):
         connection.execute("BEGIN")
         for number in range(batch * 80, batch * 80 + 80):

@@ -1,4 +1,4 @@
-"""Reading from a file that is slow, by many at once, and by those who do not wait for the end of it."""
+"""Reads from a slow file, many at once, and cancelled reads."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOTES = 5
 
 
 class Gate:
-    """Stands in the way of SQLite in all threads but the one that made it, as a slow disk does."""
+    """Block SQLite in all threads except the one that made it, as a slow disk does."""
 
     def __init__(self) -> None:
         self.closed, self.reached, self.opened = False, threading.Event(), threading.Event()
@@ -112,7 +112,7 @@ async def test_a_slow_file_does_not_block_the_event_loop(folder: Path, gate: Gat
 def long_reads(
     store: SqliteStore, count: int, begun: threading.Semaphore | None = None
 ) -> Iterator[list[asyncio.Task[str]]]:
-    """Read what takes until the block ends."""
+    """Run reads that take until the block ends."""
     end = threading.Event()
 
     def look(connection: sqlite3.Connection) -> str:

@@ -1,4 +1,4 @@
-"""A store reports its changes as of one moment, in portions; validity at a moment."""
+"""A store reports its changes from one snapshot, in portions; validity at a moment."""
 
 from __future__ import annotations
 

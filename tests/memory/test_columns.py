@@ -107,6 +107,6 @@ def test_only_the_newest_whole_records_of_each_stream_are_cached() -> None:
     bob.take(Changes([a_record(f"line {n}", stream="bob") for n in range(10)]))
     assert first.id not in shared
     assert len(shared) == WHOLE_OF_STREAM + 10
-    ann.take(Changes([replace(first, level=2)]))  # changed: it is held again, as it is now
+    ann.take(Changes([replace(first, level=2)]))  # changed: it is cached again in its new state
     assert shared[first.id].level == 2
     assert len(shared) == WHOLE_OF_STREAM + 10

@@ -1,4 +1,4 @@
-"""A folder copied into PostgreSQL and back: nothing lost, nothing doubled, an interrupted copy leaves nothing."""
+"""A folder copied into PostgreSQL and back: nothing lost, nothing doubled; an interrupted copy leaves nothing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mindstream.memory.store.postgres.postgres import PostgresStore
 
 
 async def _fill(folder: Path) -> None:
-    """Write something into every table, of two tenants and of none; the newest row is erased again."""
+    """Write something into every table, for two tenants and for none; the newest row is erased again."""
     for tenant in ("", "acme"):
         async with SqliteStore(folder, tenant) as store:
             key = store.key(StreamName("user", "ann"))
@@ -98,7 +98,7 @@ async def test_a_copy_needs_an_empty_target_and_a_failed_copy_leaves_nothing(
         source = str(tmp_path / "there")
         if target != url:
             monkeypatch.undo()
-            copy_data(source, url)  # nothing stood in its way
+            copy_data(source, url)  # the target was empty
             monkeypatch.setattr(copying, "_summed", lambda side, table: copying.Copied(table, 0, 0))
             source = url
         with pytest.raises(StorageError, match="differs from the source"):
@@ -112,7 +112,7 @@ async def test_a_copy_needs_an_empty_target_and_a_failed_copy_leaves_nothing(
     for pair in ((str(tmp_path), str(tmp_path)), (url, url)):
         with pytest.raises(InputError, match="one of the two"):
             copy_data(*pair)
-    async with PostgresStore(url, "acme") as store:  # the walls stand again
+    async with PostgresStore(url, "acme") as store:  # row-level security is active again
         assert await store.owners([each.id for each in await _notes(tmp_path / "there")]) == {}
 
 

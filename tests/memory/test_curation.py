@@ -1,4 +1,4 @@
-"""Care: corrections, echoes, where things come from, the archive, another embedder, the audit."""
+"""Curation: corrections, echoes, evidence, the archive, another embedder, the audit."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ async def test_composed_and_decomposed_unicode_is_the_same_text(world: World, te
     assert first.text == composed and first.keywords == (composed,)
     assert (await world.stream.retain(composed, "note")).id == first.id
     assert (await world.stream.recall(parted, k=1))[0].record.id == first.id
-    assert (await world.stream.correct(first.id, parted)).record.id == first.id  # it says that already
+    assert (await world.stream.correct(first.id, parted)).record.id == first.id  # it already says that
     assert [each.id for each in (await world.stream.find_removal(about=parted)).asked] == [first.id]
 
 
@@ -260,7 +260,10 @@ async def test_decomposed_text_of_an_earlier_version_is_found_and_forgotten(worl
     sea = await world.stream.retain("the sea")
     dream = await world.stream.retain(f"{composed}, at sea", "dream", evidence=[note.id, sea.id])
     number = hashlib.blake2b(" ".join(parted.casefold().split()).encode(), digest_size=8).digest()
-    with contextlib.closing(sqlite3.connect(world.folder / FILE)) as connection, connection:  # as it was written then
+    with (
+        contextlib.closing(sqlite3.connect(world.folder / FILE)) as connection,
+        connection,
+    ):  # as an earlier version wrote it
         same = int.from_bytes(number, signed=True)
         connection.execute("UPDATE records SET text = ?, same = ? WHERE id = ?", (parted, same, note.id))
     world.stream.clock.advance(DAY_S)  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Nothing that cannot be read again gets into the memory."""
+"""The memory accepts only records that can be read again."""
 
 from __future__ import annotations
 

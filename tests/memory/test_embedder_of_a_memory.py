@@ -19,7 +19,7 @@ Floats = NDArray[np.float32]
 
 
 class Named(Words):
-    """An embedder with a name of its own."""
+    """An embedder with a given name."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -98,7 +98,7 @@ FAULTS: dict[str, Fault] = {
 
 
 class Choosy(Words):
-    """An embedder that fails wherever one text is in the batch, or always."""
+    """An embedder that fails if a particular text is in the batch, or always."""
 
     name, in_process = "choosy", True
 

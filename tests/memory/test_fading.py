@@ -1,4 +1,4 @@
-"""The laws of strength: every transition, on any clock."""
+"""The decay rules: every transition, with any clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forgetting on request: records that go, records that stay without the text, and no byte in any file."""
+"""Forgetting on request: records that are removed, records that stay without the text, and no byte in any file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from mindstream.service.doctor.repair import faults
 
 
 class Believed(BaseModel):
-    """What tests believe."""
+    """The model of the beliefs in these tests."""
 
     mood: str | None = None
     pets: list[str] = []
@@ -35,7 +35,7 @@ class Believed(BaseModel):
 
 
 def left(folder: Path, *words: str) -> list[str]:
-    """Name the files that hold one of these words."""
+    """Return the names of the files that contain one of these words."""
     found = []
     for path in folder.rglob("*"):
         if path.is_file():
@@ -45,7 +45,7 @@ def left(folder: Path, *words: str) -> list[str]:
 
 
 async def say(stream: Memory, text: str, answer: str = "", session: str = "monday") -> Record:
-    """Write an utterance as a mind does, and an answer."""
+    """Write an utterance and an answer, as a mind does."""
     (said,) = await stream.build_records([RecordDraft(text=text, kind="chat", by="ann", episode=session)])
     (row,) = await stream.commit(Entry(Heard(text=text, session=session, record=said.id), "ann", (said,)))
     if answer:
@@ -64,7 +64,7 @@ async def all_texts(world: World) -> list[str]:
 
 
 async def forget(world: World, removal: Removal) -> Forgotten:
-    """Forget, and check that the preview was right."""
+    """Forget, and check the preview."""
     before = {record.id for record in (await world.store.changes(key_of("ann"), 0)).records}
     done = await world.stream.remove(removal)
     after = {record.id for record in (await world.store.changes(key_of("ann"), 0)).records}

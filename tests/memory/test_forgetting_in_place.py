@@ -65,7 +65,7 @@ async def test_recall_after_forget_equals_recall_with_fresh_columns(
             await memory.forget(*(each.id for each in gone))
             records = [each for each in records if each not in gone]
             held = await found(memory)
-            assert store.rows <= 2 * len(notes)  # those that lost some words, and got a new vector
+            assert store.rows <= 2 * len(notes)  # those that lost some text, and got a new vector
             async with SqliteStore(folder) as other, Memory(other, "ann", Words(), ManualClock()) as anew:
                 assert held == await found(anew)
             records += await memory.retain_all(drafts(2, chance))

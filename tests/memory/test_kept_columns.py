@@ -55,7 +55,7 @@ async def write(store: SqliteStore, count: int, first: int = 0) -> None:
 
 
 async def kept(folder: Path) -> Path:
-    """Have the columns kept by a process, and return their file."""
+    """Let a process store the columns, and return their file."""
     store = SqliteStore(folder)
     shelf = IndexCache(store, "words", 96)
     await shelf.columns(ANN)
@@ -66,18 +66,18 @@ async def kept(folder: Path) -> Path:
 
 
 def put(path: Path, content: bytes | bytearray) -> None:
-    """Put a file in the place of another, which may be mapped."""
+    """Replace a file that may be mapped by another."""
     path.unlink(missing_ok=True)
     path.write_bytes(content)
 
 
 def holding(folder: Path, words: bytes) -> list[Path]:
-    """Return the files in which words stand."""
+    """Return the files that contain some words."""
     return [path for path in folder.rglob("*") if path.is_file() and words in path.read_bytes()]
 
 
 def alike(one: Columns, other: Columns) -> None:
-    """Compare columns that were mapped with columns that were filled."""
+    """Compare mapped columns with filled ones."""
     assert list(one.ids) == list(other.ids)
     for each in (one, other):
         each.vectors.cosines(np.zeros(96, np.float32), np.arange(1))
@@ -123,7 +123,7 @@ async def test_later_writes_are_added_and_columns_are_stored_again(filled: Sqlit
     assert (await shelf.columns(ANN)).kept == MANY
     async with Memory(filled, "ann", Words(), ManualClock()) as memory:
         await memory.recall("thing3 near place4", 5)
-    await memory._recaller.shelf.settled()  # only one writes the file at a time
+    await memory._recaller.shelf.settled()  # only one process writes the file at a time
     await shelf.settled()
     await shelf.columns(ANN)
     await shelf.settled()
@@ -206,7 +206,7 @@ async def test_erased_records_are_in_no_columns_file(filled: SqliteStore, folder
         await memory._recaller.shelf.settled()
     await kept(folder)
     assert len(holding(folder, b"talk 29")) == 2
-    async with SqliteStore(folder) as other:  # whose process dies before it has deleted the file
+    async with SqliteStore(folder) as other:  # a process that dies before it has deleted the file
         secret = (folder / "columns").iterdir().__next__()
         content = secret.read_bytes()
         await other.erase(ANN)
@@ -361,7 +361,7 @@ async def test_an_erasure_elsewhere_deletes_the_file_of_open_columns(folder: Pat
     assert len(await shelf.columns(ANN)) == MANY
     await watch.look()
     await there.erase(ANN)
-    caches.note(ANN)  # the other process, which is this one here, knows it no more
+    caches.note(ANN)  # the other process is this one, and forgets the notification
     path.write_bytes(content)
     assert await watch.look() == [ANN] and not path.exists() and shelf.whole(ANN) is None
     await shelf.settled()

@@ -1,4 +1,4 @@
-"""Other decay constants, replayed on logged recalls: records kept, lost, and held in vain."""
+"""Other decay settings, replayed on logged recalls: records kept, lost, and kept without use."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ ASKED = ("the walnut tree", "the ledger of the mill", "a recipe for rye bread", 
 
 
 async def live(memory: Memory, clock: ManualClock, days: int = 70) -> None:
-    """Five things are asked about every twenty days, from the third day on; three a day are noted and never again."""
+    """Ask about five things every twenty days, from the third day on; note three others a day and never ask about
+    them.
+    """
     for thing in ASKED:
         await memory.retain(f"It stands in the yellow folder: {thing}.", "note")
     for day in range(days):
@@ -84,7 +86,7 @@ async def test_the_best_settings_lose_nothing_and_keep_the_fewest_unused_records
 
 
 def test_replay_matches_a_calculation_by_hand() -> None:
-    """One record is asked for again after three days; a sleep a day draws all there is."""
+    """One record is asked for again after three days; a sleep a day draws all records."""
     sleeps = [Happened(day * DAY_S, day, drawn=9) for day in range(1, 30)]
     asked = [Happened(day * DAY_S + HOUR_S, day, ("a",)) for day in (3, 12)]
     happened = sorted([*sleeps, *asked], key=lambda each: each.at)

@@ -28,7 +28,7 @@ steps = st.lists(
 
 
 async def use(world: World, law: Law, doing: str, query: str, k: int) -> None:
-    """Do something to a stream, and what the law says of it to the model."""
+    """Apply an operation to a stream, and the corresponding rule to the model."""
     stream = world.stream
     if doing == "sleep":
         before = {record.id for record in await stream.latest("dream", 99)}

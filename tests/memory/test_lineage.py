@@ -1,4 +1,4 @@
-"""What goes with a record is found by an index, and it is the same as by reading the whole memory."""
+"""The dependents of a record are found by an index, with the same result as reading the whole memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SLOTS = ("facts", "belief")
 
 
 async def live(memory: Memory, other: Memory, chance: random.Random, steps: int = 60) -> None:
-    """Write talk, thoughts, notes, corrections and beliefs at random."""
+    """Write conversations, thoughts, notes, corrections and beliefs at random."""
     rows, ids = list[int](), [(await other.retain("a record of somebody else")).id]
     for step in range(steps):
         match chance.randrange(8):
@@ -163,7 +163,7 @@ async def test_the_mention_index_equals_a_full_scan(folder: Path) -> None:
 
 
 class ReadingStore(SqliteStore):
-    """A store that counts the records that are read by their ids, or one portion after the other."""
+    """A store that counts the records that are read by id or in portions."""
 
     read_ids = 0
 
@@ -179,7 +179,7 @@ class ReadingStore(SqliteStore):
 
 
 async def test_a_few_erased_records_do_not_cause_a_vacuum(folder: Path) -> None:
-    """Only VACUUM changes the number of the schema."""
+    """Only VACUUM changes SQLite's schema version."""
     async with SqliteStore(folder) as store, Memory(store, "ann", Words(), ManualClock()) as memory:
         records = await memory.retain_all(
             [RecordDraft(text=f"zebra {n} " * (1 + n % 50), kind="chat") for n in range(200)]

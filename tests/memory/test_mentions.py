@@ -1,4 +1,4 @@
-"""What mentions a subject that is to be forgotten: strict, in any script, with symbols, emoji and names."""
+"""Mentions of a subject to forget: exact matches, in any script, with symbols, emoji and names."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ async def test_similar_records_are_kept_and_listed(world: World, about: str, tex
     done = await world.stream.forget(about=about)
     assert (done.records, done.changed, done.items) == (0, 0, 0)
     assert len(await world.stream.latest("note", 9)) == 2
-    if "👍" not in about and "C++" not in about:  # symbols alone are nothing to search by
+    if "👍" not in about and "C++" not in about:  # symbols alone give no query
         assert [each.id for each in done.similar] == [kept.id]
         assert (await world.stream.forget(*(each.id for each in done.similar))).records == 1
 

@@ -1,4 +1,4 @@
-"""A stream's name has a kind: nothing that a person types as the one reaches the other, whatever it looks like."""
+"""Stream names have a kind: no name typed for one kind reaches a stream of another."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ async def test_a_plain_key_cannot_name_another_kind_of_stream(tmp_path: Path) ->
     await store.close()
 
 
-# What looks alike.
+# Lookalike names.
 
 
 @pytest.mark.parametrize(("there", "typed"), [("ann", "аnn"), ("Ivo", "Ӏvo")])
@@ -122,7 +122,7 @@ async def test_a_lookalike_user_name_is_refused_and_nothing_is_written(there: st
             async with Mind.open(mind.memory.store, user=typed):
                 pass
         pool = StreamName("pool", typed)
-        await mind.memory.store.commit(said(mind.memory.store.key(pool)))  # of another kind it is no danger
+        await mind.memory.store.commit(said(mind.memory.store.key(pool)))  # no danger between different kinds
 
 
 async def test_names_are_normalised_and_case_is_kept(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_ten_thousand_pairs_of_names_are_isolated(tmp_path: Path) -> None:
 
 
 async def write_all(store: SqliteStore, found: list[StreamName], written: set[str]) -> None:
-    """Let each write into its stream what tells whose it is, once."""
+    """Write into each stream a text that identifies its owner, once."""
     fresh = {store.key(name): name for name in found if store.key(name) not in written}
     written.update(fresh)
     commits = (store.commit(said(key, whose(name))) for key, name in fresh.items())
@@ -272,7 +272,7 @@ def test_a_stream_key_parses_to_its_name(kind: StreamKind, typed: str, tenant: s
 
 
 def old_folder(folder: Path) -> None:
-    """Write a folder as the version before names had kinds did."""
+    """Write a folder as the version before kinds of names did."""
     folder.mkdir()
     connection = open_database(folder / FILE, MIGRATIONS[:5])
     rows = [

@@ -1,4 +1,4 @@
-"""What is odd in a file already is read: the words are there, nothing ends in an exception."""
+"""Unusual values in an existing file can be read: the text is kept, and no operation raises an exception."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def size(drawn: Drawn) -> int:
 
 
 async def chain(world: World, levels: int, wide: int, kind: Kind = "observation") -> str:
-    """Records in levels, each drawn from all of the level below; return the one on top."""
+    """Write records in levels, each derived from all of the level below; return the top one."""
     below: list[str] = []
     for level in range(levels):
         news = [RecordDraft(text=f"{level} {n}", kind=kind, evidence=tuple(below), depth=0) for n in range(wide)]

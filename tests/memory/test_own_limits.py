@@ -1,4 +1,4 @@
-"""A mind's own text has limits, and never fails by its length; removed parts are history."""
+"""A mind's own text is limited, and never fails because of its length; removed parts stay in the history."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ async def test_a_statement_without_a_filter_sees_one_tenants_rows(url: str) -> N
 
 
 async def test_tenants_share_connections_without_seeing_each_others_rows(url: str) -> None:
-    """More tenants than connections, reading and writing at once; some lose their server, some break off."""
+    """More tenants than connections, reading and writing concurrently; some lose their server, some are cancelled."""
     names = [f"tenant{number}" for number in range(20)]
     stores = [PostgresStore(url, name) for name in names]
     keys = {name: StreamName("user", "ann", name).key for name in names}
@@ -131,7 +131,7 @@ async def test_errors_contain_no_password(url: str) -> None:
 async def test_a_database_is_migrated_once_and_a_newer_schema_is_refused(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres, "MIGRATIONS", MIGRATIONS[:1])  # from before there were walls
+    monkeypatch.setattr(postgres, "MIGRATIONS", MIGRATIONS[:1])  # from before row-level security
     with psycopg.connect(url) as connection:
         connection.execute("CREATE TABLE writers (id text PRIMARY KEY, batch bigint, at timestamptz DEFAULT now())")
     async with PostgresStore(url) as store:

@@ -1,4 +1,4 @@
-"""Candidates out of a PostgreSQL database: found by words and vectors in an index that is filled behind."""
+"""Candidates from a PostgreSQL database: found by words and vectors in an index that is filled in the background."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ WORDS = [first + second for first in ("har", "lan", "mor", "tam") for second in 
 
 @pytest.fixture
 def url(monkeypatch: pytest.MonkeyPatch) -> str:
-    """A server's place where a stream of 40 records is long, and a segment has 8 records, 32 or 128."""
+    """A database in which a stream of 40 records counts as long, and a segment has 8, 32 or 128 records."""
     for module, name, value in (
         (index, "SEARCHED_FROM", 40), (index, "SMALLEST", 8), (index, "SEVERAL", 4),
         (index, "LARGEST", 128), (postgres_index, "LARGEST", 128), (postgres_index, "SMALLEST", 8),
@@ -60,7 +60,7 @@ async def store(url: str) -> AsyncIterator[PostgresStore]:
 
 
 def talk(count: int, begins: int = 0) -> list[Record]:
-    """Records of which each says something else, with a vector of its own."""
+    """Records with different texts and different vectors."""
     chance = np.random.default_rng(begins)
     made = []
     for at in range(begins, begins + count):
@@ -163,7 +163,7 @@ async def test_erased_records_are_in_no_index(store: PostgresStore, url: str) ->
 
 
 async def test_compact_removes_erased_vectors_from_the_files(store: PostgresStore) -> None:
-    records = talk(60, 9_000)  # as in no other schema of this server
+    records = talk(60, 9_000)  # values that occur in no other schema of this server
     await store.commit(build_writing(*records))
     await store.index(ANN)
     gone, stays = (vector_of(records[at]).tobytes() for at in (17, 23))
@@ -255,7 +255,7 @@ async def test_a_database_with_an_earlier_schema_is_indexed(
 ) -> None:
     records = talk(60)
     monkeypatch.setattr(postgres, "MIGRATIONS", MIGRATIONS[:seen])
-    monkeypatch.setattr(sql_store, "SMALLEST", 1000)  # what fills the index knows the last schema alone
+    monkeypatch.setattr(sql_store, "SMALLEST", 1000)  # the index is filled only with the newest schema
     async with PostgresStore(url) as before:
         await before.commit(build_writing(*records))
     monkeypatch.setattr(postgres, "MIGRATIONS", MIGRATIONS)
@@ -312,7 +312,7 @@ async def test_stream_statistics_report_speakers_lengths_and_times(store: Postgr
 
 
 async def test_a_person_mentioned_often_is_not_taken_for_the_speaker(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(candidates, "MOST", 20)  # Tom is in all that is found
+    monkeypatch.setattr(candidates, "MOST", 20)  # Tom is in all results
     said = [f"{'Tom' if at % 30 == 4 else 'somebody'} watered the garden number{at}" for at in range(900)]
     async with PostgresStore(url) as store, Memory(store, "ann", WordLlama(), ManualClock(NOW)) as memory:
         await memory.retain_all(
@@ -343,14 +343,14 @@ async def test_the_number_of_remaining_changes_is_reported(store: PostgresStore)
 
 
 def shared(some: list[set[str]], others: list[set[str]]) -> float:
-    """Return the share of results that was found again."""
+    """Return the share of results that were found again."""
     return sum(len(one & other) for one, other in zip(some, others, strict=True)) / sum(map(len, some))
 
 
 async def test_queries_use_indexes_without_statistics_about_names(store: PostgresStore) -> None:
     await filled(store)
     await store.write(lambda rows: rows.execute(MANY, (ANN, "chat", 1, 20_000)).rowcount)
-    await store.compact()  # as upkeep does, with ANALYZE
+    await store.compact()  # as maintenance does, with ANALYZE
     asked = {
         "SELECT number FROM records WHERE stream = ? AND kind = ? ORDER BY number DESC LIMIT 20": (ANN, "chat"),
         postgres_index.UNHELD: (ANN, ANN, 512),

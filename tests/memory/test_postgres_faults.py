@@ -1,4 +1,4 @@
-"""What a PostgreSQL server does to those who use it: cut connections, rollbacks, a full disk, a clock of its own."""
+"""Faults of a PostgreSQL server: cut connections, rollbacks, a full disk, a clock with another time."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ async def test_a_failed_open_ends_soon_and_holds_no_connection(url: str, monkeyp
 async def test_a_commit_with_unknown_outcome_is_looked_up(
     url: str, kept: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The connection breaks while it commits: once the server has done it, once it has not."""
+    """The connection breaks during a commit: once after the server has done it, once before."""
     breaks = [True]
 
     class Breaking:
@@ -115,7 +115,7 @@ async def test_a_commit_with_unknown_outcome_is_looked_up(
 
 
 async def test_a_lookup_waits_for_a_commit_that_is_still_running(url: str) -> None:
-    """The server has not done with it when a new connection asks: that its row is not seen yet says nothing."""
+    """The server has not finished when a new connection asks, so a missing row proves nothing."""
     async with PostgresStore(url) as store:
         writer = store._database._writer
         writer._batch = 1
@@ -142,7 +142,7 @@ async def test_rows_of_killed_writers_are_removed(url: str) -> None:
 
 @pytest.fixture
 def failing(url: str) -> Iterator[str]:
-    """Let the log refuse rows with an error, as many times as the table `refusals` says."""
+    """Make the log refuse rows with an error, as often as the table `refusals` says."""
 
     def set_up(state: str, times: int) -> None:
         with psycopg.connect(url) as connection:
@@ -188,7 +188,7 @@ async def test_a_subscriber_is_notified_of_other_stores_writes(url: str) -> None
         with store.subscribe(ANN, told.set), store.subscribe(BOB, of_bob.set):
             for _ in range(3):
                 async with asyncio.timeout(100):
-                    while not told.is_set():  # it may not stand yet
+                    while not told.is_set():  # it may not be set up yet
                         of_bob.clear()
                         await other.commit(a_row())
                         with suppress(TimeoutError):
@@ -198,7 +198,7 @@ async def test_a_subscriber_is_notified_of_other_stores_writes(url: str) -> None
 
 
 async def test_an_ending_listener_thread_keeps_its_successor(url: str) -> None:
-    """Whoever heeds begins a new thread while the connection of the old one closes: both would go on."""
+    """A caller starts a new thread while the old one closes its connection; otherwise both would continue."""
     listening, newer = Listening(url), threading.Thread(target=threading.Event().wait, daemon=True)
     listening._subscribers, listening._thread = {"digest": {lambda: None}}, newer
     older = threading.Thread(target=listening._listen)

@@ -1,4 +1,4 @@
-"""Dreams are proposals: looked at, accepted in whole or in part, refused, undone."""
+"""Proposed dreams are inspected, accepted in whole or in part, refused, undone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COFFEE = ("She drinks coffee at night", "She drinks the coffee at night")
 
 
 async def written(world: World) -> dict[str, Record]:
-    """Write two boats that fade, a song that is held better, and two notes that say the same; they are by text."""
+    """Write two boats that decay, a song at a higher level, and two equal notes; return them by text."""
     texts = ("a red boat", "a blue boat", "a song")
     records = await world.stream.retain_all([RecordDraft(text=text, importance=3) for text in texts])
     await world.stream.commit(revisions=[Revision(id=records[2].id, level=2)])
@@ -90,7 +90,7 @@ async def test_a_proposal_does_not_overwrite_later_changes(world: World) -> None
     assert {note.text for note in await world.stream.latest("note", 9)} == {"She drinks tea", COFFEE[1]}
     assert (await world.told())["duplicates"].changed == 0
     levels = await state(world)
-    assert await world.stream.accept(proposed) == ""  # accepted twice, it does nothing more
+    assert await world.stream.accept(proposed) == ""  # accepting it twice has no further effect
     assert {id_: each[0] for id_, each in (await state(world)).items()} == {
         id_: each[0] for id_, each in levels.items()
     }

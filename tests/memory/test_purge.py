@@ -1,4 +1,4 @@
-"""Purged text is gone from rows and bytes; independent records stay."""
+"""Purged text is removed from rows and bytes; independent records stay."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def forgotten(world: World, text: str = SECRET, kind: str = "note") -> Rec
 
 
 def left(world: World, word: str = "zorro") -> list[str]:
-    """Name the files that hold a word."""
+    """Return the names of the files that contain a word."""
     return [
         path.name for path in world.folder.iterdir() if word in path.read_bytes().decode("utf-8", "replace").lower()
     ]
@@ -105,7 +105,7 @@ async def test_purge_redacts_and_reembeds_derived_records(world: World) -> None:
     assert seems.about == Triple("Ann", "has", MARK)
     assert (await world.stream.recall("sea", k=1, touch=False))[0].record.id == dream.id
     assert (await world.stream.columns()).foreign == 0
-    again = await world.stream.retain(f"it seems that {MARK}", "thought")  # found by its words as they are now
+    again = await world.stream.retain(f"it seems that {MARK}", "thought")  # found by its new text
     assert again.id == thought.id
 
 

@@ -1,4 +1,4 @@
-"""Recall on a real store, with an embedder of words that makes no claim to sense."""
+"""Recall on a real store, with an embedder of words without meaning."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -24,7 +24,7 @@ DAY = 86_400.0
 
 
 class World:
-    """A store, a recaller, and a short way to write."""
+    """A store, a recaller, and short functions to write."""
 
     def __init__(self, folder: Path) -> None:
         self.store = SqliteStore(folder)
@@ -205,7 +205,7 @@ async def test_records_are_found_by_keyword(world: World) -> None:
     ]
     read = world.store.records
     world.store.records = None  # type: ignore[method-assign, assignment]
-    try:  # the index holds the records: nothing is read once more
+    try:  # the index holds the records: no further read
         assert len(await world.recaller.about(key_of("ann"), ["cello"], now=NOW)) == 2
         assert not await world.recaller.about(key_of("ann"), ["violin"], now=NOW)
     finally:

@@ -1,4 +1,4 @@
-"""Recall on a long published conversation; see benchmarks/locomo.py for the whole."""
+"""Recall on a long published conversation; benchmarks/locomo.py covers the whole data."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Recall in talks of other shapes: long replies, bursts, names in other forms, advice, nothing that answers."""
+"""Recall in conversations of other shapes: long replies, bursts, name variants, advice, unanswerable questions."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from mindstream.memory.store.column_lookups import Speakers
 from mindstream.memory.store.record import RecordDraft
 
 Said = tuple[str, str]
-"""Who, and what."""
+"""Speaker and text."""
 
 EVENINGS = [
     ("ann", "I moved to Ghent in spring, and my sister Ida carried the boxes."),
@@ -38,7 +38,7 @@ EVENINGS = [
 
 
 async def tell(world: World, talk: Sequence[Said], user: str = "", episode: str = "one") -> None:
-    """Write a talk; with a user, whose words and whose are not is marked."""
+    """Write a conversation; with `user`, mark which messages are the user's."""
     await world.stream.retain_all(
         [
             RecordDraft(text=text, kind="chat", by=by, episode=episode, data={"by_user": by == user} if user else {})
@@ -52,7 +52,7 @@ async def ask(world: World, question: str, k: int = 3) -> list[str]:
 
 
 async def test_a_long_reply_does_not_outrank_the_users_message(world: World) -> None:
-    await tell(world, EVENINGS)  # no message is marked as the user's: lengths decide
+    await tell(world, EVENINGS)  # no message is marked as the user's, so lengths decide
     assert (await ask(world, "Which sister helped moving in spring?"))[0] == EVENINGS[0][1]
 
 
@@ -127,7 +127,7 @@ CALLED = [
     [
         ("Where did Elisa ski?", "elise", "Where did ski?"),  # misspelt
         ("Where did Emi ski?", "Emilia", "Where did ski?"),  # short
-        ("Where did Kate ski?", "Emilia", "Where did ski?"),  # what the other one calls her
+        ("Where did Kate ski?", "Emilia", "Where did ski?"),  # the name used by the other person
         ("Where did Otto ski?", None, "Where did Otto ski?"),  # a person known to both
         ("Where did Eli ski?", "elise", "Where did ski?"),
         ("Is El Ejido far?", None, "Is El Ejido far?"),

@@ -1,4 +1,4 @@
-"""What recall returned lately is held once a record, without vectors, and for a limited time and number."""
+"""Recently recalled records are cached once, without vectors, for a limited time and number."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def test_invalid_reranker_settings_are_refused() -> None:
 
 async def test_the_recall_event_reports_archived_records(memory: Memory, clock: ManualClock) -> None:
     clock.advance(31 * DAY_S)
-    found = await memory.recall(QUESTION, 1)  # one, of four that are found
+    found = await memory.recall(QUESTION, 1)  # one of the four that are found
     await memory.settle()
     row = await memory.store.last(memory.key, "recalled")
     assert row is not None and isinstance(row.event, RecallMade) and found.touch is not None

@@ -1,4 +1,6 @@
-"""The policy `keep` archives nothing unless the user asks; `decay` does, where it is chosen or was in force before."""
+"""The policy `keep` archives nothing unless the user asks; `decay` does, if chosen or inherited from an earlier
+version.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +95,7 @@ async def test_the_decay_policy_is_stored_when_requested(folder: Path) -> None:
 
 
 def as_before(folder: Path) -> None:
-    """Make a file as versions before the policies left it."""
+    """Change a file to the state that versions before the policies left."""
     undo_migrations(folder / "mindstream.db", FIRST_MARKED - 1)
 
 

@@ -1,4 +1,4 @@
-"""Without an index the texts of a file are searched: rarer words count for more, within a time limit."""
+"""Without an index the texts of a file are scanned: rare words count more, within a time limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns are filled in portions: the loop runs between them, and writes in between are not missed."""
+"""Columns are filled in portions: the event loop runs between them, and writes in between are included."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def store(folder: Path) -> AsyncIterator[CountingStore]:
 
 
 async def reached(store: CountingStore, asked: int) -> None:
-    """Wait until the store was asked for a number of portions."""
+    """Wait until a number of portions was requested from the store."""
     for _ in range(100_000):
         if store.asked >= asked:
             return
@@ -102,7 +102,7 @@ async def test_concurrent_recalls_share_one_filling(store: CountingStore) -> Non
     found = await asyncio.gather(*(shelf.columns(key_of("ann")) for _ in range(8)))
     assert all(columns is found[0] for columns in found)
     assert len(found[0]) == store.given == PORTION * PORTIONS - 1
-    assert store.asked <= PORTIONS + 2 + 7  # the others ask once each whether there is more
+    assert store.asked <= PORTIONS + 2 + 7  # each of the others asks once whether there is more
 
 
 async def test_a_cancelled_filling_is_continued(store: CountingStore) -> None:

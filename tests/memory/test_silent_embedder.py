@@ -1,4 +1,4 @@
-"""An embedder may be silent, slow or wrong: no message waits for it, and its vectors come later."""
+"""An embedder may be silent, slow or wrong: no message waits for it, and its vectors are added later."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Floats = NDArray[np.float32]
 
 
 class Moody:
-    """An embedder of words that is silent until `awake` is set, and answers in a way of its own."""
+    """An embedder of words that is silent until `awake` is set, and can return scripted answers."""
 
     name, width = "moody", 96
 
@@ -56,7 +56,7 @@ def a_stream(store: SqliteStore, embedder: Moody) -> Memory:
 
 
 async def soon(what: Callable[[], Awaitable[bool] | bool]) -> None:
-    """Wait until something is so."""
+    """Wait until a condition holds."""
     for _ in range(10_000):
         found = what()
         if found if isinstance(found, bool) else await found:
@@ -83,7 +83,7 @@ async def test_messages_are_stored_while_the_embedder_is_silent(store: SqliteSto
         asked = moody.asked
         async for _ in mind.hear("And now?"):
             pass
-        assert moody.asked - asked <= 2  # the one who asks behind, not who speaks
+        assert moody.asked - asked <= 2  # the background task asks, not the caller
         moody.awake.set()
         await soon(lambda: has_vectors(mind.memory))
         assert (await mind.memory.columns()).width == 96

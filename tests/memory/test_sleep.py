@@ -1,4 +1,4 @@
-"""Sleep: random fading, the dream, and housekeeping, each step by itself."""
+"""Sleep: random decay, the dream, and housekeeping, each step separately."""
 
 from __future__ import annotations
 

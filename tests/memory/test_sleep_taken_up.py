@@ -1,4 +1,4 @@
-"""A sleep that was broken off after any step, or at any commit, is taken up where it was."""
+"""A sleep that was interrupted after any step, or at any commit, is resumed there."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ SLEEPING = Path(__file__).with_name("sleeping.py")
 
 
 class Breaking(Mortal):
-    """Its n-th commit cannot be written; then it can again."""
+    """Fail at its n-th commit, and work again afterwards."""
 
     def end(self) -> None:
         raise StorageError("the disk is full")
 
 
 async def journal(stream: Memory) -> Sequence[object]:
-    """Return the rows of the log and the records as they stand."""
+    """Return the rows of the log and the records."""
     rows = [each.row() for each in await stream.store.events(key_of("ann"))]
     records = (await stream.store.changes(key_of("ann"), 0)).records
     return [*rows, *sorted(map(repr, records))]
@@ -53,7 +53,7 @@ async def undisturbed(folder: Path) -> Sequence[object]:
     told = [each.event for each in await store.events(key_of("ann"), cause)]
     assert [each.step for each in told if isinstance(each, Slept)] == STEPS == [each.step for each in told]  # type: ignore[attr-defined]
     assert dream and all(each.changed for each in told if isinstance(each, Slept) and each.step != STEPS[-1])
-    assert await stream.sleep(n=5, cause=cause) == dream  # asked again, it is done
+    assert await stream.sleep(n=5, cause=cause) == dream  # another call finds nothing to do
     found = await journal(stream)
     await stream.close()
     await store.close()

@@ -31,7 +31,7 @@ HELD = {"postings": "packed", "places": "numbers", "nearness": "signs"}
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stream of 40 records is long, and a segment has 8 records, 32 or 128."""
+    """Configure that a stream of 40 records counts as long, and that a segment has 8, 32 or 128 records."""
     for module, name, value in (
         (segments, "SEARCHED_FROM", 40), (segments, "SMALLEST", 8), (segments, "SEVERAL", 4),
         (segments, "LARGEST", 128), (sqlite, "LARGEST", 128), (sqlite, "SMALL", 32), (in_sqlite, "SMALLEST", 8),
@@ -47,7 +47,7 @@ async def store(folder: Path) -> AsyncIterator[SqliteStore]:
 
 
 def talk(count: int, begins: int = 0) -> list[Record]:
-    """Records of which each says something else, with a vector of its own."""
+    """Records with different texts and different vectors."""
     chance, made = np.random.default_rng(begins), []
     for at in range(begins, begins + count):
         drawn = chance.normal(size=128)
@@ -213,7 +213,7 @@ async def test_direct_changes_of_rows_update_the_index(store: SqliteStore, folde
 async def test_a_segment_is_rebuilt_if_a_record_was_erased_during_its_build(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    records = await filled(store, 30)  # too short for an index
+    records = await filled(store, 30)  # too short to be indexed
     put, once = in_sqlite.put, [records[5].id]
 
     def late(connection: sqlite3.Connection, stream: Any, built: in_sqlite.Built) -> bool:
@@ -232,7 +232,7 @@ async def test_a_file_of_an_earlier_version_is_indexed_in_the_background(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sqlite, "MIGRATIONS", tables.MIGRATIONS[:10])
-    monkeypatch.setattr(sql_store, "SMALLEST", 1000)  # what fills the index knows the last tables alone
+    monkeypatch.setattr(sql_store, "SMALLEST", 1000)  # the index is filled only with the newest tables
     async with SqliteStore(folder) as before:
         await before.commit(build_writing(*talk(100)))
     monkeypatch.setattr(sqlite, "MIGRATIONS", tables.MIGRATIONS)

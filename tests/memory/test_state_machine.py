@@ -1,4 +1,4 @@
-"""A store against a dictionary: whatever is done, by this process, a second store or another process, with restarts."""
+"""A store against a dictionary: operations of this process, a second store or another process, with restarts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def another() -> Iterator[subprocess.Popen[str]]:
 
 
 class Machine(RuleBasedStateMachine):
-    """`records` is what should be there, in the order of writing; `mirror` is what the changes since told."""
+    """`records`: the expected content in write order; `mirror`: the content according to the reported changes."""
 
     another: subprocess.Popen[str]
 

@@ -75,7 +75,7 @@ async def test_touches_in_progress_are_written_once_at_cancel_or_close(
     monkeypatch.setattr(world.store, "commit", late)
     if how == "the stream is closed":
         await asyncio.sleep(0)
-        world.clock.advance(LATER_S)  # it writes by itself
+        world.clock.advance(LATER_S)  # it writes in the background
         ending = asyncio.ensure_future(_after(begun, world.stream.close()))
     else:
         ending = asyncio.ensure_future(world.stream.settle())
@@ -174,7 +174,7 @@ async def test_touches_of_several_processes_are_all_counted(world: World) -> Non
 async def test_a_touch_is_committed_once_with_the_callers_entry(world: World) -> None:
     record = await world.stream.retain("tomatoes")
     found = await world.stream.recall("tomatoes", touch=False)
-    await world.stream.recall("tomatoes")  # waits to be written, and is written first
+    await world.stream.recall("tomatoes")  # the pending touch is written first
     world.clock.advance(DAY_S)
     assert found.touch is not None and found.touch.returned == [record.id]
     before = await world.store.version()

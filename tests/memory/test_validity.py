@@ -1,4 +1,6 @@
-"""When a record holds: from `valid_from` (included) until `valid_until` (not included), the same by every way in."""
+"""The validity of a record: from `valid_from` (included) until `valid_until` (not included), through every
+interface.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stream's name is a wall: whatever is asked, written, forgotten or erased on one side, the other stays as it is."""
+"""Isolation of streams: no read, write, archiving or erasure of one user affects another."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ async def put(two: Two, record: Record) -> None:
 
 
 async def bobs_work(two: Two) -> Work:
-    """Return work of Bob's that his process, "bobs process", is at."""
+    """Return work that "bobs process" holds."""
     heard, (record,) = (
         Remembered(count=1, kinds={}),
         await two.bob.build_records([RecordDraft(text="noise", kind="chat")]),

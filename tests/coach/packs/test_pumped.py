@@ -1,7 +1,7 @@
-"""No text makes a pattern or a reader of text slow: each is given 32 kB made for it.
+"""No attack text makes a pattern or a parser slow: each gets 32 kB made for it.
 
-What is linear takes some milliseconds; the square of the length takes seconds, and more than that has no end. The
-bounds lie far from both.
+Linear work takes some milliseconds, quadratic work seconds, and exponential work does not end. The bounds are far from
+both.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SLEEP = load("sleep")
 HANGS = "hahahahahahahahahahahahahahahahahahahahahahahahahahaha, I still cannot sleep"
 HALF = SIZE // 2
 SQUARE = 0.2
-"""What goes over half a text again from each place takes longer than this, in seconds; a straight pattern 0.005."""
+"""Lower bound in seconds for work that scans half a text again from each position; linear work takes 0.005."""
 AT_A_PLACE = {
     "mindstream.coach.handover.BARE",
     "mindstream.models.reply.BRACKET",
@@ -55,9 +55,9 @@ AT_A_PLACE = {
     "mindstream.models.providers.secrets._PREFIX",
     *(f"mindstream.tools.{name}" for name in ("given_addresses._ADDRESS", "extracts.ITEM")),
 }
-"""What is not searched for, but matched where the text has been read to."""
+"""Patterns that are matched at the current position instead of searched."""
 SHORT = tuple(f"mindstream.{name}." for name in ("tools.algebra",))
-"""Modules that search in short texts only, however long the whole is: their readers are tried, below."""
+"""Modules that search only in short texts, even if the whole text is long: their parsers are tested below."""
 MOST = 4.0
 """Maximum time of a reader here, in seconds: non-linear ones take minutes; on an idle machine a twentieth is enough."""
 
@@ -101,7 +101,7 @@ def own_patterns() -> dict[tuple[str, int], tuple[str, re.Pattern[str]]]:
 
 
 def imported(name: str) -> object:
-    """Import a module; one whose driver is not installed has nothing."""
+    """Import a module; return no names if its driver is not installed."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -111,7 +111,7 @@ def imported(name: str) -> object:
 
 
 def is_slow(function: Callable[[], object]) -> bool:
-    """Return whether it takes too long in each of three runs: once may be a garbage collection."""
+    """Return whether it takes too long in each of three runs; a single slow run may be a garbage collection."""
     return all(seconds(function, SQUARE) >= SQUARE for _ in range(3))
 
 
@@ -141,7 +141,7 @@ def test_no_pattern_of_the_package_is_slow_on_attack_texts() -> None:
 
 
 def distinct() -> list[str]:
-    """Return texts of which no part comes twice."""
+    """Return texts without repeated parts."""
     chance = random.Random(7)
     letters = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=7)) for _ in range(SIZE // 8)]
     named = [word for topic in SLEEP.topics for word in all_texts(topic.words)]

@@ -1,4 +1,4 @@
-"""What must be recognised before anyone speaks, and what must not be."""
+"""Sentences that must raise an alarm, and sentences that must not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mindstream.text.words import simplify
 HERE = Path(__file__).parent
 SENTENCES: dict[str, list[str]] = yaml.safe_load((HERE / "safety_sentences.yaml").read_text("utf-8"))
 SEEN = [path for path in sorted(HERE.glob("seen_*.tsv")) if path.stem != "seen_sixth"]
-"""Label, language, sentence, by people who had not seen the code; words were chosen with these in view since."""
+"""Label, language, sentence, by writers who had not seen the code; tuning sets of the patterns since."""
 SLEEP = load("sleep")
 
 
@@ -25,7 +25,7 @@ def stops(sentence: str) -> bool:
 
 
 def heard(sentence: str) -> bool:
-    """Danger to life is heard for sure, or as a hint."""
+    """Return whether danger to life is detected, surely or as a hint."""
     return stops(sentence) or find_hint(SLEEP, sentence) is not None
 
 
@@ -39,7 +39,7 @@ def labelled(path: Path) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("path", SEEN, ids=lambda path: path.stem)
 def test_danger_is_detected_and_harmless_text_passes_on_the_tuning_sets(path: Path) -> None:
-    """Each set has 20 direct, 20 veiled, 40 harmless. What is veiled is a hint and stops nothing."""
+    """Each set has 20 direct, 20 veiled, 40 harmless sentences. Veiled danger is a hint and stops nothing."""
     said = labelled(path)
     assert not [sentence for sentence in said["direct"] if not heard(sentence)]
     assert len([sentence for sentence in said["direct"] if stops(sentence)]) >= 18

@@ -1,4 +1,4 @@
-"""Topics by plain words: in any form of a word, in both languages, whatever stands around them."""
+"""Topics by plain words: in any inflection, in both languages, in any context."""
 
 from __future__ import annotations
 
