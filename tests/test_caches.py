@@ -1,4 +1,4 @@
-"""What a process keeps of users' words: by content, for itself, and not after they were erased."""
+"""Cached texts of users: keyed by content, isolated, and dropped after erasure."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def store(folder: Path) -> AsyncIterator[SqliteStore]:
 
 
 async def a_plan(store: SqliteStore, user: str, title: str, id_: str) -> Memory:
-    """Write a plan under an id of our choosing, as an import does."""
+    """Write a plan with a chosen id, as an import does."""
     async with Mind.open(store, user=user, responder=Coach.using()) as mind:
         plan = CoachingPlan(steps=[PlanStep(title=title, state="now")])
         new = RecordDraft(
@@ -81,7 +81,7 @@ async def test_records_with_equal_data_do_not_share_it(store: SqliteStore) -> No
 
 
 def words_in_caches() -> bool:
-    """Tell whether a remembered argument or answer of any cached function holds the secret."""
+    """Return whether a cached argument or result of any function contains the secret."""
     gc.collect()
     kept = [held for function in list(caches._functions) for held in gc.get_referents(function)]
     seen: set[int] = set()
@@ -125,7 +125,7 @@ async def test_erasure_by_another_process_clears_caches_here(store: SqliteStore,
     stream, other = Memory(store, "ann", WordLlama(), ManualClock()), SqliteStore(folder)
     record = await stream.retain(f"The {SECRET} is red.")
     await stream.recall(SECRET, touch=False)
-    await other._database.write(lambda each: erased(each, record.id))  # as if elsewhere
+    await other._database.write(lambda each: erased(each, record.id))  # as if in another process
     find_alarm(PACK, f"the {SECRET}")
     assert await stream.recall("red", touch=False) == []
     assert not len(stream._lately)

@@ -20,7 +20,7 @@ ALONE = (
     "import importlib.metadata, sys; importlib.metadata.entry_points = lambda **_: ();"
     "sys.modules.update(dict.fromkeys(('mindstream_town', 'mindstream_evals', 'mindstream_studio')));"
 )
-"""What makes a process see the core distribution only."""
+"""Code that makes a process see the core distribution only."""
 
 
 def alone(code: str) -> subprocess.CompletedProcess[str]:

@@ -1,4 +1,4 @@
-"""Minds in a durable workflow of another library: killed in the middle, it goes on, and nothing is done twice."""
+"""Minds in a durable workflow of another library: killed in the middle, it resumes, and no step is repeated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The house holds: imports run one way, one tool loop, one place that reads the clock."""
+"""The architecture holds: imports run one way, there is one tool loop, and one module reads the clock."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ EVERY_FILE = [*FILES, *sorted(path for folder in PACKAGES for path in folder.rgl
 
 @cache
 def rooms() -> list[str]:
-    """Read the order of the rooms from docs/architecture.md: the block that begins with `errors`."""
+    """Read the order of the packages from docs/architecture.md: the block that begins with `errors`."""
     text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
     block = re.search(r"```rooms\n(.*?)```", text, re.DOTALL)
-    assert block, "docs/architecture.md has a block ```rooms with one room a line"
+    assert block, "docs/architecture.md has a block ```rooms with one package per line"
     return [line.split()[0].rstrip("/") for line in block[1].splitlines() if line.strip() and not line.startswith(" ")]
 
 
@@ -47,7 +47,7 @@ def room(path: Path) -> str:
 
 @cache
 def imported(path: Path) -> set[str]:
-    """Name the rooms that a file imports, inside functions too."""
+    """Return the packages that a file imports, including imports inside functions."""
     found = set()
     for node in ast.walk(parsed(path)):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -74,7 +74,7 @@ def test_imports_run_one_way() -> None:
         if (here := room(path)) != "__init__"
         and (later := {other for other in imported(path) if order.index(other) > order.index(here)})
     }
-    assert not above, f"these stand above what they import: {above}"
+    assert not above, f"these import from packages listed below them: {above}"
 
 
 def test_only_the_clock_reads_the_time() -> None:
@@ -97,7 +97,7 @@ CALLING = {"call", "call_tool", "make", "_call", "_make"}
 
 
 def is_tool_loop(node: ast.AST) -> bool:
-    """Tell whether a loop asks a model and makes the calls that it wishes."""
+    """Return whether a loop calls a model and makes the tool calls of its reply."""
     if not isinstance(node, ast.While | ast.For | ast.AsyncFor):
         return False
     waited = [each.value for each in ast.walk(node) if isinstance(each, ast.Await) and isinstance(each.value, ast.Call)]
@@ -119,7 +119,7 @@ def patterns(path: Path) -> list[ast.Call]:
 
 
 def words_of(call: ast.Call, path: Path) -> list[str]:
-    """Return the words, of any language, that a pattern looks for; of one given by name, those of the file's tables."""
+    """Return the words, of any language, that a pattern matches; for a named pattern, those of the file's tables."""
     tree = parsed(path)
     named = isinstance(call.args[0], ast.Name)
     within = [each for each in tree.body if isinstance(each, ast.Assign | ast.AnnAssign)] if named else [call.args[0]]
@@ -135,7 +135,7 @@ PROSE = {
     "memory/recall/question.py",
     "text/times.py",
 }
-"""Where patterns look for words that people say: what alarms must be sure of, and dates and numbers."""
+"""Modules with patterns for words of users: alarms, dates and numbers."""
 FORMS = {
     *(
         "cli/edge.py",
@@ -177,7 +177,9 @@ FORMS = {
         "identifiers.py",
     ),
 }
-"""Where they look for a written form: an address, a mark of a format, another program's error, a range of letters."""
+"""Modules with patterns for a written form: an address, a mark of a format, another program's error, a character
+range.
+"""
 
 
 def test_patterns_over_prose_are_in_few_modules() -> None:
@@ -210,7 +212,7 @@ def test_capability_packages_do_not_import_one_another() -> None:
     ground = order[: order.index("coach")]
     assert ground[-1] == "minds"
     below = [str(path.relative_to(SOURCE)) for path in FILES if room(path) in ground and imported(path) & upon]
-    assert below == [], "the ground knows no room that stands upon it"
+    assert below == [], "core packages import no capability package"
 
 
 def test_every_public_name_can_be_imported() -> None:
@@ -227,7 +229,7 @@ def test_importing_loads_nothing_heavy() -> None:
 
 @cache
 def importing(path: Path) -> set[Path]:
-    """Return the files that a file imports, for types only and within functions too."""
+    """Return the files that a file imports, including imports for types only and inside functions."""
     found = set()
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("mindstream"):
@@ -244,7 +246,7 @@ def importing(path: Path) -> set[Path]:
 
 @cache
 def circles() -> list[set[Path]]:
-    """Return the files that import one another, however many lie between."""
+    """Return the groups of files that import one another, directly or indirectly."""
     ways = {path: importing(path) for path in EVERY_FILE}
     for middle in EVERY_FILE:  # Warshall's closure
         through = ways[middle]
@@ -277,11 +279,11 @@ def test_the_command_line_has_no_import_cycles() -> None:
 
 
 KINDS_OF_STREAMS = {"names.py", "old_streams.py"}
-"""A stream is a pool's or a town's by its name; and what earlier versions called them is read once."""
+"""Modules that know the names of pool and town streams; earlier versions' names are read in one of them."""
 
 
 def strings(path: Path) -> Iterator[str]:
-    """Yield the texts in a file's code, docstrings aside."""
+    """Yield the texts in a file's code, except docstrings."""
     tree = parsed(path)
     told = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
     for node in ast.walk(tree):
@@ -307,14 +309,14 @@ def test_core_packages_name_no_capability_package_or_role() -> None:
     ]
     assert not named, named
     by_name = {path.name for path in ground if "import_module(" in path.read_text("utf-8")}
-    assert by_name <= {"plugins.py", "moved.py"}, "nothing else is loaded by a name"
+    assert by_name <= {"plugins.py", "moved.py"}, "nothing else is imported by a computed name"
 
 
 SQL_CALLS = {"execute", "executemany", "executescript", "fetchone", "fetchall", "fetchmany", "connect"}
 
 
 def own_calls(function: ast.AST) -> set[str]:
-    """Name what a function calls itself; functions that it makes and hands over are not its own."""
+    """Return the calls that a function makes itself, not those of nested functions that it passes on."""
     found, waiting = set[str](), list(ast.iter_child_nodes(function))
     while waiting:
         node = waiting.pop()
@@ -327,7 +329,7 @@ def own_calls(function: ast.AST) -> set[str]:
 
 
 def blocking_calls(text: str) -> list[str]:
-    """Name the async functions of a module that ask SQLite themselves, or by another function of the module."""
+    """Return the async functions of a module that call SQLite directly, or through another function of the module."""
     nodes = list(ast.walk(ast.parse(text)))
     blocking, more = set[str](), SQL_CALLS
     while more:

@@ -1,4 +1,4 @@
-"""Stored results are found again: by any process with the file, and from workers' files, however they ended."""
+"""Stored results are found again: by any process with the file, and from workers' files, however these ended."""
 
 from __future__ import annotations
 

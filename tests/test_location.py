@@ -1,4 +1,4 @@
-"""Data locations: the displayable part of a URL, and invalid URLs."""
+"""Data locations: the part of a URL that may be shown, and invalid URLs."""
 
 from __future__ import annotations
 
@@ -68,7 +68,9 @@ def test_local_files_are_in_the_folder_or_the_users_state_directory(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert Location.of("here").beside == Path("here")
     one, other = Location.of("postgresql://ann:a@db/mind"), Location.of("postgresql://ann:b@db/mind")
-    assert one.beside == other.beside and one.beside.is_relative_to(tmp_path / "mindstream"), "whatever the password"
+    assert one.beside == other.beside and one.beside.is_relative_to(tmp_path / "mindstream"), (
+        "independent of the password"
+    )
     assert one.beside != Location.of("postgresql://ann@db/else").beside
 
 

@@ -45,13 +45,13 @@ def html_of(shown: Any) -> str:
 
 
 async def run_cells(name: str, text: str) -> list[object]:
-    """Run a notebook's cells as Jupyter does, with await at their top level; return what each shows."""
+    """Run a notebook's cells as Jupyter does, with top-level await; return the displayed values."""
     names: dict[str, Any] = {"__name__": "__main__"}
     shown = []
     for cell in json.loads(text)["cells"]:
         if cell["cell_type"] != "code":
             continue
-        assert cell["outputs"] == [] and cell["execution_count"] is None, "a notebook is kept without what it printed"
+        assert cell["outputs"] == [] and cell["execution_count"] is None, "notebooks are stored without output"
         tree = ast.parse("".join(cell["source"]))
         last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
         for part, mode in (

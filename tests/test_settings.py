@@ -17,7 +17,7 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def file(monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A settings file that is named."""
+    """A settings file named by the environment."""
     monkeypatch.setenv("MINDSTREAM_SETTINGS", "mindstream.toml")
     return Path("mindstream.toml")
 

@@ -30,7 +30,7 @@ def spans() -> Iterator[InMemorySpanExporter]:
 @cache
 def _export_spans() -> None:
     provider = otel.get_tracer_provider()
-    if not isinstance(provider, TracerProvider):  # it is set once in a process
+    if not isinstance(provider, TracerProvider):  # it can be set only once per process
         provider = TracerProvider()
         otel.set_tracer_provider(provider)
     provider.add_span_processor(SimpleSpanProcessor(EXPORTED))

@@ -1,4 +1,4 @@
-"""What is installed from a wheel, far from the checkout, is the whole library and nothing else."""
+"""A wheel installed outside the checkout is the whole library and nothing else."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fresh environment with the wheel; dependencies come from the test environment, the checkout does not."""
+    """A new environment with the wheel; dependencies come from the test environment, but not the checkout."""
     home = tmp_path_factory.mktemp("fresh")
     run(sys.executable, "-m", "venv", "--without-pip", home, cwd=home)
     python = home / "bin" / "python"

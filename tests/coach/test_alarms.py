@@ -59,10 +59,10 @@ async def test_a_hint_leads_to_a_question_without_quoting_it(folder: Path, langu
         assert first.model == "rules" and first.text.endswith(ask)
         assert first.text.count("?") + first.text.count("？") == 1, "one question"
         assert "without you" not in first.text + second.text
-        assert await alarmed(mind) == [("hint", "words", True)] * 2, "it was not answered, and is put again"
+        assert await alarmed(mind) == [("hint", "words", True)] * 2, "it was not answered, so it is repeated"
         await mind.settled()
         thoughts = [str(row.event) for row in await mind.memory.store.events(key_of("ann"), kinds=["thought"])]
-        assert any("a hint at suicide" in thought for thought in thoughts), "whoever thinks behind is told"
+        assert any("a hint at suicide" in thought for thought in thoughts), "the reasoners get the hint"
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ async def test_a_question_about_danger_stays_open_until_it_is_answered(folder: P
         put = [ask in text for text in heard]
         assert put[0] and 2 <= sum(put) <= 4, "not with every line"
         again = [text for text in heard if ask in text]
-        assert len({text.partition(ask)[0] for text in again}) == len(again), "nor in the same words"
+        assert len({text.partition(ask)[0] for text in again}) == len(again), "and with other words"
     async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         greeted = await answer(mind, {"en": "hello again", "zh": "你好"}[language])
         assert greeted.text.endswith(ask), "a day later it is asked again"
@@ -122,7 +122,7 @@ async def test_an_ambiguous_yes_repeats_the_open_question(folder: Path) -> None:
         await answer(mind, "I drink tea")
         heard = await answer(mind, "yes")
         assert heard.model == "scripted" and heard.text.endswith(words("hint_ask", "en")), (
-            "asked, for it may be the answer"
+            "repeated, since it may be the answer"
         )
         assert (await answer(mind, "yes")).model == "safety"
 
@@ -138,10 +138,10 @@ async def test_the_crisis_text_and_the_reply_to_a_retraction_are_sent_once(
     async with Mind.open(folder, user="ann", session="s", responder=Coach.using()) as mind:
         heard.append((await answer(mind, danger)).text)
     assert heard[0] == words("say", "en" if danger[0] == "I" else "zh").strip()
-    assert len(set(heard)) >= 5 and heard.count(heard[0]) == 1, "nor after the session was opened again"
+    assert len(set(heard)) >= 5 and heard.count(heard[0]) == 1, "nor after reopening the session"
     assert len(heard[2]) < len(heard[0]) and heard[-1] != heard[-2]
     async with Mind.open(folder, user="ann", session="t", responder=Coach.using()) as mind:
-        assert (await answer(mind, danger)).text == heard[0], "a session of its own"
+        assert (await answer(mind, danger)).text == heard[0], "a separate session"
 
 
 @pytest.mark.parametrize(("danger", "back"), [("I want to die", "I didn't mean that"), ("我想死", "我不是那个意思")])
@@ -150,7 +150,7 @@ async def test_a_retraction_can_be_repeated_and_is_not_stored_as_a_note(folder: 
         heard = [(await answer(mind, text)).text for text in (danger, back, back, HINT["en"])]
         assert len(set(heard)) == len(heard)
         await mind.settled()
-        assert await mind.memory.latest("note", 9) == [], "neither danger, nor a hint, nor what takes it back"
+        assert await mind.memory.latest("note", 9) == [], "neither danger, nor a hint, nor a retraction"
 
 
 async def test_a_medical_warning_is_given_once(folder: Path) -> None:
@@ -199,7 +199,7 @@ def listening(model: Model) -> Models:
 async def test_a_late_result_of_the_safety_classifier_follows_the_answer(folder: Path) -> None:
     model = Listens()
     async with Mind.open(folder, user="ann", models=listening(model), responder=Coach.using()) as mind:
-        assert (await answer(mind, VEILED)).model == "rules", "no word waits for it"
+        assert (await answer(mind, VEILED)).model == "rules", "the answer does not wait for it"
         model.let.set()
         assert await followed(mind) == words("hint_ask", "en") and (await alarmed(mind))[-1] == ("hint", "model", True)
 
@@ -304,7 +304,7 @@ async def test_a_safety_result_during_waiting_ends_the_answer(folder: Path) -> N
         heard = await answer(mind, VEILED)
         assert heard.text.endswith(words("hint_ask", "en")) and heard.waited
         await asyncio.sleep(0.05)
-        assert await follow_ups(mind) == [], "not heard twice"
+        assert await follow_ups(mind) == [], "not reported twice"
 
 
 async def test_a_failing_safety_classifier_is_only_logged(folder: Path) -> None:
@@ -346,7 +346,9 @@ async def test_canned_answers_follow_only_declared_dangers(
     async with Mind.open(folder, user="ann", responder=Coach.using(pack=guitar(**declared))) as mind:
         texts = [(await answer(mind, text)).text for text in (before, "I play scales every day.")]
         heard = any(text.startswith(tuple(heavy)) for text in texts)
-        assert heard is (is_heavy and before.startswith("I have")), "a hint is asked about in the pack's own words"
+        assert heard is (is_heavy and before.startswith("I have")), (
+            "the question about a hint is in the pack's own words"
+        )
 
 
 async def test_an_open_question_is_repeated_after_many_alarms(folder: Path) -> None:

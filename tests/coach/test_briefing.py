@@ -37,11 +37,9 @@ async def test_the_briefing_is_in_the_next_talker_and_reasoner_prompts(folder: P
         shown, lines = talker.asked[1].messages[-1].text, [f"{name}: {text}" for name, text in first.items()]
         assert "\n".join(["<briefing>", "how it stands: so", *lines, "</briefing>"]) in shown
         await said(mind, "And now?")
-        assert first["ask"] in reasoner.asked[1].messages[-1].text, "both halves share what is open"
+        assert first["ask"] in reasoner.asked[1].messages[-1].text, "both reasoners see the open question"
         await said(mind, "Well.")
-        assert first["offer"] not in talker.asked[3].messages[-1].text, (
-            "a thought that leaves none of that takes it back"
-        )
+        assert first["offer"] not in talker.asked[3].messages[-1].text, "a later result without an offer removes it"
 
 
 async def test_a_phase_change_runs_the_new_mini_reasoner_once(folder: Path) -> None:
@@ -107,7 +105,7 @@ async def test_an_outcome_is_a_record_and_shown_with_its_step_in_later_prompts(f
         assert report.text == "Mask: it slipped off" and report.data["did"] is True
         for prompt in (talker.asked[2], reasoner.asked[2]):
             shown = prompt.messages[-1].text
-            assert "How it went: it slipped off" in shown and "sore eyes" not in shown, "a caution can be taken away"
+            assert "How it went: it slipped off" in shown and "sore eyes" not in shown, "a caution can be removed"
 
 
 async def test_without_waiting_utterances_are_processed_in_pairs(
@@ -120,7 +118,7 @@ async def test_without_waiting_utterances_are_processed_in_pairs(
     newest = [prompt.messages[-1].text.partition("<newest_utterances>\n")[2] for prompt in reasoner.asked]
     begun = [text.partition("\n")[0] for text in newest]
     assert begun == ["I lie awake.", "I get up at six.", "A plan, please."]
-    assert "Since May." in reasoner.asked[1].messages[-1].text, "what it was not woken for it sees with the next"
+    assert "Since May." in reasoner.asked[1].messages[-1].text, "the next run includes the skipped utterance"
 
 
 async def test_a_stated_home_gives_the_local_time(folder: Path) -> None:
@@ -161,4 +159,4 @@ async def test_misplaced_patch_fields_are_moved_and_only_the_last_current_step_s
         coach = Coach.of(mind)
         assert coach.belief.value.goals == ["sleep"] and coach.belief.value.phase == "goal_setting"
         assert [(step.title, step.state) for step in coach.plan.steps] == [("Mask", "later"), ("Walk", "now")]
-    assert len(reasoner.asked) == 1, "nothing is sent back"
+    assert len(reasoner.asked) == 1, "nothing is sent back to the model"

@@ -98,7 +98,7 @@ async def test_alternative_gates_are_scored_on_the_same_log(folder: Path) -> Non
     assert told["never"] == (0.0, 0.5, 0.0, 0.0) and told["always"] == (1.0, 0.0, 0.5, 4.0)
     assert told["as decided"] == told["always"] and told["belief (its phase waits)"] == (0.5, 0.5, 0.5, 2.0)
     assert told["always, at most 2 s"] == (1.0, 0.5, 0.5, 2.0) and told["always, at most 5 s"] == told["always"]
-    assert (points["as decided"].tokens, points["always"].tokens) == (250, 150), "its Talker is asked twice"
+    assert (points["as decided"].tokens, points["always"].tokens) == (250, 150), "the Talker is called twice"
     assert gate_curve(Turns((), 0, 0), []) == []
 
 

@@ -84,6 +84,6 @@ async def test_a_belief_between_two_calls_can_cite_a_tool_result(folder: Path) -
     )  # fmt: skip
     told = await events(mind, folder)
     observed = [event for event in told if isinstance(event, Observed) and event.tool == "believe"]
-    assert [event.failed for event in observed] == [False], "before the tool has given it, it is not even offered"
+    assert [event.failed for event in observed] == [False], "before the tool's result, the tool is not even offered"
     (changed,) = [event for event in told if isinstance(event, BeliefChanged)]
     assert changed.patch["environment"] == ["loud at three"]

@@ -96,7 +96,7 @@ async def test_with_wait_a_filler_is_sent_and_the_answer_contains_the_plan(folde
         assert kinds == [kinds[0], Waiting, Piece, Said] and said(events).waited
         assert said(events).text == "Dim the lights at nine."
         await mind.settled()
-        assert await rows(mind, "follow_up") == [], "nothing that was asked for comes later"
+        assert await rows(mind, "follow_up") == [], "no follow-up after the requested answer"
         texts = [record.text for record in await mind.memory.latest("chat", 9)]
         assert texts == [WISH, "Dim the lights at nine."]
         (decided,) = await rows(mind, "decided")
@@ -134,7 +134,7 @@ async def test_small_talk_is_answered_alone_and_cancels_the_reasoner(folder: Pat
         events = await turn(mind, "thanks!")
         assert said(events).text == "You're welcome."
         open_ = [work.slot for work in await mind.memory.store.open_work(key_of("ann"))]
-        assert "sleep" not in open_, "ended in the commit of what was said"
+        assert "sleep" not in open_, "the work ended in the commit of the answer"
         await mind.settled()
         await turn(mind, "the noise wakes me")
         await mind.settled()

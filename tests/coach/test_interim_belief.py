@@ -117,7 +117,7 @@ async def test_a_resumed_run_repeats_no_call(folder: Path) -> None:
         events = [row.event for row in await mind.memory.store.events(key_of("ann"))]
     assert calls == 1
     assert [event.tool for event in events if isinstance(event, ToolCalled)] == ["order", "believe", "believe"]
-    assert any(len(event.text) > 3_000 for event in events if isinstance(event, Observed)), "the whole result is kept"
+    assert any(len(event.text) > 3_000 for event in events if isinstance(event, Observed)), "the whole result is stored"
     (changed,) = [event for event in events if isinstance(event, BeliefChanged)]
     assert changed.patch["sleep_concern"] == ["noise"]
     assert "is on its way" in scripted.asked[-1].turns[1].text

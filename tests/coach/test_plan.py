@@ -29,7 +29,7 @@ def test_an_ongoing_step_stays_when_the_next_step_starts() -> None:
     assert f"{KEPT} (going on)" in plan.written() and "Also on Sundays." in plan.written(full=True)
     assert f"↻ {KEPT}: Also on Sundays." in plan_told(plan)
     crowd = plan.edit([StepEdit(title=f"Step {n}") for n in range(60)])
-    assert states(crowd)[KEPT] == "going_on", "it is not closed, and makes no room for steps to come"
+    assert states(crowd)[KEPT] == "going_on", "an ongoing step is not dropped for new steps"
 
 
 @pytest.mark.parametrize(

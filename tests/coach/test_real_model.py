@@ -22,7 +22,7 @@ async def test_three_turns_with_a_real_model_give_no_errors() -> None:
     assert all(turn["said"] for turn in found["turns"])
     assert found["errors_shown"] == [], "no error reaches the user"
     failed = [call for call in found["failed_calls"] if "PromptTooLong" not in call]
-    assert failed == [], "what a repair of its own long words made too long was cut and asked again"
+    assert failed == [], "replies that were too long were cut and requested again"
     assert found["replies_over_their_limit"] == 0
     assert found["errors_logged"] == []
-    assert any(sum(turn["cached_tokens"].values()) > 1_000 for turn in found["turns"][1:]), "prefixes are kept"
+    assert any(sum(turn["cached_tokens"].values()) > 1_000 for turn in found["turns"][1:]), "prefixes are cached"

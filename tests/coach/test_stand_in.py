@@ -45,7 +45,9 @@ async def test_possibly_changed_facts_are_listed_newest_first_without_a_decision
     assert "newest first" in head and "still holds" in head
     assert lines == [f"- in this talk: {fact}" for fact in reversed(facts)]
     _, *lines = (await ask(folder, "two", "Where do I live?")).splitlines()
-    assert [line.partition(": ")[2] for line in lines] == list(reversed(facts)), "and in the next talk, with their days"
+    assert [line.partition(": ")[2] for line in lines] == list(reversed(facts)), (
+        "and in the next conversation, with their days"
+    )
     assert not any("in this talk" in line for line in lines)
 
 

@@ -39,7 +39,7 @@ async def test_an_alarm_does_not_wait_for_reasoners(folder: Path) -> None:
             answer = said(await turn(mind, ALARM))
             assert answer.model == "safety" and answer.text
             for other in (waiting, queued):
-                assert not any(isinstance(row.event, Said) for row in await other), "nothing comes after it"
+                assert not any(isinstance(row.event, Said) for row in await other), "no answer follows the alarm"
 
 
 async def test_an_alarm_interrupts_a_running_answer(folder: Path) -> None:
@@ -54,7 +54,7 @@ async def test_an_alarm_interrupts_a_running_answer(folder: Path) -> None:
             assert said(await turn(mind, ALARM)).model == "safety"
             broken_off = said(await speaking) if any(isinstance(r.event, Said) for r in await speaking) else None
         texts = [record.text for record in await mind.memory.latest("chat", 10)]
-        assert "Well," in texts and broken_off is None, "what was shown is remembered"
+        assert "Well," in texts and broken_off is None, "the shown part is stored"
 
 
 async def test_an_unread_generator_blocks_no_one(folder: Path) -> None:
@@ -71,7 +71,7 @@ async def test_an_unread_generator_blocks_no_one(folder: Path) -> None:
         answers = [
             row.event.answers for row in await mind.memory.store.events(key_of("ann")) if isinstance(row.event, Said)
         ]
-        assert len(answers) == 3, "the others were answered too, though nobody listened"
+        assert len(answers) == 3, "the others were answered without a listener"
         await kept.aclose()
         await untouched.aclose()
 
@@ -109,9 +109,9 @@ async def test_a_silence_is_filled_with_a_neutral_filler(folder: Path) -> None:
             if sum(isinstance(row.event, Reading) for row in events) == 3:
                 model.let.set()
         (filler,) = [row.event.text for row in events if isinstance(row.event, Waiting)]
-        assert "think" not in filler and said(events).text == "the rest", "a slow model is no thought"
+        assert "think" not in filler and said(events).text == "the rest", "a slow model is not a reasoning state"
         assert {row.event.model for row in events if isinstance(row.event, Reading)} == {"silent"}
-        assert not await mind.memory.store.events(key_of("bob"), kinds=["reading"]), "it is shown, and not kept"
+        assert not await mind.memory.store.events(key_of("bob"), kinds=["reading"]), "it is shown, but not stored"
 
 
 FAILED = "I can't think just now: I don't reach the language model that I think with. What you said is kept"
@@ -131,7 +131,7 @@ async def test_an_unavailable_model_is_explained_once_and_not_stored(folder: Pat
         assert "did not take that" in answers[4].text
         assert [answer.model for answer in answers] == [UNAVAILABLE] * 2 + ["scripted"] + [UNAVAILABLE] * 2
         kept = [record.text for record in await mind.memory.latest("chat", 20) if not record.data.get("by_user")]
-        assert kept == ["I am back."], "nothing is said by a rule, and no excuse is remembered"
+        assert kept == ["I am back."], "no rule answers, and no excuse is stored"
         assert all(not answer.record for answer in answers if answer.model == UNAVAILABLE)
 
 

@@ -39,7 +39,7 @@ async def test_a_life_with_a_model_is_not_continued_without_one(tmp_path: Path, 
             async with Life.open(memory, Rules(), goal="Another goal."):
                 raise AssertionError
         async with Life.open(memory, Silent("openai:other")) as life:
-            assert life.state.goal == "Count the boats.", "nothing was changed by what was refused"
+            assert life.state.goal == "Count the boats.", "the refused call changed nothing"
         assert (await read_opened(memory)).command == "mindstream live --model x"
         async with Life.open(memory, Rules(), without_model=True):
             pass

@@ -43,7 +43,7 @@ async def test_a_dream_is_one_call_of_m1_with_a_task_and_a_context(tmp_path: Pat
         assert ("S", dream.text) in await results(life.memory)
     (asked,) = asked_m1(model)
     shown = asked.messages[-1].text
-    assert not asked.tools, "no dearer than a question"
+    assert not asked.tools, "no more expensive than a question"
     assert f"<task>\n{DREAM['en']}\n</task>" in shown and "<context>" in shown
     assert all(text in shown for text in FRAGMENTS)
     assert dream.text == "I ride a tram of rye bread." and len(dream.evidence) == 2

@@ -29,7 +29,7 @@ LOOKS = "nothing in your ledger can be done now"
 
 
 def lives(looks: Callable[[int], Mapping[str, object]]) -> Callable[[Asked], Behaviour]:
-    """Script M2: `look` returns the n-th proposal; a turn finishes the first task of its ledger."""
+    """Script M2: `looks(n)` is the n-th proposal; a turn finishes the first task of its ledger."""
     asked_to_look = 0
 
     def behave(asked: Asked) -> Behaviour:
@@ -43,7 +43,7 @@ def lives(looks: Callable[[int], Mapping[str, object]]) -> Callable[[Asked], Beh
         if messages[-1]["role"] == "tool":
             return Says("It is done.")
         ledger = re.search(r"<ledger>\n(\d+)\. ", messages[-1]["content"])
-        assert ledger, "a turn begins where something can be done"
+        assert ledger, "a turn starts only if a task is open"
         return Calls((("finish_task", json.dumps({"task": int(ledger[1]), "result": "done"})),))
 
     return behave
@@ -76,11 +76,11 @@ async def test_a_thousand_heartbeats_stay_within_the_daily_budget(door: FakeEndp
         for row in await memory.store.events(memory.key, kinds=["replied"], limit=100_000):
             assert isinstance(row.event, Replied)
             spent[int(row.at // DAY_S)] += row.event.tokens
-    assert len(spent) == 43 and max(spent.values()) <= 60 + 10, "one call over at most"
-    assert min(spent.values()) >= 50, "and each day it works"
+    assert len(spent) == 43 and max(spent.values()) <= 60 + 10, "exceeded by at most one call"
+    assert min(spent.values()) >= 50, "it works on each day"
     assert {"Write page 1.", "Read page 1.", "Write page 30."} <= set(done)
     moments = [at for at, _ in looks]
-    assert min(b - a for a, b in pairwise(moments)) >= HOUR_S, "a look a beat at most"
+    assert min(b - a for a, b in pairwise(moments)) >= HOUR_S, "at most one proposal per heartbeat"
 
 
 async def test_idle_heartbeats_call_the_model_about_once_a_day(door: FakeEndpoint, folder: Path) -> None:
@@ -90,11 +90,11 @@ async def test_idle_heartbeats_call_the_model_about_once_a_day(door: FakeEndpoin
         assert await life.run(until=clock.now() + BEATS * HOUR_S) == "time"
         looks = await looked(life.memory)
         assert life.state.idle == NOTHING["because"]
-    assert len(door.chats) == len(looks) + 2, "a look is one call; beside them the goal's own task was done"
-    assert 42 <= len(looks) <= 65, "once a day, and where M2 named a time"
+    assert len(door.chats) == len(looks) + 2, "one call per proposal, and the work on the goal"
+    assert 42 <= len(looks) <= 65, "once a day, and at the times that M2 named"
     gaps = {round((b[0] - a[0]) / HOUR_S) for a, b in pairwise(looks)}
-    assert min(gaps) >= 2, "between two that cost lies a beat that did not"
-    assert 3 in gaps, "M2's own word on when to look again is kept"
+    assert min(gaps) >= 2, "between two calls lies a heartbeat without one"
+    assert 3 in gaps, "M2's time for the next proposal is kept"
 
 
 async def test_new_work_ends_the_rest(door: FakeEndpoint, folder: Path) -> None:
@@ -121,7 +121,7 @@ async def test_the_proposal_prompt_contains_goal_memories_and_finished_tasks(doo
     shown = asked[1][-1]["content"]
     assert "<goal>\nKeep the lighthouse.\n</goal>" in shown and "The wick of the lighthouse is low." in shown
     assert "Trim the wick. (done): done" in shown and "tokens</room_today>" in shown
-    assert before == after, "a look is no question: it strengthens nothing"
+    assert before == after, "a proposal does not strengthen memories"
 
 
 async def test_finished_work_is_not_proposed_again(door: FakeEndpoint, folder: Path) -> None:
@@ -130,7 +130,7 @@ async def test_finished_work_is_not_proposed_again(door: FakeEndpoint, folder: P
     async with living(door, folder, clock) as life:
         await life.run(until=clock.now() + 30 * HOUR_S)
         found = [event.tasks for _, event in await looked(life.memory)]
-    assert found[0] == ("Trim the wick.",) and set(found[1:]) == {()}, "what stands there is no work"
+    assert found[0] == ("Trim the wick.",) and set(found[1:]) == {()}, "existing tasks are not proposed"
 
 
 async def test_proposals_are_made_only_in_active_hours_and_invalid_ones_rest(door: FakeEndpoint, folder: Path) -> None:

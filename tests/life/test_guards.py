@@ -70,7 +70,7 @@ async def test_a_budget_is_exceeded_by_one_call_at_most_across_lives(tmp_path: P
         asked += len(model.asked)
     async with living(tmp_path, script(["I live again."]), clock=clock, config=LifeConfig(budget=LifeBudget())) as life:
         spent = life.state.spent
-        assert await life.run(turns=1, wait=False) == "turns", "with more allowed it goes on"
+        assert await life.run(turns=1, wait=False) == "turns", "with a larger budget it continues"
     dearest = 1_500
     assert {"calls": asked == 5, "tokens": 4_000 <= before < 4_000 + dearest, "usd": asked == 0}[limit], (asked, spent)
 

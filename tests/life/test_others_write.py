@@ -70,7 +70,7 @@ async def test_text_erased_by_another_process_is_not_sent_to_a_model(tmp_path: P
             (heard,) = [each for each in await other.latest("chat", 9) if "hollyhock" in each.text]
             await other.store.erase(key_of("keeper"), [heard.id])
         await life.run(turns=1)
-        assert seen and "hollyhock" not in str(seen[0]), "it is read anew"
+        assert seen and "hollyhock" not in str(seen[0]), "the state is read again"
         assert "hollyhock" not in life.state.model_dump_json()
 
 

@@ -21,7 +21,9 @@ async def test_u_with_replaces_corrects_a_memory(tmp_path: Path) -> None:
         assert right in recalled and wrong not in recalled and "Bread" in recalled
         (corrected,) = await rows(life.memory, "corrected")
         old, new = await life.memory.store.records(key_of("keeper"), [corrected.old, corrected.new])
-    assert old.text == wrong and old.superseded_by == new.id and old.valid_until is not None, "it is history, not gone"
+    assert old.text == wrong and old.superseded_by == new.id and old.valid_until is not None, (
+        "it is history, not deleted"
+    )
     assert new.text == right and new.evidence == (old.id,)
 
 

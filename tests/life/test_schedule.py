@@ -179,7 +179,7 @@ def test_orders_keep_the_local_time_across_clock_changes() -> None:
     rule = Calendar("day", (time(2, 30), time(3)))
     spring = datetime(2027, 3, 27, 12, tzinfo=BERLIN).timestamp()
     due = [at := rule.next_after(spring, BERLIN), rule.next_after(at, BERLIN)]
-    assert [written(at) for at in due] == ["2027-03-28 03:00", "2027-03-28 03:30"], "what is skipped comes later"
+    assert [written(at) for at in due] == ["2027-03-28 03:00", "2027-03-28 03:30"], "a skipped time is moved forward"
     autumn = datetime(2027, 10, 30, 12, tzinfo=BERLIN).timestamp()
     once = Calendar("day", (time(2, 30),))
     at = once.next_after(autumn, BERLIN)

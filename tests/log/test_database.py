@@ -89,7 +89,7 @@ def test_an_interrupted_migration_is_completed_by_the_next_process(folder: Path)
     for how, code, seen, kind in (("dies", -9, 0, "said"), ("lives", 0, 1, "spoken"), ("dies", 0, 1, "spoken")):
         done = subprocess.run([sys.executable, "-c", DIES, str(folder / FILE), how], capture_output=True)
         assert done.returncode == code, done.stderr
-        assert state() == (len(MIGRATIONS) + seen, [(kind, 500)]), "once, and wholly"
+        assert state() == (len(MIGRATIONS) + seen, [(kind, 500)]), "once, and completely"
     with pytest.raises(StorageError, match="newer mindstream"):
         opened(folder)
 

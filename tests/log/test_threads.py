@@ -36,7 +36,7 @@ class Gate:
 
     def pass_through(self) -> int:
         if self.closed:
-            assert threading.get_ident() != self.own, "the event loop waits for the file"
+            assert threading.get_ident() != self.own, "the event loop is blocked by the file"
             self.reached.set()
             assert self.opened.wait(LONGEST_S)
         return 0
@@ -184,7 +184,9 @@ async def test_a_cancelled_walk_closes_its_connection(folder: Path, gate: Gate) 
     with pytest.raises(asyncio.CancelledError):
         await walking
     await store.close()
-    assert await asyncio.to_thread(os.listdir, folder) == ["mindstream.db"], "the last connection takes the log with it"
+    assert await asyncio.to_thread(os.listdir, folder) == ["mindstream.db"], (
+        "the last connection removes the write-ahead log"
+    )
 
 
 async def test_closing_waits_for_running_reads_and_refuses_new_ones(folder: Path) -> None:

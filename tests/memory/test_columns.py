@@ -80,7 +80,7 @@ async def test_streams_of_a_store_share_an_index_cache_bounded_by_records(tmp_pa
         assert len(await stream.recall("thing", k=3)) == 3
     assert list(shelf._held) == ["b", "c"]
     shelf._records = 5
-    assert len((await streams[0].columns()).ids) == 10, "the one that is asked for is held, however large"
+    assert len((await streams[0].columns()).ids) == 10, "the requested stream is cached, whatever its size"
     assert list(shelf._held) == ["a"]
     for stream in streams:
         await stream.close()

@@ -164,7 +164,7 @@ async def test_another_embedder_is_reported_and_reembed_can_be_resumed(world: Wo
     await asyncio.gather(broken, return_exceptions=True)
     left = (await other.columns()).foreign
     assert 0 <= left < 30
-    assert await other.reembed(batch=8) <= left, "a batch on its way when it was broken off may still land"
+    assert await other.reembed(batch=8) <= left, "a batch in progress at the cancellation may still be written"
     assert await other.reembed() == 0
     assert (await other.columns()).foreign == 0
     scores = (await other.recall("tomatoes", k=1, touch=False))[0].parts

@@ -48,7 +48,7 @@ async def test_another_embedder_is_refused_until_reembed(folder: Path) -> None:
         for act in refused:
             with pytest.raises(InputError, match=r"were made by wordllama.*reembed"):
                 await act()  # type: ignore[misc]
-        assert [each.text for each in await memory.find()] == [note.text], "what compares no vectors works"
+        assert [each.text for each in await memory.find()] == [note.text], "operations without vectors work"
         with pytest.raises(InputError, match="were made by wordllama"):
             async with Mind.open(folder, user="ann", embed=Words()):
                 pass

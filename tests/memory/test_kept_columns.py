@@ -346,9 +346,9 @@ async def test_columns_of_a_user_erased_on_another_machine_are_deleted(folder: P
     assert len(await shelf.columns(ANN)) == 0 and not path.exists()
     await write(store, MANY, MANY)
     path.write_bytes(content)
-    assert await ErasureWatch(store).look() == [] and not path.exists(), "the first look takes it, open or not"
+    assert await ErasureWatch(store).look() == [] and not path.exists(), "the first check deletes it, open or not"
     fresh = await kept(folder)
-    assert await ErasureWatch(store).look() == [] and fresh.exists(), "what was kept after an erasure stays"
+    assert await ErasureWatch(store).look() == [] and fresh.exists(), "files stored after an erasure stay"
     await store.close()
 
 
@@ -377,7 +377,7 @@ async def test_closing_stops_background_filling_and_the_next_process_continues(f
     await first.recall("thing3", 3, touch=False)
     (filling,) = shelf._behind.values()
     await second.close()
-    assert not filling.done(), "somebody has it open yet"
+    assert not filling.done(), "another memory still uses it"
     await first.close()
     assert filling.cancelled() and not shelf._behind
     begun = len(shelf._held[ANN])

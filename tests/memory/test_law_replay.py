@@ -64,15 +64,17 @@ async def lived(folder: Path) -> RecallLog:
 
 async def test_replaying_the_current_settings_archives_the_same_records(log: RecallLog) -> None:
     today = replay(log, GENTLE)
-    assert today.forgotten == log.forgotten and today.forgotten, "record by record: sleeps draw the same"
-    assert today.lost == 0, "what was forgotten was not returned"
+    assert today.forgotten == log.forgotten and today.forgotten, "record by record: sleeps draw the same records"
+    assert today.lost == 0, "no archived record was returned"
 
 
 async def test_stricter_settings_lose_records_that_were_asked_again(log: RecallLog) -> None:
     assert len(log.asked) == 5 * 4 and not log.is_thin
     hard = replay(log, Strength(asleep_s=7 * DAY_S, passed_over_s=7 * DAY_S))
     assert hard.lost > 0 and hard.held < replay(log, GENTLE).held
-    assert hard.lost == replay(log, Strength(asleep_s=7 * DAY_S, passed_over_s=7 * DAY_S)).lost, "the same each time"
+    assert hard.lost == replay(log, Strength(asleep_s=7 * DAY_S, passed_over_s=7 * DAY_S)).lost, (
+        "the same result each time"
+    )
 
 
 async def test_the_best_settings_lose_nothing_and_keep_the_fewest_unused_records(log: RecallLog) -> None:
@@ -95,9 +97,9 @@ def test_replay_matches_a_calculation_by_hand() -> None:
         frozenset((each.at, "a") for each in asked), frozenset(),
     )  # fmt: skip
     two = replay(log, Strength(asleep_s=2 * DAY_S))
-    assert (two.asked, two.lost, two.forgotten) == (2, 2, {"a"}), "forgotten on the third day; b had ended"
+    assert (two.asked, two.lost, two.forgotten) == (2, 2, {"a"}), "archived on the third day; b had expired"
     ten = replay(log, Strength(asleep_s=10 * DAY_S))
-    assert (ten.lost, ten.forgotten, ten.held) == (0, {"a"}, 0), "two levels by its returns, lost from day 23 to 25"
+    assert (ten.lost, ten.forgotten, ten.held) == (0, {"a"}, 0), "two levels by its recalls, archived from day 23 to 25"
 
 
 def test_a_log_with_too_little_data_is_reported_as_thin() -> None:

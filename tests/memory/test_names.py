@@ -66,7 +66,7 @@ async def test_reserved_tenant_names_are_refused(tenant: str, folder: Path) -> N
     with pytest.raises(InputError, match="reserved"):
         read_towns([f"{tenant}/ville={folder}"])
     async with open_store(Location(folder, tenant=tenant)) as own:
-        assert tenant_of(own.key(StreamName("town", "town"))) == tenant, "its own parts mindstream opens by location"
+        assert tenant_of(own.key(StreamName("town", "town"))) == tenant, "internal parts are opened by location"
 
 
 async def test_a_user_named_like_a_pool_cannot_read_or_erase_it(tmp_path: Path) -> None:
@@ -245,7 +245,7 @@ async def write_all(store: SqliteStore, found: list[StreamName], written: set[st
     written.update(fresh)
     commits = (store.commit(said(key, whose(name))) for key, name in fresh.items())
     for done in await asyncio.gather(*commits, return_exceptions=True):
-        assert isinstance(done, list | InputError), "written, or refused since it looks like another"
+        assert isinstance(done, list | InputError), "written, or refused as a lookalike of another name"
 
 
 def whose(name: StreamName) -> str:
@@ -326,7 +326,7 @@ async def test_streams_of_an_earlier_version_are_kept_even_if_names_clash(mended
     await store.close()
     with looking_into(folder / FILE) as connection:
         wrong = {fault.what for fault in faults(connection) if not fault.harmless}
-    assert wrong <= {"rows of the log that this mindstream cannot read"}, "which are not whole in this test"
+    assert wrong <= {"rows of the log that this mindstream cannot read"}, "which are incomplete in this test"
 
 
 async def test_a_damaged_row_is_still_reported_after_migration(tmp_path: Path) -> None:

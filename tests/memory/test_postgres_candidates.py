@@ -219,16 +219,16 @@ async def test_closing_stops_indexing_and_the_next_store_continues(
             oid = other.execute("SELECT %s::regclass::oid", (table,)).fetchone()
             waits = f"SELECT 1 FROM pg_locks WHERE NOT granted AND relation = {oid[0]}"
             await asyncio.to_thread(lambda: next(filter(postgres_server.ask, itertools.repeat(waits))))
-        assert not await asyncio.to_thread(postgres_server.ask, waits), "the server is at it no longer"
+        assert not await asyncio.to_thread(postgres_server.ask, waits), "the server has stopped indexing"
         other.rollback()
         other.execute("SET mindstream.tenant = ''")
         assert other.execute("SELECT count(*) FROM segments").fetchone() == (0,)
         before = other.execute(everything).fetchall()
-        assert len(before) == (32 if table == "postings" else 0), "a segment of 32, no vectors where that is locked"
+        assert len(before) == (32 if table == "postings" else 0), "a segment of 32, no vectors if that table is locked"
         async with PostgresStore(url) as store:
             await store.index(ANN)
             assert records[17].text in await found(store, "number17", records[17].vector, n=1)
-        assert other.execute(everything).fetchall()[: len(before)] == before, "what was there is not written anew"
+        assert other.execute(everything).fetchall()[: len(before)] == before, "existing rows are not rewritten"
 
 
 async def test_without_pgvector_keyword_search_still_works(
@@ -306,7 +306,7 @@ async def test_stream_statistics_report_speakers_lengths_and_times(store: Postgr
         name: (sum(each.by == name for each in held), sum(len(terms(each.text)) for each in held if each.by == name))
         for name in ("Ann", "Coach")
     }
-    assert 0 <= told.groups - len({each.episode for each in held}) < 5, "some stand in two segments"
+    assert 0 <= told.groups - len({each.episode for each in held}) < 5, "some are counted in two segments"
     drawn = [there[at] for at in told.sample]
     assert {records[0].text, held[-1].text} <= set(drawn) <= {each.text for each in held}
 
@@ -380,6 +380,6 @@ async def test_planner_statistics_contain_no_text_names_or_vectors(store: Postgr
     schema = await store.read(lambda rows: rows.execute("SELECT current_schema()").fetchone())
     with postgres_server.psycopg_admin() as admin:
         found = set(admin.execute(sql, (f"{schema[0]}.records",)).fetchall())
-    assert ("records", "created") in found, "it gathers something"
+    assert ("records", "created") in found, "statistics exist"
     told = {column for table, column in found if table != "counters"}
     assert not told & {"stream", "mind", "tenant", "text", "near", "vector", "payload", "value", "term", "key"}, found

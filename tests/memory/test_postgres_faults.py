@@ -79,7 +79,7 @@ async def test_a_failed_open_ends_soon_and_holds_no_connection(url: str, monkeyp
         monkeypatch.setattr(lent.reading, "_connect", away)
         with pytest.raises(StorageError, match="refused"):
             PostgresStore(url, "acme")
-        assert len(tries) < 9, "the loop of a server stands still meanwhile"
+        assert len(tries) < 9, "the event loop is blocked during these attempts"
         assert lent.users == 1
 
 

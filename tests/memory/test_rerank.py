@@ -60,7 +60,7 @@ async def test_a_model_reranks_the_first_stage_in_one_call(door: FakeEndpoint, m
     assert f"<looked_for>\n{QUESTION}\n</looked_for>" in shown and "<memories>\n1. 2023-11-14" in shown
     assert texts == [first[3], first[1]] and [each.parts["first_stage"] for each in found] == [4, 2]
     assert found.touch is not None and set(found.touch.returned).isdisjoint(found.touch.passed_over)
-    assert len(found.touch.returned) + len(found.touch.passed_over) == len(FACTS), "the others are passed over"
+    assert len(found.touch.returned) + len(found.touch.passed_over) == len(FACTS), "the others count as not returned"
 
 
 async def test_records_omitted_by_the_model_keep_the_first_order(door: FakeEndpoint, memory: Memory) -> None:
@@ -113,5 +113,5 @@ async def test_the_recall_event_reports_archived_records(memory: Memory, clock: 
     assert row.event.returned == tuple(found.touch.returned) and len(row.event.forgotten) == 3
     assert row.event.forgotten == row.event.passed_over
     left = [each.record.text for each in await memory.recall("bread, clocks, Ann and Otto", touch=False)]
-    assert len(left) == 2 and found[0].record.text in left, "gone from recall"
-    assert len(await memory.archive()) == 3, "and in the archive until it is purged"
+    assert len(left) == 2 and found[0].record.text in left, "not recalled"
+    assert len(await memory.archive()) == 3, "but in the archive until it is purged"

@@ -73,7 +73,7 @@ async def test_by_default_neither_recall_nor_sleep_archives_or_merges(how: str, 
         [found] = await memory.recall("where is the greenhouse key?", k=1)
         assert found.record.text == ROSES
         returned = [each for each in await memory.find() if "tomato" in each.text and each.level > 0]
-        assert returned, "what is returned is strengthened"
+        assert returned, "returned records are strengthened"
         assert await policies(memory) == []
 
 

@@ -83,7 +83,7 @@ async def test_keyword_and_vector_search_find_old_unrehearsed_records(store: Sql
     assert records[17].text in await found(store, "number17", n=1)
     assert records[17].text in await found(store, "早安17", n=1)
     assert records[23].text in await found(store, vector=records[23].vector, n=1)
-    assert {each.text for each in records[15:20]} <= set(await found(store, "number17", n=5)), "what stands beside"
+    assert {each.text for each in records[15:20]} <= set(await found(store, "number17", n=5)), "neighbouring records"
     assert {each.text for each in records[-3:]} <= set(await found(store, "number17"))
     assert not await store.candidates(BOB, records[23].vector, ["number17"], 3)
 
@@ -179,7 +179,7 @@ async def test_a_redacted_record_is_indexed_by_its_new_text(store: SqliteStore) 
     terms_of = [hashed(f"zanzibar{at}") for at in changed]
     anew = [term for term in terms_of if await rows(store, "SELECT 1 FROM postings WHERE term = ?", term)]
     ((left,),) = await rows(store, "SELECT count(*) FROM unindexed")
-    assert anew and len(anew) == len(changed) - left and left < 8, "segments that lost many records are built anew"
+    assert anew and len(anew) == len(changed) - left and left < 8, "segments that lost many records are rebuilt"
     for at in changed:
         assert f"it says zanzibar{at} now" in await found(store, f"zanzibar{at}", n=1)
 

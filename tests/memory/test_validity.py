@@ -33,9 +33,11 @@ async def test_valid_from_is_inclusive_and_valid_until_exclusive(folder: Path) -
         assert await found(memory, ends - 1e-3) == {"Ann lives in Turin."}
         assert await found(memory, "2024-05-01T00:00Z") == {"Ann lives in Oslo."} == await found(memory, NOW)
         assert await found(memory, NOW + DAY_S) == {"Ann lives in Oslo.", "Ann lives in Rome."}
-        assert await found(memory) == {"Ann lives in Oslo.", "Ann lives in Rome."}, "what will hold is known already"
+        assert await found(memory) == {"Ann lives in Oslo.", "Ann lives in Rome."}, (
+            "records that become valid later are recalled"
+        )
         assert "Ann lives in Turin." not in {each.text for each in await memory.latest("note", 9)}
-        assert (await memory.forget(about="Turin")).records == 1, "what is over can be forgotten"
+        assert (await memory.forget(about="Turin")).records == 1, "expired records can be forgotten"
 
 
 @pytest.mark.parametrize(

@@ -168,5 +168,5 @@ async def test_a_commit_of_several_minds_is_atomic(folder: Path) -> None:
     lost = replace(said[1], finish=WorkDone((77,), "nobody"))
     with pytest.raises(LeaseLost):
         await store.commit(said[0], lost)
-    assert [row.mind for row in await store.events()] == ["a", "b"], "the first of the two is not there either"
+    assert [row.mind for row in await store.events()] == ["a", "b"], "the first of the two was not written either"
     await store.close()

@@ -1,4 +1,4 @@
-"""The bill: each call of a model is a row of the log, also the last before the end."""
+"""The bill: each model call is a row of the log, including the last before closing."""
 
 from __future__ import annotations
 

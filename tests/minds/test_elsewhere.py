@@ -1,4 +1,6 @@
-"""What one process began and another ends: silences, thoughts that are stopped, answers that the dead left open."""
+"""Work started by one process and ended by another: idle triggers, cancelled runs, answers left open by dead
+processes.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +32,13 @@ ELSEWHERE = Path(__file__).with_name("elsewhere.py")
 
 
 def killed_after(data: str, *words: str, line: str, times: int = 1) -> list[str]:
-    """Run a process until it has printed a number of such lines; kill it, and return its output."""
+    """Run a process until it has printed a number of matching lines; kill it, and return its output."""
     said = list[str]()
     with subprocess.Popen([sys.executable, str(ELSEWHERE), data, *words], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         while sum(each.startswith(line) for each in said) < times:
             said.append(process.stdout.readline().strip())
-            assert said[-1], "it ended by itself"
+            assert said[-1], "it ended before the kill"
         process.kill()
     return said
 
@@ -70,10 +72,10 @@ async def test_idle_triggers_run_in_one_process(data: str) -> None:
         Mind.open(data, user="ann", reasoners=[one]) as first,
         Mind.open(data, user="ann", reasoners=[other]) as second,
     ):
-        for number in (1, 2):  # after each silence comes another, when something was heard
+        for number in (1, 2):  # after each answer a new idle period begins
             one.trigger = other.trigger = Trigger(every=0)
             await asyncio.gather(listen(first, "Good night."), listen(second, "Sleep well."))
-            one.trigger = other.trigger = Idle.trigger  # from here on: between the two might be silence, too
+            one.trigger = other.trigger = Idle.trigger  # from here on: an idle period may lie between the two
             for mind in (first, second):
                 mind.reasoners.wake()
             await until(lambda: one.ended + other.ended == number)  # noqa: B023
@@ -110,7 +112,7 @@ async def test_an_idle_run_of_a_killed_process_is_repeated_once(data: str) -> No
 
 
 class Hour:
-    """Thinks at a moment."""
+    """Run at a given time."""
 
     slot, timeout_s = "hour", 60.0
 
@@ -141,7 +143,7 @@ async def test_a_timed_trigger_runs_once_even_without_a_result(data: str, though
 
 
 class Slow:
-    """Thinks about a message forever."""
+    """Reason about a message forever."""
 
     slot, trigger, timeout_s = "slow", Trigger(), 60.0
 
@@ -213,7 +215,7 @@ async def test_messages_of_a_dead_process_are_answered_once_at_open(data: str, s
 
 
 async def test_a_failed_check_for_unanswered_messages_is_repeated(data: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The database is away for the moment in which the mind is opened."""
+    """The database is unavailable at the moment the mind is opened."""
 
     async def answer(text: str, _: Host) -> AsyncIterator[str]:
         yield f"You said: {text}"
@@ -241,7 +243,7 @@ async def test_an_interrupted_message_of_a_dead_process_is_not_answered(data: st
         )
         assert process.stdout
         await process.stdout.readline()
-        process.send_signal(19)  # SIGSTOP: it sees nothing any more
+        process.send_signal(19)  # SIGSTOP: it no longer reacts
         stopped = 0
         while not stopped:
             stopped = await stop_elsewhere(mind.memory.store, ANN, mind.memory.clock, ())

@@ -1,4 +1,4 @@
-"""A mind lives on the loop that opened it, and serves callers on others; a memory open across a fork says so."""
+"""A mind belongs to the event loop that opened it, and serves callers on others; a memory used after a fork refuses."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_mind_of_an_idle_event_loop_serves_other_loops(tmp_path: Path) -> None
         for thread in threads:
             thread.join()
         assert len(answers) == 3 and all(answers)
-        assert home.run_until_complete(mind.send("Are you here, too?")), "its own loop is as it was"
+        assert home.run_until_complete(mind.send("Are you here, too?")), "its own event loop is unchanged"
         on_a_new_loop(opening.__aexit__(None, None, None))
         home.run_until_complete(asyncio.sleep(0.01))  # the last cancelled task ends
     finally:

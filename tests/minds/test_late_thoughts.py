@@ -1,4 +1,4 @@
-"""Thoughts that were shown, as their closing mark came late and nothing had opened them, are not remembered."""
+"""Reasoning text shown because its closing mark came late, without an opening mark, is not stored."""
 
 from __future__ import annotations
 
@@ -34,4 +34,4 @@ async def test_reasoning_text_shown_by_mistake_is_not_stored(
             (line,) = await mind.memory.latest("chat", 1)
             assert line.text == "Try one fixed hour."
         shown = "".join(getattr(each, "text", "") for each in rows)
-        assert "tired" not in shown, "after the first time nothing of them is shown"
+        assert "tired" not in shown, "after the first time no reasoning text is shown"

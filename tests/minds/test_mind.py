@@ -1,4 +1,4 @@
-"""The mind's promises, with scripted models and a small pack: order, sources and storage of answers."""
+"""The guarantees of a mind, with scripted models and a small pack: order, sources and storage of answers."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ class Slow:
 
 
 def phase(name: str, thought: str = '{"thought": "nothing"}') -> str:
-    """A thought that finds the talk in a phase."""
+    """A reasoner result that sets the phase of the conversation."""
     return thought[:-1] + f', "phase": "{name}"}}'
 
 
 def thinks(*thoughts: str, phases: Sequence[str] = (), facts: int = 20) -> FakeModel:
-    """A reasoner's model that thinks this, turn by turn; where the phase changes, it is asked once more."""
+    """A reasoner model with one result per turn; after a change of phase it is asked once more."""
     lines, before = list[Line](), "asking"
     for thought, name in zip(thoughts, phases or ["planning"] * len(thoughts), strict=True):
         lines += [phase(name, thought), *([NOTHING] if name != before else [])]

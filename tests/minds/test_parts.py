@@ -1,4 +1,4 @@
-"""A mind in several processes: one hears and speaks, another thinks; a message sent to two is answered once."""
+"""A mind in several processes: one talks, another runs the reasoners; a message sent to two is answered once."""
 
 from __future__ import annotations
 

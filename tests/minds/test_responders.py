@@ -25,7 +25,7 @@ from mindstream.reasoners.reasoner import BeliefPatch, Reasoner
 
 
 class Echo:
-    """A responder of one's own: says everything back, and has one reasoner."""
+    """A custom responder: it repeats each message, and has one reasoner."""
 
     name = title = "echo"
 
@@ -59,7 +59,7 @@ class Echo:
 
 
 class Notes:
-    """Records its input."""
+    """Record the inputs."""
 
     slot, trigger, timeout_s = "notes", Trigger(phases=("echoing",)), 5.0
 
@@ -171,7 +171,7 @@ class Mood(BaseModel):
 
 
 class Feels:
-    """Believes and remembers something, as plain values."""
+    """Return a belief and a memory as plain values."""
 
     slot, trigger, timeout_s = "mood", Trigger(), 5.0
 

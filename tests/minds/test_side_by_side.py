@@ -1,4 +1,4 @@
-"""Concurrency on one mind, store or folder: no endless wait, nothing lost, said or processed twice."""
+"""Concurrency on one mind, store or folder: no endless wait, nothing lost, answered or processed twice."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def rows(mind: Mind) -> list[Logged]:
 
 
 async def check(mind: Mind, slots: tuple[str, ...] = ("sleep",)) -> None:
-    """Wait until everything is processed, and check the promises."""
+    """Wait until everything is processed, and check the guarantees."""
     async with asyncio.timeout(GENEROUS_S):
         await mind.settled()
     log = await rows(mind)

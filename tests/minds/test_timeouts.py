@@ -1,4 +1,4 @@
-"""How long a mind lets things take follows from who answers for it."""
+"""The timeouts of a mind follow from its models."""
 
 from __future__ import annotations
 

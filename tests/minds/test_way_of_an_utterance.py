@@ -1,4 +1,4 @@
-"""How many files an utterance passes on its way from `hear` to `said`: those that are handed its words."""
+"""The number of files that an utterance passes between `hear` and `said`: those whose functions receive its text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WORDS = "The noise wakes me at three. What can I do about it?"
 
 
 def holds(value: object, deep: int = 0) -> bool:
-    """Tell whether a value is the words, or something that holds them."""
+    """Return whether a value is the text, or contains it."""
     if isinstance(value, str):
         return WORDS in value
     inner: list[object] = []
@@ -62,7 +62,7 @@ async def test_an_utterance_passes_through_at_most_thirty_two_files(tmp_path: Pa
 
 
 class Looks:
-    """A model that notes the generators of the runtime that await its reply, the innermost first."""
+    """A model that records the generators of the runtime that await its reply, the innermost first."""
 
     name = "looks"
 
@@ -91,7 +91,7 @@ async def test_belief_and_plan_are_read_once_per_turn(tmp_path: Path) -> None:
 
     def look(frame: FrameType, event: str, _: object) -> None:
         nonlocal read
-        code = frame.f_code  # a coroutine is called once more each time that it goes on
+        code = frame.f_code  # a coroutine is called once more each time that it resumes
         read += event == "call" and code.co_qualname == "Stream.version" and frame.f_lasti < 10
 
     async with Mind.open(tmp_path, user="ann", models=Looks(), responder=Coach.using()) as mind:

@@ -1,4 +1,4 @@
-"""What planners, models, logs, watchers and other processes do that they should not: the run bears it, and says so."""
+"""Misbehaving planners, models, logs, watchers and other processes: the run survives them, and reports them."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ async def test_references_in_react_calls_are_not_resolved() -> None:
     assert not any(step.needs for step in solution.plan.steps)
 
 
-# Taken up again.
+# Resuming.
 
 
 def stream_in(store: SqliteStore) -> Memory:
@@ -232,7 +232,7 @@ async def test_a_run_name_with_special_characters_is_refused(name: str) -> None:
 
 
 class Standing(Told):
-    """Pauses after the first step until it is released."""
+    """Pause after the first step until released."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -273,7 +273,7 @@ async def test_a_run_with_an_expired_lease_is_resumed(tmp_path: Path) -> None:
         )
         await standing.waiting.wait()
         assert isinstance(stream.clock, ManualClock)
-        stream.clock.advance(61)  # the process stands still for longer than its lease
+        stream.clock.advance(61)  # the process stops for longer than its lease
         second = await Planner(models=model(THREE, "done"), **more).solve("t", run="r")
         standing.go_on.set()
         with pytest.raises(LeaseLost, match="taken over by another process"):
@@ -356,7 +356,7 @@ def shout(text: str) -> str:
 
 
 class StrangersPool:
-    """A source of exemplars of which one is another user's."""
+    """A source of exemplars, one of them by another user."""
 
     def __init__(self, foreign: bool) -> None:
         self.foreign = foreign
@@ -382,7 +382,7 @@ async def test_untrusted_exemplars_require_approval_for_side_effects(how: Any, f
     assert bool(box.sent) is not foreign and solution.plan.foreign is foreign
     again = Planner(models=speaks, tools=box.tools(), leave=allow({"send"}), exemplars=["Question: o\n#E1 = look[x]"])
     solution = await again.run(Plan.load(solution.plan.save()))
-    assert bool(box.sent) is not foreign, "a saved plan keeps the mark"
+    assert bool(box.sent) is not foreign, "a saved plan stays untrusted"
 
 
 async def test_remembered_and_revised_plans_stay_untrusted(
@@ -399,7 +399,7 @@ async def test_remembered_and_revised_plans_stay_untrusted(
         plans = RememberedPlans(memory)
         speaks = model("#E1 = send[text=Ann]", "done", "done")
         planner = Planner(models=speaks, tools=box.tools(), exemplars=shown, leave=yes, remembered=plans)
-        await planner.solve("send Ann")  # which remembers its plan
+        await planner.solve("send Ann")  # a source that remembers its plan
         reused = Planner(models=model("#E1 = look[no]", "done"), tools=box.tools(), leave=yes, remembered=plans)
         await reused.solve("send Ben")
         assert box.sent == ["Ann", "Ben"] and all(wish.foreign for wish in asked) and len(asked) == 2

@@ -26,7 +26,7 @@ def shout(text: str) -> str:
 
 
 class Meeting:
-    """A tool whose calls wait until a number of them run in parallel."""
+    """A tool whose calls wait until a number of them run concurrently."""
 
     def __init__(self, wanted: int) -> None:
         self.wanted, self.there, self.all = wanted, 0, asyncio.Event()
@@ -95,8 +95,8 @@ async def test_a_tool_failure_is_evidence_and_other_steps_continue(kind: str, wo
     assert words in found["E1"] and found["E2"] == "B" and len(found["E1"]) < 10_000
     failed = kind in ("raises", "exits", "hangs", "empty")
     assert executor.evidence["E1"].failed is failed
-    assert ("(NOTHING: " in found["E3"]) is failed  # among other words it says that it is missing
-    assert executor.evidence["E4"].failed is failed  # alone it cannot be done without
+    assert ("(NOTHING: " in found["E3"]) is failed  # inside other text it is marked as missing
+    assert executor.evidence["E4"].failed is failed  # alone it is required
 
 
 async def test_missing_and_circular_references_fail_without_blocking() -> None:

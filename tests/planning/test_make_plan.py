@@ -1,4 +1,4 @@
-"""A planner's view of a tool: a line, with the default and maximum of its arguments."""
+"""The planner's view of a tool: one line, with the defaults and maxima of its arguments."""
 
 from __future__ import annotations
 

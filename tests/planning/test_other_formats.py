@@ -1,4 +1,4 @@
-"""LLMCompiler's form, and numbered lists."""
+"""LLMCompiler's format, and numbered lists."""
 
 from __future__ import annotations
 

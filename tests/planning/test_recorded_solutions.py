@@ -1,4 +1,4 @@
-"""Tasks that a language mind planned, worked on and answered, played back: recorded behind a local endpoint."""
+"""Tasks planned, worked on and answered by a language model, played back from a recording of a local endpoint."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TASKS: list[tuple[int, str, Strategy, str]] = [
     (11, "When was Oslo founded, and who is its mayor?", "plan-execute", "1040"),
 ]
 IN_PART = {"How high is K2": "Karakoram", "When was Oslo": "mayor"}
-"""What the documents do not hold, by how a task begins."""
+"""Answers that the documents lack, by the beginning of the task."""
 
 
 RECORDED = [

@@ -1,4 +1,4 @@
-"""A plan that ended well serves every task of its form, and no other."""
+"""A successful plan serves every task of its form, and no other."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def test_a_task_of_the_same_form_is_solved_without_a_planner(plans: Rememb
     assert solution.answer == "Denali" and [each.prompt.label() for each in mind.asked] == ["answer_from_evidence"]
     assert solution.evidence["E3"].text == "max((height of Denali), (height of Mont Blanc) * (1 - 35/100))"
     assert told.plans[0] == solution.plan and solution.plan.task == task
-    assert len(await plans.memory.latest("exemplar", 9)) == 1, "what was reused is not kept again"
+    assert len(await plans.memory.latest("exemplar", 9)) == 1, "a reused plan is not stored again"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""ReWOO's form is read as people and models write it; what published parsers fail on is read here."""
+"""ReWOO's format as people and models write it, including text that published parsers fail on."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def inputs(text: str) -> dict[str, JsonValue]:
     return {step.id: step.arguments.get("input") for step in read(text).plan.steps}
 
 
-# What published parsers fail on.
+# Text that published parsers fail on.
 
 
 @pytest.mark.parametrize("line", ["#", "#E1", "#E1 =", "#E1 = Tool", "#E1 = [x]"])
@@ -56,7 +56,7 @@ def test_a_repeated_step_is_dropped_and_a_conflicting_one_kept() -> None:
     assert len(read("#E1 = A[x]\n#E1 = B[x]\n").plan.steps) == 2
 
 
-# How else it is written.
+# Other notations.
 
 
 def test_markdown_around_lines_is_ignored() -> None:
@@ -119,9 +119,9 @@ def test_steps_are_emitted_when_their_line_is_complete() -> None:
         ('Round[{"number": "#E1", "unit": "in #E1"}]', {"number": E1, "unit": {"$text": ["in ", E1]}}),
         ("Round[{'number': #E1, places: 2,}]", {"number": E1, "places": 2}),
         ('Round[number=#E1, places=2, unit="a, b=c"]', {"number": E1, "places": 2, "unit": "a, b=c"}),
-        ('Convert[#E1, "km"]', {"value": E1, "unit": "km"}),  # as many as it needs, in their order
+        ('Convert[#E1, "km"]', {"value": E1, "unit": "km"}),  # as many as it needs, in order
         ("Convert[10, unit=km]", {"value": 10, "unit": "km"}),
-        ("Convert[10, km, 2]", {"unit": "10, km, 2"}),  # more than it takes
+        ("Convert[10, km, 2]", {"unit": "10, km, 2"}),  # more than it accepts
         ("LLM[x = 3, y = 4]", {"input": "x = 3, y = 4"}),
         ("Flat[-2.5]", {"number": -2.5}),
         ('LLM[{"a": "]"} and so on]', {"input": '{"a": "]"} and so on'}),
@@ -134,7 +134,7 @@ def test_an_input_becomes_the_tools_arguments(call: str, arguments: JsonValue) -
     assert step.arguments == arguments
 
 
-# Printed.
+# Printing.
 
 
 def test_a_plan_is_printed_as_the_authors_write_it() -> None:

@@ -1,4 +1,4 @@
-"""What is printed or saved is the same plan when it is read, and no text makes a reader fail."""
+"""A printed or saved plan parses to the same plan, and no text makes a parser fail."""
 
 from __future__ import annotations
 

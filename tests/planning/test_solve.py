@@ -36,7 +36,7 @@ FACTS = {"winner of the 2024 Australian Open": "Jannik Sinner", "hometown of Jan
 
 
 class Library:
-    """A search that knows some facts, and counts."""
+    """A search that knows some facts, and records its queries."""
 
     def __init__(self, foreign: bool = False) -> None:
         self.asked: list[str] = []
@@ -49,7 +49,7 @@ class Library:
 
 
 def model(**lines: Any) -> FakeModel:
-    """Say a line, or one after the other, by prompt."""
+    """Return one line, or one after the other, by prompt."""
     return FakeModel({name: line if isinstance(line, list) else [line] for name, line in lines.items()})
 
 

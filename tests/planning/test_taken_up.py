@@ -30,7 +30,7 @@ PLAN, MENDED = "#E1 = look[a]\n#E2 = look[bad]\n", "#E2 = look[b]"
 
 
 class Library:
-    """Answers every query but a bad one, and counts."""
+    """Answer every query except a bad one, and record them."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -43,12 +43,12 @@ class Library:
 
     @property
     def asked_in_turn(self) -> list[set[str] | str]:
-        """What was asked: the steps of PLAN at once, in whatever order; then one after the other."""
+        """The queries: the concurrent steps of PLAN as a set; then one after the other."""
         return [set(self.asked[:2]), *self.asked[2:]]
 
 
 def breaks(request: Request) -> str:
-    """Break off the run as a process does that dies: nothing of its end is written."""
+    """Interrupt the run as a crashing process does: its end is not logged."""
     raise ModelRefused("the process died")
 
 

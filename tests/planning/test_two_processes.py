@@ -1,4 +1,4 @@
-"""Two living processes at one run: one continues, the other gets its holder, and no call is repeated."""
+"""Two living processes on one run: one continues, the other is told the holder, and no call is repeated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans from files, exemplars from files, what a run will take, a planner as a tool."""
+"""Plans from files, exemplars from files, cost estimates, a planner as a tool."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ async def test_a_given_plan_is_logged_and_a_changed_plan_reuses_valid_evidence(f
     store = SqliteStore(folder)
     stream = Memory(store, "ann", embedder("wordllama"), ManualClock(0.0))
     first = read_any("#E1 = look[a]\n#E2 = look[b]", [look.spec]).plan
-    with pytest.raises(ModelRefused):  # the solver has nothing to say
+    with pytest.raises(ModelRefused):  # the solver has no reply
         await Planner(models=FakeModel({}), tools=[look], memory=stream).solve("t", first, run="r")
     assert (begun := await read_run(stream, "r")) and begun.plan == first and sorted(calls) == ["a", "b"]
     second = first.edited("E2", arguments={"query": "c"})

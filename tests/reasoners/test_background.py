@@ -1,4 +1,4 @@
-"""Nothing that a reasoner does ends the runner: it fails, is tried again, is set aside; the others go on."""
+"""No failure of a reasoner ends the runner: it is retried, then dead-lettered; the others continue."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def about(mind: Mind, kind: type, slot: str = "extra") -> Counter[int]:
 
 
 class Odd(BaseException):
-    """What no handler expects."""
+    """An exception that no handler expects."""
 
 
 class UnspeakableError(Exception):
@@ -92,7 +92,7 @@ async def test_any_error_of_a_reasoner_is_contained(
     async with Mind.open(folder, user="ann", reasoners=[bad], timeouts=QUICKLY, responder=Coach.using()) as mind:
         first = (await turn(mind, "I wake at three"))[0].seq
         await mind.settled()
-        assert len(bad.about) == 3, "it was tried a bounded number of times"
+        assert len(bad.about) == 3, "the number of attempts is limited"
         (row,) = await rows(mind, SetAside)
         assert isinstance(row.event, SetAside) and row.event.about == (first,) and row.event.attempts == 3
         assert row.event.reason.startswith("extra: ") and len(row.event.reason) < 600
@@ -207,7 +207,7 @@ async def test_steering_skips_utterances_that_are_being_answered(folder: Path) -
         await turn(mind, "one")
         await begun.wait()
         events = mind.hear("two")
-        await anext(events)  # heard, and being answered
+        await anext(events)  # received, and being answered
         go_on.set()
         await until(lambda: found)
         assert found == [()]

@@ -23,7 +23,7 @@ async def stream(folder: Path) -> AsyncIterator[Memory]:
 
 
 async def think(stream: Memory, model: Model, said: str) -> list[str]:
-    """Let the reasoner think about an utterance; return the notes that hold afterwards, oldest first."""
+    """Run the reasoner on an utterance; return the current notes, oldest first."""
     record = await stream.retain(said, "chat", by="ann")
     utterance = Utterance(seq=0, text=said, record=record.id, session="s", at=stream.clock.now())
     context = RunContext("facts", stream, [utterance], [])

@@ -1,4 +1,4 @@
-"""Sleep as a reasoner, in silence, next to a conversation."""
+"""Sleep as a reasoner: when idle, and during a conversation."""
 
 from __future__ import annotations
 

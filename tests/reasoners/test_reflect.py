@@ -1,4 +1,4 @@
-"""Reflection: when enough that matters has gathered, it becomes thoughts with their evidence."""
+"""Reflection: when enough important observations have gathered, they become thoughts with evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read rights are checked at each read: in every process, at once, and for derived pairs too."""
+"""Read rights are checked at each read: in every process, immediately, and for derived pairs too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nine example agents are complete; your own and the published ones are read the same way."""
+"""The nine example agents are complete; custom agents and the published ones are read the same way."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_the_shipped_pairs_are_unique_and_valid() -> None:
 
 
 def own(folder: Path, name: str = "haiku", **others: object) -> Path:
-    """Write an agent of one's own."""
+    """Write a custom agent."""
     pairs = "\n".join(
         f'[[{kind}]]\nquery = "A {kind} haiku?"\nanswer = "Rain, {kind}."' for kind in ("seeds", "stream")
     )

@@ -1,4 +1,4 @@
-"""In a small pool of many kinds honest members are served, and what strangers plant waits as before."""
+"""In a small mixed pool, pairs of honest members are served, and planted pairs of outsiders still wait."""
 
 from __future__ import annotations
 

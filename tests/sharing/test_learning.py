@@ -1,4 +1,4 @@
-"""A pool learns from admissions: in one line of versions, used by every process."""
+"""A pool learns from admissions, in one linear series of versions that every process uses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FORMS = ("a couplet on", "a plan for", "a riddle about", "a letter to", "a pun o
 
 
 def pairs(n: int, start: int = 0) -> list[Pair]:
-    """Make pairs whose answers are alike where their forms are."""
+    """Make pairs with similar answers for similar forms."""
     made = []
     for at in range(start, start + n):
         form, thing = FORMS[at % len(FORMS)], THINGS[at // len(FORMS) % len(THINGS)]
@@ -47,7 +47,7 @@ def check_line(rows: Sequence[RetrieverTrained]) -> None:
 
 
 class Other:
-    """An embedder of another name."""
+    """An embedder with another name."""
 
     in_process, name, width = True, "other", 8
 

@@ -1,4 +1,4 @@
-"""Agents on different models share a pool: each is shown what the others wrote, and what helped comes first."""
+"""Agents on different models share a pool: each is shown the others' pairs, the most helpful first."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ async def test_negative_feedback_affects_only_similar_questions(folder: Path) ->
 
 @pytest.mark.parametrize("seed", range(5))
 def test_informative_feedback_helps_and_noise_does_no_harm(seed: int) -> None:
-    """40 topics with a good and a bad exemplar, nearly alike to any query; feedback is flipped one time in five."""
+    """40 topics with a good and a bad exemplar of nearly equal similarity; feedback is flipped one time in five."""
     gained = {}
     for kind in ("telling", "noise"):
         draw = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Any mind takes a pool by one argument: its talker and its M1 are shown what others answered, as data, and no more."""
+"""Any mind takes a pool by one argument: its talker and M1 are shown exemplars as data, and nothing else."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Broken(Texts):
 
 
 async def asked_of(mind: Mind) -> Any:
-    """Return what the Talker would be asked."""
+    """Return the Talker's prompt."""
     talker = Coach.of(mind).talker
     return await talker.question(await talker.situation(ASKED), 10**9)
 
@@ -142,7 +142,7 @@ async def live(
     permits: Permits | None = None,
     **more: Any,
 ) -> list[Any]:
-    """Live until nothing is left; return what failed."""
+    """Run the life until no task is left; return the failures."""
     config = LifeConfig(offers=offers, permits=permits or Permits())
     async with Memory.open(folder, "keeper", clock=ManualClock(), seed=1) as stream:
         opened = Life.open(stream, Models(model), goal="Keep the lighthouse.", config=config, exemplars=source, **more)

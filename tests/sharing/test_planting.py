@@ -1,7 +1,7 @@
-"""Who plants exemplars is hardly ever served, honest ones nearly always; a control without the guards serves all.
+"""Planted exemplars are hardly ever served, honest ones nearly always; a control without guards serves all.
 
-Seeds, stream and attacks are made of words of our own. An attacker has a source of its own: it asks agents (it may only
-talk), or is an agent that writes.
+Seeds, stream and attacks were written for this test. An attacker is a separate source: a user who only asks agents, or
+an agent that writes.
 """
 
 from __future__ import annotations

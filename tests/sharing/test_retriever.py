@@ -118,7 +118,7 @@ async def test_an_update_that_is_worse_on_the_held_out_set_is_discarded() -> Non
     retriever._lessons.draw = draw_wrong  # type: ignore[method-assign]
     for each in examples(30, 100):
         await retriever.admitted(each)
-    assert retriever.version is good, "of thirty updates with labels the wrong way round"
+    assert retriever.version is good, "after thirty updates with inverted labels"
 
 
 async def test_a_version_never_trained_on_the_check_set_of_its_successor() -> None:
@@ -144,4 +144,4 @@ async def test_a_version_never_trained_on_the_check_set_of_its_successor() -> No
     assert len(checked) == 2 * 41  # an update: of the version that stands, and of the new one
     for at, trial in enumerate(checked):
         assert trial and not any(trial & before for before in learned[: 10 * (at // 2 + 1)])
-    assert set(range(40)) <= learned[-1], "in the end everything is learned from"
+    assert set(range(40)) <= learned[-1], "at the end everything was trained on"

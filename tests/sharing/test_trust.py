@@ -1,4 +1,4 @@
-"""What is served of a source follows from a pair's own evidence and from what else the source wrote."""
+"""Whether a pair is served depends on its own evidence and on the other pairs of its source."""
 
 from __future__ import annotations
 

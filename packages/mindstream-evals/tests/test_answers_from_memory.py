@@ -36,8 +36,8 @@ def test_locomo_is_read_with_evidence_and_without_picture_searches(tmp_path: Pat
     assert not any("never to be read" in each.text for each in talk.messages)
     painted, leaks, sold = talk.questions
     assert (painted.type, painted.expected) == ("temporal", "7 May 2023")
-    assert leaks.evidence == {"D2:1", "D2:2"}, "several in one text, a 0 before a number, none that is not there"
-    assert (sold.type, sold.expected) == ("adversarial", ""), "nothing in the talk answers it"
+    assert leaks.evidence == {"D2:1", "D2:2"}, "several ids in one text, zero-padded numbers, and missing ids"
+    assert (sold.type, sold.expected) == ("adversarial", ""), "the conversation does not answer it"
 
 
 def test_longmemeval_gives_a_conversation_for_each_question(tmp_path: Path) -> None:
@@ -45,9 +45,11 @@ def test_longmemeval_gives_a_conversation_for_each_question(tmp_path: Path) -> N
     (asked,) = car.questions
     assert form == "LongMemEval" and [each.by_user for each in car.messages] == [True, False, True, False]
     assert asked.evidence == {"1:0"} and asked.at is not None and day(asked.at) == "2023-05-22 09:00"
-    assert dog.questions[0].expected == "" and not dog.questions[0].evidence, "_abs: the talk does not tell"
+    assert dog.questions[0].expected == "" and not dog.questions[0].evidence, (
+        "_abs: the conversation does not answer it"
+    )
     del LONGMEMEVAL[0]["haystack_sessions"][1][0]["has_answer"]
-    assert read(tmp_path, LONGMEMEVAL)[1][0].questions[0].evidence == {"s_b"}, "else the session is the evidence"
+    assert read(tmp_path, LONGMEMEVAL)[1][0].questions[0].evidence == {"s_b"}, "otherwise the session is the evidence"
 
 
 def test_beam_questions_in_text_form_are_parsed(tmp_path: Path) -> None:
@@ -76,7 +78,7 @@ async def test_arms_show_messages_within_the_token_limit_in_order(tmp_path: Path
         leaks = talk.questions[1]
         shown = {arm: await arms.show(leaks, arm) for arm in ("memory", "bm25", "whole")}
     assert all(each.tokens <= 40 for name, each in shown.items() if name != "whole") and shown["whole"].tokens <= 75
-    assert [each.id for each in shown["whole"].messages] == ["D1:2", "D2:1", "D2:2"], "the oldest is left out"
+    assert [each.id for each in shown["whole"].messages] == ["D1:2", "D2:1", "D2:2"], "the oldest message is left out"
     assert shown["whole"].share_of(leaks.evidence) == 1 and shown["whole"].left == 1
     assert shown["bm25"].lines[0].startswith("2023-0") and "D2:1" in {each.id for each in shown["bm25"].messages}
     places = [each.id for each in shown["memory"].messages]

@@ -68,7 +68,7 @@ async def test_both_sides_get_the_same_lines_and_the_judge_sees_no_names(talks: 
     found = await run_contest(metered, load("sleep"), terms, told.append)
     assert [found[PLAIN][name] for name in RESULT] == [2, 2, 0, 1.0]
     assert (found[PLAIN]["turns"], found[PLAIN]["tokens_a_turn"], found[PLAIN]["cached_at_a_tenth"]) == (3, 110, 110)
-    assert found[COACH]["tokens_a_turn"] > 220, "thinking and listening are counted"
+    assert found[COACH]["tokens_a_turn"] > 220, "reasoner and safety calls are counted"
     plain = [each for each in model.asked if each.prompt.label() == "plain_agent"]
     assert any("(the next day)" in message.text for each in plain for message in each.messages)
     for judged in (each.prompt for each in model.asked if each.prompt.label() == "judge"):
@@ -77,7 +77,7 @@ async def test_both_sides_get_the_same_lines_and_the_judge_sees_no_names(talks: 
 
     model.asked.clear()
     assert await run_contest(Models(model, {"judge": model}), load("sleep"), terms, told.append) == found
-    assert model.asked == [], "what was done is not done again"
+    assert model.asked == [], "finished parts are not repeated"
 
 
 async def test_opponents_see_all_a_window_or_a_summary_and_answers_are_graded(talks: Path, folder: Path) -> None:
@@ -90,10 +90,14 @@ async def test_opponents_see_all_a_window_or_a_summary_and_answers_are_graded(ta
     terms = Terms(path, folder / "out", judge="judge", against=tuple(OPPONENTS))
     found = await run_contest(Models(model), load("sleep"), terms, lambda _: None)
     assert list(found) == [COACH, PLAIN, RECENT, SUMMARY]
-    assert [found[side]["right"] for side in found] == [1.0, 0.0, 0.0, 0.0], "the key is graded, whoever said it"
+    assert [found[side]["right"] for side in found] == [1.0, 0.0, 0.0, 0.0], (
+        "the key is graded, whichever side answered"
+    )
     shown = [each.messages for each in model.asked if each.prompt.label() == "plain_agent"]
     last = [" ".join(m.text for m in messages) for messages in shown if messages[-1].text == asked["text"]]
-    assert sorted(["May" in text for text in last]) == [False, False, True], "only who sees all sees the first day"
+    assert sorted(["May" in text for text in last]) == [False, False, True], (
+        "only the opponent with the whole conversation sees the first day"
+    )
     assert sum("summed up: They lie awake." in text for text in last) == 1
     assert not any("coach" in each.prompt.utterance for each in model.asked if each.prompt.label() == "plain_agent")  # type: ignore[attr-defined]
 

@@ -88,7 +88,7 @@ async def test_a_killed_worker_does_not_change_the_journals(ray: bool, tmp_path:
     database = tmp_path / "runs" / "full" / "seed-1" / "mindstream.db"
     killing = asyncio.ensure_future(asyncio.to_thread(kill_who_lives_in, database))
     found = await run_ensemble(RULES, wanted)
-    assert await killing, "somebody was killed"
+    assert await killing, "a worker was killed"
     assert not found.failed
     alone = {("full", seed): await live(tmp_path / str(seed), hamlet(seed), LONG) for seed in (1, 2)}
     assert digests(found) == alone
@@ -110,7 +110,7 @@ async def test_finished_runs_are_kept_and_failed_runs_are_repeated(tmp_path: Pat
     assert again.lived[0] == found.lived[0] and wish(tmp_path).kept.read_bytes().startswith(kept)
     assert wish(tmp_path).kept.read_text().count('"seed": 1,') == 1
     longer = await run_ensemble(RULES, wish(tmp_path, MORNING + 360))
-    assert digests(longer)["full", 1] == await live(tmp_path / "1", hamlet(), MORNING + 360), "towns go on"
+    assert digests(longer)["full", 1] == await live(tmp_path / "1", hamlet(), MORNING + 360), "towns are continued"
     shorter = await run_ensemble(RULES, wish(tmp_path, MORNING - 360))
     assert ["has lived longer" in each.why for each in shorter.failed] == [True, True]
     report = json.loads((tmp_path / "runs" / "report.json").read_text())

@@ -119,14 +119,14 @@ def test_there_are_five_questions_per_category_and_draws_cover_all_categories() 
     for name in ("Ada Brook", "Ben Hale"):
         assert len({each.category for each in draw_questions(questions, 5, 0, name)}) == 5
     drawn = [draw_questions(questions, 5, 0, name) for name in ("Ada Brook", "Ben Hale", "Cleo Marsh")]
-    assert len({tuple(each) for each in drawn}) > 1, "not everybody is asked the same"
+    assert len({tuple(each) for each in drawn}) > 1, "residents get different questions"
 
 
 async def test_questions_are_filled_with_the_towns_own_names(folder: Path) -> None:
     async with Opened(folder, Mind(), Design(), None) as evaluation:
         text = {each.key: each.question.text for each in evaluation.items()}
     assert len(text) == 75 and not any("{" in each for each in text.values())
-    assert "Cleo Marsh" in text["Ben Hale", "memory-1"], "with whom he talked last"
+    assert "Cleo Marsh" in text["Ben Hale", "memory-1"], "his last conversation partner"
     assert "reading to each other" in text["Cleo Marsh", "plans-5"]
     assert "Tuesday, 12:00" in text["Ada Brook", "plans-1"]
 
@@ -140,7 +140,7 @@ async def test_more_memory_wins_and_the_shuffled_control_loses(folder: Path) -> 
     worst = next(each for each in found.dunn if (each.first, each.second) == ("full", SHUFFLED))
     assert worst.z > 0 and worst.adjusted < 0.01
     claims = {each.condition: (each.claims, each.unsupported) for each in found.standings}
-    assert claims["full"] == (30, 15), "a number that is none of the facts' bears nothing out"
+    assert claims["full"] == (30, 15), "an unknown fact number supports nothing"
     assert claims[SHUFFLED] == (30, 30)
 
 
@@ -162,7 +162,7 @@ async def test_judges_see_no_condition_and_both_orders_with_the_same_facts(folde
     assert any("Remembers: " in line and "reading evening" in line for each in asked for line in each.facts)
     day = [line for line in asked[0].facts if "planned for today: " in line or "Planned for later today: " in line]
     hours = {kind: [line.partition(": ")[2][:5] for line in day if kind in line] for kind in ("Was", "later")}
-    assert max(hours["Was"]) <= "12:00" < min(hours["later"]), "what is over and what is to come are told apart"
+    assert max(hours["Was"]) <= "12:00" < min(hours["later"]), "past and later plans are marked"
 
 
 async def test_an_interrupted_evaluation_resumes_without_repeated_calls(folder: Path, tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ async def test_an_interrupted_evaluation_resumes_without_repeated_calls(folder: 
     last = Mind()
     assert await evaluated(folder, last, design, ledger) == expected
     assert len(last.asked) + len(ledger.read_text().splitlines()) >= len(whole.asked)
-    assert len(last.asked) < len(whole.asked) - 20, "what came before is kept"
+    assert len(last.asked) < len(whole.asked) - 20, "earlier results are kept"
     nothing = Mind()
     assert await evaluated(folder, nothing, design, ledger) == expected and not nothing.asked
     assert calls > 0
@@ -220,7 +220,9 @@ async def test_answers_of_a_person_are_read_from_a_file(folder: Path, tmp_path: 
     person = read_person(filled, names, ids)
     assert len(person) == 7
     found = await evaluated(folder, Mind(), replace(Design(), pairs=20, claims=False), person=person)
-    assert next(each for each in found.standings if each.condition == "person").rating, "what it answered comes first"
+    assert next(each for each in found.standings if each.condition == "person").rating, (
+        "items that the person answered come first"
+    )
     for text, words in (
         ("resident,question,answer\nNobody,self-1,x\n", "nobody is called"),
         ("resident,question,answer\nAda Brook,self-9,x\n", "no question 'self-9'"),

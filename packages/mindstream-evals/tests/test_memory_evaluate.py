@@ -53,7 +53,7 @@ def test_every_arm_is_answered_judged_and_cached(door: FakeEndpoint, file: Path)
     assert answer["shown"] and answer["reply"] == "On 7 May 2023" and answer["evidence"] == 1
     asked = len(door.chats)
     again = run(*flags(door, file), "--json")
-    assert again.rows[0]["standings"] == found["standings"] and len(door.chats) == asked, "nothing is asked twice"
+    assert again.rows[0]["standings"] == found["standings"] and len(door.chats) == asked, "no call is repeated"
     table = run(*flags(door, file)).out
     assert "judged by" in table and "0.667" in table
 

@@ -68,9 +68,9 @@ def test_strategies_are_compared_with_their_cost_and_no_call_is_repeated(door: F
     assert rewoo["exact"]["low"] < 0.5 and rewoo["exact"]["high"] == 1.0 and direct["f1"] == 0.0
     first = row["findings"]["pairs"][0]
     assert (first["first"], first["only_first"], first["only_second"], first["p"]) == ("rewoo", 0, 0, 1.0)
-    assert [each["exact"]["hits"] for each in row["findings"]["control"]] == [0, 0, 0], "answers of other questions"
+    assert [each["exact"]["hits"] for each in row["findings"]["control"]] == [0, 0, 0], "answers to other questions"
     again = evaluate(door, tmp_path, "--how", "rewoo,react,direct", yes=False)
-    assert again.code == 0 and len(door.chats) == asked, "and so no leave is asked for"
+    assert again.code == 0 and len(door.chats) == asked, "so no approval is requested"
     assert "control, answers of other questions: exact 0 of 9, contained 0 of 9" in again.out
     with (tmp_path / "out" / "answers.csv").open(encoding="utf-8") as file:
         assert [each["exact"] for each in csv.DictReader(file) if each["way"] == "rewoo"] == ["True"] * 3
@@ -101,7 +101,7 @@ def test_an_evaluation_stopped_by_an_error_or_a_limit_resumes(door: FakeEndpoint
     row = found(evaluate(door, tmp_path, *flags, "--json"))
     assert [each["exact"]["hits"] for each in row["ways"].values()] == [3, 3]
     done = Counter(json.dumps(each.body["messages"]) for each in door.chats)
-    assert sorted(done.values()) == [1] * (len(done) - 1) + [2], "only the call that failed was made again"
+    assert sorted(done.values()) == [1] * (len(done) - 1) + [2], "only the failed call was repeated"
 
 
 @pytest.mark.parametrize("ended", [signal.SIGKILL, signal.SIGTERM])
@@ -124,18 +124,18 @@ def test_a_killed_evaluation_resumes(
     process.send_signal(ended)
     told = process.communicate()[1].decode()
     assert ended == signal.SIGKILL or "stopped; what was asked is kept in" in told
-    assert "received" not in told, "Ray says nothing of signals"
+    assert "received" not in told, "Ray does not report signals"
     row = found(evaluate(door, tmp_path, *flags, "--json"))
     assert [each["exact"]["hits"] for each in row["ways"].values()] == [3, 3]
     assert len(door.chats) == 3 * (2 + 2) + 1 and row["spent"]["calls"] == 3 * (2 + 2) - 5
-    assert row["ways"]["rewoo"]["calls"] == 2 and row["ways"]["rewoo"]["tokens"] == 530, "of what was before, too"
+    assert row["ways"]["rewoo"]["calls"] == 2 and row["ways"]["rewoo"]["tokens"] == 530, "including earlier calls"
 
 
 def test_an_endless_planner_reply_is_counted(door: FakeEndpoint, tmp_path: Path) -> None:
     endless = "\n".join(f"#E{n} = search_documents[one thing of many, number {n}]" for n in range(1, 400))
     door.otherwise = Says(endless)
     row = found(evaluate(door, tmp_path, "--how", "rewoo", "--limit", "1", "--replans", "0", "--json"))
-    assert row["ways"]["rewoo"]["tokens"] > 10 + 300, "the planner was broken off before it said what it took"
+    assert row["ways"]["rewoo"]["tokens"] > 10 + 300, "the planner was interrupted before it reported its usage"
 
 
 def test_a_refused_question_is_wrong_and_a_missing_tool_model_stops_the_run(door: FakeEndpoint, tmp_path: Path) -> None:
@@ -180,9 +180,9 @@ def test_a_judge_does_not_see_strategies_and_the_control_loses(door: FakeEndpoin
     assert judged == {"rewoo": 3, "direct": 0} and row["findings"]["by"] == "judged"
     assert [each["judged"]["hits"] for each in row["findings"]["control"]] == [0, 0]
     asked = [each.body for each in door.chats if each.body["model"] == "judge"]
-    assert len(asked) == len(door.chats) - before, "who judges later has nothing solved again"
+    assert len(asked) == len(door.chats) - before, "a later judge repeats no solving"
     assert asked and not any("rewoo" in str(each) or "direct" in str(each) for each in asked)
-    assert len(asked) == len({str(each) for each in asked}), "the same answer to the same question is judged once"
+    assert len(asked) == len({str(each) for each in asked}), "an answer is judged once"
 
 
 def test_exemplars_are_compared_as_separate_strategies(door: FakeEndpoint, tmp_path: Path) -> None:
@@ -233,7 +233,9 @@ def test_evaluation_on_ray_writes_the_same_files(door: FakeEndpoint, tmp_path: P
     kept = [(tmp_path / each / "out" / "kept.jsonl").read_text().splitlines() for each in ("here", "there")]
     assert len(kept[0]) == len(kept[1])
     assert {json.loads(line)["key"] for line in kept[0]} == {json.loads(line)["key"] for line in kept[1]}
-    assert found(evaluate(door, tmp_path / "there", *how, "--ray")) and len(door.chats) == 2 * asked, "nothing twice"
+    assert found(evaluate(door, tmp_path / "there", *how, "--ray")) and len(door.chats) == 2 * asked, (
+        "no call is repeated"
+    )
 
 
 @needs_ray

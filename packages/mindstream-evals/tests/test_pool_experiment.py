@@ -41,7 +41,9 @@ def test_agents_answer_the_stream_and_no_call_is_repeated(door: FakeEndpoint, tm
     told = run(*wanted, "--out", out, "--blind", blind, "--json").rows[0]["experiment"]
     asked = len(door.chats)
     assert told["answers of the stream"] == "their own" and told["blind pairs"] == 2 and asked <= price["calls"]
-    assert any("partial to tea" in str(each.body["messages"]) for each in door.chats), "what one said, others are shown"
+    assert any("partial to tea" in str(each.body["messages"]) for each in door.chats), (
+        "exemplars of one agent are shown to others"
+    )
     assert run(*wanted, "--out", out, "--blind", blind, "--json").code == 0 and len(door.chats) == asked
     rows = [json.loads(line) for line in (blind / "pairs.jsonl").read_text("utf-8").splitlines()]
     key = json.loads((blind / "key.json").read_text("utf-8"))["with exemplars"]
@@ -71,5 +73,5 @@ def test_answers_before_a_model_failure_are_kept(door: FakeEndpoint, tmp_path: P
     assert failed.code == 1 and "wrong key" in failed.err and "the same command continues" in failed.err
     door.otherwise, asked = Says("A parrot was partial to tea."), len(door.chats)
     assert run(*wanted, "--out", tmp_path / "cells.jsonl").code == 0
-    assert len(door.chats) == asked + 1, "of four answers three were kept"
+    assert len(door.chats) == asked + 1, "three of four answers were stored"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cells.jsonl", "cells.jsonl.pools"]

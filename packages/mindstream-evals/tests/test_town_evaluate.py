@@ -54,7 +54,7 @@ def test_a_model_answers_and_judges_without_repeated_calls(town: tuple[str | Pat
         assert {each["condition"] for each in row["conditions"]} >= {"full", "none", "shuffled"}
         assert row["agreed_when_turned"] == 1.0
         said = run_here("town", "evaluate", *model).out
-        assert len(door.chats) == asked, "and so no leave is asked for"
+        assert len(door.chats) == asked, "so no approval is requested"
     assert "TrueSkill" in said and "order: " in said and "Kruskal-Wallis" in said and "claims made up" in said
     with answers.open() as file:
         assert len(list(csv.DictReader(file))) == row["answers"]

@@ -86,7 +86,7 @@ def test_in_a_terminal_a_conversation_follows_the_recording(folder: Path) -> Non
         screen.type("\x04")
         assert screen.ended() == 0
     heard = [row["text"] for row in run("log", "--data", folder, "--json").rows if row["event"] == "heard"]
-    assert heard == ["I lie awake."], "nothing of the recording is anybody's memory"
+    assert heard == ["I lie awake."], "the recording is in no user's memory"
 
 
 def test_an_available_model_is_used_after_confirmation(folder: Path, door: FakeEndpoint) -> None:

@@ -183,7 +183,7 @@ def test_a_stopped_run_can_be_resumed(studio: OpenStudio, served: Served, solver
     with served.client() as client:
         (run,) = client.get("/api/v1/users/fay/plans").json()["runs"]
         rows = client.get(f"/api/v1/users/fay/plans/{run['run']}/rows").json()["rows"]
-    assert [row["step"] for row in rows if row["event"] == "step_found"] == ["E1", "E2", "E3"], "found once each"
+    assert [row["step"] for row in rows if row["event"] == "step_found"] == ["E1", "E2", "E3"], "each step ran once"
 
 
 def test_a_run_continues_while_another_page_is_open(

@@ -341,14 +341,14 @@ def test_facts_are_filtered_while_typing_and_show_later_knowers(studio: OpenStud
     listed.nth(10).wait_for()
     seen.page.get_by_role("searchbox", name="A fact").press_sequentially("films chair")
     seen.page.get_by_text("one of these words or more").wait_for()
-    assert "Mitea Halchin shows his father's films" in listed.first.inner_text(), "it holds both words"
+    assert "Mitea Halchin shows his father's films" in listed.first.inner_text(), "it contains both words"
     assert all("film" in each.lower() or "chair" in each.lower() for each in listed.all_inner_texts())
     seen.page.keyboard.press("Enter")
     seen.page.get_by_role("heading", name="Told later").wait_for()
     later = seen.page.get_by_role("listitem").filter(has_text="Nichifor Pahom from Sava Danilov")
     later.get_by_role("button", name="Fri 11:08").click()
     seen.page.get_by_text("of 6 know it by now").wait_for()
-    assert later.locator("xpath=preceding::h3[text()='Told later']").count() == 0, "it has been told by then"
+    assert later.locator("xpath=preceding::h3[text()='Told later']").count() == 0, "it has been told at that moment"
 
 
 def test_hostile_texts_are_shown_as_text(studio: OpenStudio) -> None:
@@ -405,5 +405,5 @@ def test_many_distinct_faces_fit_on_few_sprite_sheets(studio: OpenStudio) -> Non
     awake, asleep, sheets = page.evaluate(drawn, 1_000)
     assert sheets <= 2
     for seen in (awake, asleep):
-        assert len(set(seen[::2])) == 1 and len(set(seen[1::2])) == 1, "a face like another's"
+        assert len(set(seen[::2])) == 1 and len(set(seen[1::2])) == 1, "two equal faces"
     assert len({awake[0], awake[1], asleep[0], asleep[1]}) == 4

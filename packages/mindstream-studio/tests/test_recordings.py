@@ -82,7 +82,7 @@ def test_a_recorded_memory_has_recall_lineage_and_sleep(client: httpx.Client) ->
     nights = got(client, "/users/ann/nights")["nights"]
     assert any(night["forgotten"] and night["dream"] for night in nights)
     held = got(client, f"/users/ann/memories/{found['id']}/strength")
-    assert held["laws"] and held["now"] < 1.79e9, "its clock stands where the recording ended"
+    assert held["laws"] and held["now"] < 1.79e9, "the clock stops at the end of the recording"
 
 
 def test_a_task_is_recorded_with_three_strategies_and_its_calls(client: httpx.Client) -> None:
@@ -92,9 +92,7 @@ def test_a_task_is_recorded_with_three_strategies_and_its_calls(client: httpx.Cl
         run["answer"].startswith("Sexten") for run in ways.values()
     )
     assert all(run["spent"]["model_calls"] > 0 for run in runs) and any(run["unanswered"] for run in runs)
-    assert {(run["spent"]["cost_usd"], run["spent"]["unpriced"]) for run in runs} == {(0.0, 0)}, (
-        "played back, it is free"
-    )
+    assert {(run["spent"]["cost_usd"], run["spent"]["unpriced"]) for run in runs} == {(0.0, 0)}, "playback is free"
     calls = got(client, "/users/dora/calls")["calls"]
     whole = got(client, f"/users/dora/calls/{calls[0]['seq']}")
     assert calls[0]["kept"] and whole["messages"] and whole["answered"]
@@ -141,7 +139,7 @@ def test_recordings_are_read_only_and_errors_name_the_command_to_start(served: S
         assert "recordings are read-only" in refused.json()["detail"] and f"`{begin}`" in refused.json()["detail"]
     memory = got(client, "/users/ann/memories")["memories"][0]
     assert client.delete(f"{API}/users/ann/memories/{memory['id']}").status_code == 403
-    assert client.get("/api/v1/users").json()["users"] == [], "they are no part of what is one's own"
+    assert client.get("/api/v1/users").json()["users"] == [], "they are separate from the user's own data"
     assert client.get(f"{API}/nothing").status_code == 404
     with client.stream("GET", f"{API}/events", params={"user": "ann", "after": 0}) as events:
         assert next(line for line in events.iter_lines() if line.startswith("event:")) == "event: opened"

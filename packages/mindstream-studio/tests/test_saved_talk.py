@@ -87,7 +87,7 @@ def test_a_saved_conversation_contains_no_other_conversation(files: dict[str, Pa
     assert held["calls"] == [] and "asked" not in words
     assert {"heard", "said", "thought", "belief_changed", "decided"} <= {row["event"] for row in held["rows"]}
     recalled = [each["text"] for one in held["recalls"] for each in one["answer"]["memories"]]
-    assert BADLY in recalled, "what was said before in this talk came to mind"
+    assert BADLY in recalled, "earlier messages of this conversation are recalled"
     assert files["talk"].stat().st_size < 200_000
 
 

@@ -43,7 +43,7 @@ def test_recorded_conversations_and_tasks_can_be_saved_as_files(tmp_path: Path) 
         out = tmp_path / f"{flags[0][2:]}.html"
         saved = save(*flags, "--recorded", "--out", str(out))
         assert saved.returncode == 0 and str(out.stat().st_size) in saved.stdout
-        assert save(*flags, "--recorded", "--out", str(out)).returncode == 0, "an older one is written anew"
+        assert save(*flags, "--recorded", "--out", str(out)).returncode == 0, "an older export is overwritten"
     calls = save("--talk", "evening", "--user", "ann", "--with-calls", "--recorded", "--out", str(out))
     assert "no model call" in calls.stderr
 

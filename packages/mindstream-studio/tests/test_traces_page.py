@@ -63,7 +63,7 @@ def test_a_call_shows_its_text_and_links_to_the_conversation(
     opened = seen.page.get_by_role("complementary", name="The call that is open")
     opened.get_by_text(ANSWER, exact=True).wait_for()
     opened.get_by_text("what ann said", exact=False).wait_for()
-    assert opened.get_by_text("The owl sat on the roof.").count() >= 2, "what it was for, and in what was asked"
+    assert opened.get_by_text("The owl sat on the roof.").count() >= 2, "in its purpose and in the prompt"
     opened.get_by_role("listitem").filter(has_text="this call").wait_for()
     assert seen.axe() == [] and seen.fits()
     opened.get_by_role("link", name="the talk as it stood then").click()

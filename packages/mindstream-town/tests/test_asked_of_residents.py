@@ -49,10 +49,10 @@ def asked(text: str) -> list[Prompt[Any]]:
 @pytest.mark.parametrize("number", range(8))
 def test_untrusted_text_stays_inside_its_delimiters(number: int) -> None:
     plain, hostile = (asked(text)[number].messages() for text in ("Ada", HOSTILE))
-    assert plain[0] == hostile[0], "the static words come first, and nothing of the town is in them"
+    assert plain[0] == hostile[0], "the static text comes first, without text of the town"
     assert TAG.findall(plain[1].text) == TAG.findall(hostile[1].text)
     outside = [FENCED.sub("", each[1].text) for each in (plain, hostile)]
-    assert outside[0] == outside[1], "between the tags alone it says anything else"
+    assert outside[0] == outside[1], "only the text inside the delimiters differs"
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ async def test_without_observation_or_talk_no_such_events_occur(tmp_path: Path) 
     await lived(tmp_path / "mute", NOON, talks=False)
     assert not await rows(tmp_path / "mute", Talked)
     await lived(tmp_path / "both", NOON)
-    assert await rows(tmp_path / "both", Talked), "the control: in the same morning they talk"
+    assert await rows(tmp_path / "both", Talked), "the control: residents talk in the same morning"
 
 
 async def test_a_resident_waits_only_for_its_own_commits(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ async def test_usable_places_are_cached_for_each_description_of_a_resident(tmp_p
         for person, may in tuple(town.setting.uses.values()):
             place = next(iter(may))
             other = person.model_copy(update={"day": (DayItem(start=0, end=60, what="rest", place=place),)})
-            assert may_use(town.setting, other, place), "another day of a person of that name is looked at anew"
+            assert may_use(town.setting, other, place), "another description of the same person is checked again"
             assert may_use(town.setting, person, place) == may[place]
 
 

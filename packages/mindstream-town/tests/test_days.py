@@ -70,7 +70,7 @@ async def test_days_have_no_gaps_and_all_residents_sleep_at_home(tmp_path: Path)
         assert today[-1].end >= 1440 and sum(block.minutes for block in plan.blocks if block.asleep) >= 300
         assert all(block.place.startswith(homes[who]) for block in plan.blocks if block.asleep)
     evening = {who: [b.what for b in plan.blocks if b.start == 17 * 60] for who, plan in plans if plan.day == 1}
-    assert evening["Ada Brook"] == ["reading to each other"] and evening["Ben Hale"] == [], "nobody has told him"
+    assert evening["Ada Brook"] == ["reading to each other"] and evening["Ben Hale"] == [], "he was not told about it"
 
 
 def test_keys_of_the_town_file_define_access_to_places() -> None:
@@ -89,8 +89,8 @@ public = false
     ben, ada = setting.people["Ben Hale"], setting.people["Ada Brook"]
     assert may_use(setting, ben, "Hamlet:Elm House:room") and not may_use(setting, ben, "Hamlet:Elm House:room:desk")
     assert not may_use(setting, ben, "Hamlet:Oak Cafe:cafe:counter")
-    assert may_use(setting, ada, "Hamlet:Oak Cafe:cafe:counter"), "her own day leads there"
-    assert not may_use(hamlet(), ben, "Hamlet:Elm House:room"), "where nobody says, a home is for who lives there"
+    assert may_use(setting, ada, "Hamlet:Oak Cafe:cafe:counter"), "her own day takes place there"
+    assert not may_use(hamlet(), ben, "Hamlet:Elm House:room"), "by default a home is for its residents"
     _, knows = find_home(hamlet(), hamlet().people["Cleo Marsh"])
     places = known_places(hamlet(), hamlet().people["Cleo Marsh"], knows, hamlet().when(0))
     assert not any("Mill" in address for address, _ in places)

@@ -86,7 +86,7 @@ def test_a_visitor_enters_acts_receives_events_and_leaves(client: httpx.Client) 
     assert came["where"] == "cafe of Oak Cafe" and came["person"] == "Maya" and came["happened"] == []
     assert [each["name"] for each in came["people"]] == ["Ada Brook"]
     done = maya.act("do", text="juggling five lemons", minutes=5, place="piano")
-    assert done["step"] >= came["step"] + 30, "it is done when this is answered"
+    assert done["step"] >= came["step"] + 30, "the act is done when the request returns"
     assert "juggling five lemons" in [each["text"] for each in done["happened"] if each["kind"] == "did"]
     said = maya.act("say", text="Good morning, I am new here.")
     assert [each["kind"] for each in said["happened"] if each["who"] == "Ada Brook"][:2] == ["said", "heard"]
@@ -109,7 +109,7 @@ def test_a_user_controls_a_resident_and_releases_it(client: httpx.Client) -> Non
     assert went["where"].endswith("Mill House") and not went["on_the_way"]
     lived_by = {each["name"]: each["lived_by"] for each in client.get(TOWN).json()["residents"]}
     assert lived_by == {"Ada Brook": "Maya", "Ben Hale": "", "Cleo Marsh": ""}
-    assert client.get(TOWN).json()["step"] == went["step"], "no time goes by that nobody has asked for"
+    assert client.get(TOWN).json()["step"] == went["step"], "time advances only with acts"
     ada.leave()
     doing = {each["name"]: each["doing"] for each in client.get(TOWN).json()["residents"]}
     assert doing["Ada Brook"].startswith("serving guests")
@@ -125,7 +125,7 @@ def test_single_steps_report_each_event_once(client: httpx.Client) -> None:
     everything = maya.look(since=came["step"])["happened"]
     assert everything and maya.look(since=second["step"])["happened"] == []
     assert [each for each in everything if each["step"] > first["step"]] == maya.look(since=first["step"])["happened"]
-    assert maya.look()["step"] == second["step"], "a look takes no time"
+    assert maya.look()["step"] == second["step"], "looking takes no time"
 
 
 def test_impossible_acts_are_refused_with_a_message(client: httpx.Client) -> None:
@@ -151,7 +151,7 @@ def test_two_users_cannot_control_one_resident(client: httpx.Client) -> None:
     tom = Person(client, "Ada Brook", person="Tom")
     refused(client.post(tom.url, json=tom.how), 422, "Maya lives as Ada Brook already")
     refused(tom.try_to("do", text="dancing"), 422, "Maya lives as Ada Brook already")
-    assert Person(client, "Ada Brook", person="Maya").begin()["person"] == "Maya", "who does already goes on"
+    assert Person(client, "Ada Brook", person="Maya").begin()["person"] == "Maya", "the same user can continue"
 
 
 def test_running_a_town_ends_the_control_of_residents(client: httpx.Client) -> None:

@@ -88,7 +88,7 @@ async def live_as(folder: Path, name: str = "Maya", *, together: bool) -> str:
 async def test_the_same_acts_at_the_same_steps_give_the_same_journal(tmp_path: Path) -> None:
     digest = await live_as(tmp_path / "a", together=True)
     assert await live_as(tmp_path / "b", together=True) == digest
-    assert await live_as(tmp_path / "c", together=False) == digest, "in however many processes"
+    assert await live_as(tmp_path / "c", together=False) == digest, "in any number of processes"
 
 
 KILLED = """
@@ -165,7 +165,7 @@ async def test_after_release_the_model_replans_the_rest_of_the_day(
         async with Town.open(tmp_path, models=models) as town:
             me = await town.embody("Ada Brook", by="Maya")
             await me.do("dancing on the table", 30)
-            assert not asked_of_ada(door), "the person is its mind"
+            assert not asked_of_ada(door), "a controlled resident calls no model"
             await me.leave()
             act = town.residents["Ada Brook"].state.act
             asked = asked_of_ada(door)[0]
@@ -224,7 +224,7 @@ async def test_a_user_can_answer_decline_or_ignore_a_resident(tmp_path: Path) ->
         assert await me.wait(30) == "Ada Brook"
         seen = await me.look(since=0)
         assert seen.talks_with == "Ada Brook" and seen.talk[0].text == "Guten Morgen, Fremde!"
-        assert town.step < EIGHT + 60 + 180, "time stops for who is spoken to"
+        assert town.step < EIGHT + 60 + 180, "time stops for the addressee"
         await me.say("Grüß Gott!")
         assert [line.by for line in (await me.look()).talk] == ["Ada Brook", "Maya", "Ada Brook"]
         await me.do("laughing", 1)
@@ -241,7 +241,7 @@ async def test_a_resident_remembers_an_unanswered_greeting(tmp_path: Path) -> No
         with pytest.raises(InputError, match="nobody talks with you"):
             await me.decline()
         await me.wait(60)
-        assert me.talks_with != "Ada Brook", "who was not answered does not begin again at once"
+        assert me.talks_with != "Ada Brook", "she does not start again at once"
         rows = [row.event async for row in rows_after(town.store) if resident_of(row) == "Ada Brook"]
         assert [each.by for each in rows if isinstance(each, Declined)] == ["Maya"]
         assert "Ada Brook spoke to Maya, and Maya did not answer" in await memories(town, "Ada Brook")
@@ -300,7 +300,7 @@ async def test_words_to_all_are_remembered_by_all_near_and_answered_by_one(tmp_p
         await me.say("The library boat comes on Wednesday.")
         heard = "heard Maya say: The library boat comes on Wednesday."
         assert f"{near[1]} {heard}" in await memories(town, near[1])
-        assert f"{near[0]} {heard}" not in await memories(town, near[0]), "that one is spoken to"
+        assert f"{near[0]} {heard}" not in await memories(town, near[0]), "one of them is spoken to"
         assert [line.by for line in (await me.look()).talk] == ["Maya", near[0]]
         history = await read_history(town)
         (moment,) = read_timeline(history, near[1], about="library boat")
@@ -309,7 +309,7 @@ async def test_words_to_all_are_remembered_by_all_near_and_answered_by_one(tmp_p
         await me.say("And atlases.", "all")
         theirs = await memories(town, near[1])
         assert f"{near[1]} heard Maya say: And atlases." in theirs
-        assert not any("picture books" in text for text in theirs), "that was said to one"
+        assert not any("picture books" in text for text in theirs), "that was addressed to one"
 
 
 async def test_a_failed_step_has_no_effect_and_can_be_repeated(tmp_path: Path) -> None:
@@ -372,7 +372,7 @@ async def test_walls_and_closed_doors_stop_a_visitor(tmp_path: Path) -> None:
             try:
                 await me.step(way)
             except InputError as error:
-                assert "wall" in str(error) and town.step == since, "what cannot be takes no time"
+                assert "wall" in str(error) and town.step == since, "refused steps take no time"
                 continue
             dx, dy = {"left": (-1, 0), "up": (0, -1)}[way]
             seen = await me.look()
@@ -383,7 +383,7 @@ async def test_walls_and_closed_doors_stop_a_visitor(tmp_path: Path) -> None:
         spot = (await me.look()).spot
     async with Town.open(tmp_path) as town:
         me = await town.embody("Maya", as_visitor=True)
-        assert (await me.look()).spot == spot, "another process goes on from the same tile"
+        assert (await me.look()).spot == spot, "another process continues from the same tile"
         await town.run(NINE)
         assert not town.is_here("Maya")
 

@@ -53,5 +53,5 @@ async def test_an_erased_residents_words_are_removed_from_conversations_of_other
         others = [row async for row in rows_after(opened.store) if row.mind != key_of_resident(who)]
         talks = [row.event for row in others if isinstance(row.event, Talked)]
     assert words not in whole_folder(tmp_path)
-    assert [talk.lines[-1].text for talk in talks] == [end], "what the other said is the other's"
+    assert [talk.lines[-1].text for talk in talks] == [end], "the other resident's words are kept"
     assert any("town's file stays" in each for each in kept.stays)

@@ -110,7 +110,7 @@ def test_concurrent_forks_of_several_servers_have_unique_names_within_the_limit(
         groups = await asyncio.gather(
             forked(here, ACME, village, 13), forked(there, ACME, village, 10), forked(there, OTHER, village, 2)
         )
-        assert all(isinstance(each, Fork) for each in groups[2]), "another tenant has a limit of its own"
+        assert all(isinstance(each, Fork) for each in groups[2]), "each tenant has its own limit"
         return [*groups[0], *groups[1]]
 
     answered = asyncio.run(all_at_once())

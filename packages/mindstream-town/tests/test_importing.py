@@ -56,7 +56,7 @@ async def test_an_imported_resident_continues_where_the_save_ended(tmp_path: Pat
         state, setting = ann.state, town.setting
         assert town.step == 2_880 and setting.when(0).hour == 0 and setting.people["Ann Poe"].start == (1, 0)
         assert state.act is not None and state.act.what == "reading (a letter)" and state.gathered == 3.0
-        assert (state.spot(2_880), state.spot(2_881)) == ((1, 0), (2, 0)), "the rest of her way"
+        assert (state.spot(2_880), state.spot(2_881)) == ((1, 0), (2, 0)), "the rest of her route"
         assert setting.when(state.act.until).strftime("%H:%M:%S") == "08:09:00", "from the next whole minute on"
         assert [block.minutes for block in state.blocks] == [480, 960] and state.seen == (("bed", "is", "idle"),)
         records = await ann.memory.store.latest(key_of_resident("Ann Poe"), None, 99, now=setting.moment(2_880))
@@ -163,7 +163,7 @@ async def test_an_export_extends_the_original_save(tmp_path: Path) -> None:
     ann = read_save(tmp_path / "later").personas["Ann Poe"]
     assert ann.scratch.concept_forget == 3 and ann.scratch.extra == {"ours": "kept"}
     assert ann.scratch.act_pronunciatio != "📖", "she does something else"
-    assert ann.memory.nodes[-3:] == save.personas["Ann Poe"].memory.nodes, "numbered on, none changed"
+    assert ann.memory.nodes[-3:] == save.personas["Ann Poe"].memory.nodes, "new numbers, no changed node"
     assert set(later.recording.environments) >= {0, 2_881, NOON + 1} and later.meta.extra == save.meta.extra
 
 
@@ -189,7 +189,7 @@ async def test_an_export_contains_all_that_the_published_code_reads(tmp_path: Pa
         assert parse_clock(scratch["curr_time"]) and parse_clock(scratch["act_start_time"])
         assert type(scratch["act_duration"]) is int and len(scratch["act_event"]) == len(scratch["act_obj_event"]) == 3
         for schedule in ("f_daily_schedule", "f_daily_schedule_hourly_org"):
-            assert sum(minutes for _, minutes in scratch[schedule]) == 1_440, "every minute of a day is looked up"
+            assert sum(minutes for _, minutes in scratch[schedule]) == 1_440, "every minute of a day can be looked up"
         world, sector, arena = scratch["living_area"].split(":")[:3]
         assert arena in json.loads((folder / "spatial_memory.json").read_text())[world][sector]
         nodes = json.loads((folder / "associative_memory/nodes.json").read_text())
@@ -199,7 +199,7 @@ async def test_an_export_contains_all_that_the_published_code_reads(tmp_path: Pa
             assert len(vectors[node["embedding_key"]]) == 256 and parse_stamp(node["created"])
             rests = [nodes[each]["depth"] for each in node["filling"] if node["type"] == "thought"]
             assert node["depth"] == (1 + max(rests, default=0) if node["type"] == "thought" else 0), (
-                "counted again there"
+                "counted from its evidence"
             )
 
 

@@ -43,7 +43,7 @@ async def test_an_interview_does_not_change_the_town(tmp_path: Path) -> None:
         assert await town.digest() == before
         await town.run(until=NOON)
         asked = await town.digest()
-    assert await live(tmp_path / "not", hamlet(), NOON) == asked, "nor does what it remembers, or does next, change"
+    assert await live(tmp_path / "not", hamlet(), NOON) == asked, "nor do later memories and acts change"
 
 
 async def test_without_a_model_recalled_memories_are_quoted_with_their_day(folder: Path) -> None:
@@ -53,7 +53,7 @@ async def test_without_a_model_recalled_memories_are_quoted_with_their_day(folde
         "(No model answers. Ben Hale remembers: nothing of it)"
     )
     assert "reading evening" not in await answer(folder, "Is there a reading evening?", step=10), (
-        "it knew nothing of it"
+        "the fact is not known yet"
     )
 
 
@@ -83,7 +83,7 @@ async def test_the_prompt_contains_identity_day_and_recalled_memories(folder: Pa
     shown, again, bare = model.asked
     assert "piano tuner" in shown.identity and any(block.what in line for line in shown.day)
     assert any("Ada Brook is planning a reading evening" in each for each in shown.memories), "by her first name"
-    assert any("reading evening" in each for each in again.memories), "what was asked before comes to mind, too"
+    assert any("reading evening" in each for each in again.memories), "earlier questions are used for recall, too"
     assert again.lines == ("Interviewer: Who is ada?", "Ben Hale: Well.") and first.answer == second.answer == "Well."
     assert not (bare.memories or bare.day or bare.near or bare.doing)
 

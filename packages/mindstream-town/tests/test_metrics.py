@@ -49,7 +49,7 @@ def test_the_spread_of_a_fact_is_traced_through_conversations(history: History) 
     diffusion = trace_fact(history, find_fact(EVENING, history))
     first, *others = diffusion.knowers
     assert (first.name, first.step, first.how, first.chain) == ("Ada Brook", 0, "beginning", ("Ada Brook",))
-    assert others, "somebody else heard of it"
+    assert others, "at least one other resident learned it"
     for knower in others:
         assert knower.how == "told" and knower.by and knower.chain[0] == "Ada Brook"
         assert knower.chain[-2:] == (knower.by, knower.name)
@@ -77,12 +77,12 @@ def test_attendance_reports_guests_minutes_and_invitations(history: History) -> 
     known = trace_fact(history, find_fact(EVENING, history))
     home = setting.addresses[setting.people["Ada Brook"].home]
     night = Event(home, setting.step_at(1, 0), setting.step_at(1, 60))
-    assert trace_attendance(history, night, known).minutes == {}, "who sleeps there does not attend"
+    assert trace_attendance(history, night, known).minutes == {}, "sleeping residents do not attend"
     whole = trace_attendance(history, Event(home.upto(1), setting.step_at(1, 0), history.step), known)
     assert set(whole.minutes) == set(history.names)
     assert set() < set(whole.invited) <= {each.name for each in known.knowers} - {"Ada Brook"}
     assert whole.invitations[0][0] == "Ada Brook"
-    assert set(whole.came_invited) >= set(whole.invited), "who hears of it while it lasts may come, too"
+    assert set(whole.came_invited) >= set(whole.invited), "residents who hear of it during the event count as invited"
     assert len(whole.talked) == sum(talk.step >= setting.step_at(1, 0) for _, talk in history.talks())
     with pytest.raises(InputError, match="an event needs"):
         trace_attendance(history, Event(home, 10, 10), known)

@@ -50,7 +50,7 @@ def test_typed_names_are_resolved_or_refused_with_suggestions() -> None:
     assert find_resident(town, "ada") == find_resident(town, "Ada Brook") == "Ada Brook"
     assert find_object(town, "piano") == find_object(town, "cafe:piano") == "Hamlet:Oak Cafe:cafe:piano"
     assert find_place(town, "oak cafe") == "Hamlet:Oak Cafe"
-    assert find_place(town, "oak") == "Hamlet:Oak Cafe", "what fits lies in it"
+    assert find_place(town, "oak") == "Hamlet:Oak Cafe", "a partial name matches inside the place"
     for typed in ("cafe of Oak Cafe", "the cafe of oak cafe", "Oak Cafe cafe", "oak cafe:cafe"):
         assert find_place(town, typed) == "Hamlet:Oak Cafe:cafe"
     for typed, said in (("Ada Brok", "did you mean 'Ada Brook'"), ("nobody at all", "there are 'Ada Brook'")):

@@ -51,7 +51,7 @@ async def test_time_between_plan_items_is_free(tmp_path: Path, items: Items, exp
     assert blocks[0].start == 7 * 60 and blocks[-1].end == 22 * 60
     assert all(before.end == after.start for before, after in pairwise(blocks))
     planned = {what for _, _, what, _ in items}
-    assert all(each.fine != (each.what in planned) for each in blocks), "what is free is not broken down"
+    assert all(each.fine != (each.what in planned) for each in blocks), "free time is not broken down"
 
 
 def scenes(*items: tuple[str, str]) -> SceneDay:

@@ -76,7 +76,9 @@ async def test_prose_is_converted_to_keys_and_the_rest_is_kept() -> None:
     model, preparing = Reads(), Preparing(PROSE, Path())
     assert preparing.left == ["Ada Brook", "Ben Hale", "Cleo Marsh", "places"]
     text = await preparing.run(Models(model))
-    assert not any("Mill House" in each for each in model.asked[2].places), "Cleo is not told of others' homes"
+    assert not any("Mill House" in each for each in model.asked[2].places), (
+        "the prompt for Cleo does not contain others' homes"
+    )
     assert len(model.asked) == 4 and "# she bakes" in text and "# since 2010" in text
     before, after = tomllib.loads(PROSE), tomllib.loads(text)
     ada = after["residents"][0]

@@ -49,7 +49,7 @@ async def test_a_resident_fixes_a_broken_object_at_home(tmp_path: Path, conditio
     assert mine and mine[0].since <= 6.5 * HOUR + 30 and any(does in act.what for act in mine)
     assert not about(acts["Ben Hale"], ROOM + "shower") or condition == "burning", "he sleeps, or leaves it to her"
     assert changes[0].by == "Ada Brook" and {each.condition for each in changes} == {""}
-    assert acts["Ada Brook"][-1].why == "plan", "then the day goes on"
+    assert acts["Ada Brook"][-1].why == "plan", "then the day continues"
 
 
 async def test_a_harmless_condition_changes_nothing(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ async def test_after_reporting_a_broken_object_the_day_continues(tmp_path: Path)
     setting = setting_of(parse_town(text, Path()), seed=1, profile=Profile(talks=False))
     acts, _ = await lived(tmp_path, setting, 9, 4 * 60, (PIANO, "out of tune"))
     cleo = acts["Cleo Marsh"]
-    assert len(about(cleo, PIANO)) == 1, "who looks after it is told once"
+    assert len(about(cleo, PIANO)) == 1, "the owner is told once"
     assert len([act for act in cleo if act.place == PIANO and act.why == "plan"]) <= 2
     lunch = next(act for act in cleo if act.what.startswith("having lunch"))
-    assert lunch.since < 12 * HOUR, "what needs it is put off: the next thing begins"
+    assert lunch.since < 12 * HOUR, "acts that need it are skipped: the next one begins"

@@ -29,7 +29,7 @@ async def test_a_call_is_billed_on_its_real_day(tmp_path: Path, now: float | Non
         before = [line async for line in town.journal()]
         found = await bill(town.store)
         assert list(found.days) == [day] and found.total.calls == 1
-        assert not any(b"called_at" in line or b"model_called" in line for line in before), "the journal is as it was"
+        assert not any(b"called_at" in line or b"model_called" in line for line in before), "the journal is unchanged"
 
 
 async def test_calls_of_interviews_are_billed_too(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ async def test_calls_of_interviews_are_billed_too(tmp_path: Path) -> None:
         async with counting(look, settings) as calls:
             calls.take(Metered(role="interview", prompt="p", model="openai:m", at=0.0, first_s=None, seconds=1.0))
         found = await bill(look.store)
-    assert found.total.calls == 1 and next(iter(found.days)) > "2025", "today, and not in the town's 2023"
+    assert found.total.calls == 1 and next(iter(found.days)) > "2025", "the real day, not the town's in 2023"
 
 
 async def test_calls_outside_towns_are_billed_at_the_time_of_their_row(tmp_path: Path) -> None:

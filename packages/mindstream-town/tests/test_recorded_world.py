@@ -26,7 +26,7 @@ async def test_the_recorded_day_contains_plans_acts_and_conversations(tmp_path: 
         assert any(event.day == 0 and len(event.blocks) >= 6 for _, event in history.events(name, DayPlanned))
         assert len(list(history.events(name, Acted))) >= 8
     talks = [event for name in history.names for _, event in history.events(name, Talked)]
-    assert len(talks) >= 12, "six talks stand in the streams of two each"
+    assert len(talks) >= 12, "six conversations, each in the streams of two residents"
 
 
 async def test_the_recorded_world_can_be_continued(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ async def test_the_same_log_gives_the_same_page(tmp_path: Path) -> None:
     tags, recording = read(first)
     assert {"main", "style", "script"} <= set(tags.tags)
     assert "Ada Brook" in json.dumps(recording)
-    assert not re.search(r"""(?:src|href)=["'](?:https?:)?//""", first), "it asks nobody for anything"
+    assert not re.search(r"""(?:src|href)=["'](?:https?:)?//""", first), "it loads nothing from the network"
     assert "default-src 'none'" in first
 
 
@@ -77,7 +77,7 @@ async def test_texts_of_residents_are_not_markup(tmp_path: Path) -> None:
     written = await page(tmp_path / "b", hostile, tmp_path / "b.html")
     tags, recording = read(written)
     assert HOSTILE not in written and HOSTILE in json.dumps(recording, ensure_ascii=False)
-    assert sorted(tags.tags) == sorted(read(harmless)[0].tags), "not one element more"
+    assert sorted(tags.tags) == sorted(read(harmless)[0].tags), "no additional element"
 
 
 async def test_only_existing_steps_can_be_replayed(tmp_path: Path) -> None:

@@ -99,8 +99,8 @@ async def test_texts_are_never_executed(tmp_path: Path, page: BrowserPage) -> No
     })()"""
     images, scripts, seen = await page.evaluate(look_everywhere)
     assert (images, scripts) == (0, 2)
-    assert seen.count(MARKUP) > 10 and BACKWARDS in seen, "all of it was shown, as text"
+    assert seen.count(MARKUP) > 10 and BACKWARDS in seen, "everything was shown as text"
     refused = "(() => { try { document.body.innerHTML = '<b>'; return false; } catch { return true; } })()"
-    assert await page.evaluate(refused), "its policy lets nobody make markup of a text"
+    assert await page.evaluate(refused), "its policy forbids markup from texts"
     dialogs = [each for each in page.complaints if each["method"] == "Page.javascriptDialogOpening"]
     assert dialogs == []

@@ -232,7 +232,7 @@ def test_files_that_can_be_recomputed_may_be_missing(tmp_path: Path) -> None:
     assert (save.meta.start_date, save.meta.persona_names) == ("February 13, 2023", ("Ann Poe",))
     memory = save.personas["Ann Poe"].memory
     assert memory.nodes == whole.personas["Ann Poe"].memory.nodes and not memory.embeddings.keys
-    assert memory.strength.kw_strength_thought == {}, "what is idle does not count"
+    assert memory.strength.kw_strength_thought == {}, "idle nodes do not count"
     write_save(save, tmp_path / "out")
     assert not (tmp_path / "out" / MEMORY / "embeddings.json").exists()
 

@@ -52,10 +52,10 @@ async def test_an_agreement_in_chinese_changes_both_days(tmp_path: Path, door: F
             act = town.residents[name].state.act
             assert act is not None and (act.what, act.place) == (LUNCH, INN)
         hermit = town.residents[HERMIT].state.act
-        assert hermit is not None and hermit.what != LUNCH, "she has agreed to nothing"
+        assert hermit is not None and hermit.what != LUNCH, "she has no agreement"
         await town.run(until=13 * HOUR + 120)
         act = town.residents[HOST].state.act
-        assert act is not None and act.what != LUNCH, "then the day goes on"
+        assert act is not None and act.what != LUNCH, "then the day continues"
         await town.run(until=DAY + HOUR)
         kept = await town.store.latest(key_of_resident(GUEST), ("thought",), 50, now=town.setting.moment(town.step))
     later = [at for each in kept if (at := appointment_of(each.data)) and at.start.day == 4]
@@ -79,7 +79,7 @@ async def test_a_refused_resident_remembers_it_and_does_not_ask_again_soon(tmp_p
     met = [row.event for row in rows if isinstance(row.event, Met)]
     assert met and {each.outcome for each in met} == {"declined"} and all(each.by for each in met)
     assert not any(isinstance(row.event, Talked) for row in rows)
-    assert len(mind.of(TalkScene)) == 3, "each pair once"
+    assert len(mind.of(TalkScene)) == 3, "once per pair"
 
 
 async def test_a_resident_who_declines_is_left_alone(tmp_path: Path, door: FakeEndpoint) -> None:
@@ -92,8 +92,8 @@ async def test_a_resident_who_declines_is_left_alone(tmp_path: Path, door: FakeE
         rows = [row async for row in rows_after(town.store)]
     met = [row.event for row in rows if isinstance(row.event, Met)]
     assert met and all(each.outcome == "declined" and each.by for each in met)
-    assert any(isinstance(row.event, Talked) for row in rows), "what was said is kept"
-    assert "until 10:00" in mind.of(TalkScene)[0].sides[1].doing, "what the other is bound to stands there"
+    assert any(isinstance(row.event, Talked) for row in rows), "the spoken words are stored"
+    assert "until 10:00" in mind.of(TalkScene)[0].sides[1].doing, "the partner's current act is in the prompt"
 
 
 async def test_residents_nearby_overhear_a_conversation(tmp_path: Path, door: FakeEndpoint) -> None:
@@ -129,7 +129,7 @@ async def test_the_evening_reflection_is_in_the_next_plan(tmp_path: Path, door: 
         thoughts = await remembered(town, HOST, ("thought",))
     first, second = (each for each in mind.of(PlanScenes) if each.who == HOST)
     assert "新磨盘" not in first.identity and "磨坊要换新磨盘了。" in second.identity
-    assert f"{GUEST}常来茶馆。" in thoughts and "无据。" not in thoughts, "what nothing supports is not kept"
+    assert f"{GUEST}常来茶馆。" in thoughts and "无据。" not in thoughts, "an insight without evidence is not stored"
 
 
 SECRET = "王秀兰要把磨坊卖了。"
@@ -151,7 +151,7 @@ async def test_a_secret_is_only_in_prompts_of_its_owner(tmp_path: Path) -> None:
     async with Town.open(tmp_path, liucun(with_secret), models=Models(mind)) as town:
         await town.run(until=2 * DAY - 1)
     own = [each for each, words in zip(mind.asked, mind.rendered, strict=True) if SECRET in words]
-    assert own and all(getattr(each, "who", "") == HOST for each in own), "only her own calls know it"
+    assert own and all(getattr(each, "who", "") == HOST for each in own), "only in her own calls"
     talks = [each for each in mind.of(TalkScene) if HOST in {side.who for side in each.sides}]
     assert len(talks) >= 4 and all("磨坊生意不好。" in str(each.sides) for each in talks)
     assert {each.who for each in mind.of(LetOn)} == {HOST}
@@ -193,7 +193,7 @@ async def test_model_calls_per_day_stay_within_the_budget(tmp_path: Path) -> Non
     assert sum(calls for calls, _ in spent.values()) == sum(each.calls for each in asked) == of_days
     assert all(2 < calls <= 12 for calls, _ in spent.values()), spent
     assert all(tokens <= 15_000 for _, tokens in spent.values()), spent
-    assert {each.who for each in mind.of(ReflectScenes)} == set(spent), "something is left for the evening"
+    assert {each.who for each in mind.of(ReflectScenes)} == set(spent), "some budget remains for the evening"
 
 
 async def test_a_smaller_budget_means_fewer_talks(tmp_path: Path) -> None:
@@ -322,12 +322,12 @@ async def test_news_from_a_conversation_updates_plans_and_memories(tmp_path: Pat
         rows = [row async for row in rows_after(town.store)]
     host, guest = acts[HOST], acts[GUEST]
     assert host is not None and (host.what, host.place) == ("去老茶馆帮忙", INN)
-    assert guest is not None and guest.what == "干活11", "only hers is another"
+    assert guest is not None and guest.what == "干活11", "only her plan changed"
     why = [row.event.because for row in rows if isinstance(row.event, TasksPlanned) and row.event.because]
-    assert why and all("说了话" in each for each in why), "it is said by what she heard"
+    assert why and all("说了话" in each for each in why), "the change is explained by the conversation"
     first = mind.of(TalkScene)[0]
     numbers = [int(line.partition(".")[0]) for side in first.sides for line in (*side.memories, *side.plan)]
-    assert len(numbers) == len(set(numbers)), "no two things have one number"
+    assert len(numbers) == len(set(numbers)), "all numbers are unique"
 
 
 async def test_plans_that_reveal_a_secret_are_hidden_from_conversations(tmp_path: Path) -> None:

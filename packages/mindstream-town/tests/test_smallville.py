@@ -71,4 +71,4 @@ def test_each_story_is_known_to_one_resident_at_first(town: TownFile) -> None:
 def test_the_picture_in_the_docs_matches_the_map(town: TownFile) -> None:
     picture = draw(town)
     assert len(picture) < 300_000
-    assert FILE.read_text("utf-8") == picture, "python tests/town/draw_smallville.py draws it anew"
+    assert FILE.read_text("utf-8") == picture, "run python packages/mindstream-town/tests/draw_smallville.py"

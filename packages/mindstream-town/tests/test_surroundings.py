@@ -52,7 +52,7 @@ def test_weather_and_household_are_stored_with_the_town() -> None:
     setting = town('weather = { 2023-02-14 = "sleet" }', 'household = ["a cat"]')
     kept = load_source(dump_source(setting), seed=1, profile=setting.profile, start=setting.start)
     assert kept.weather.dates == {date(2023, 2, 14): "sleet"} and kept.people["Ada Brook"].household == ("a cat",)
-    assert "weather" not in dump_source(hamlet()), "towns of before are kept as they were"
+    assert "weather" not in dump_source(hamlet()), "towns of earlier versions are unchanged"
 
 
 def test_light_follows_the_hour() -> None:

@@ -38,7 +38,7 @@ async def test_workers_call_the_endpoint_themselves(ray: bool, tmp_path: Path, d
         carried = OverHttp(SceneMind(), door)
         carried.client = Carried(f"{door.url}#any", engine)  # type: ignore[assignment]
         assert await live(tmp_path / "b", liucun(), MORNING, Models(carried)) == alone
-    assert 0 < asked == len(door.chats) - asked, "each worker asked over HTTP, as often as without"
+    assert 0 < asked == len(door.chats) - asked, "workers made as many HTTP calls"
 
 
 async def test_errors_of_workers_reach_the_caller_and_are_metered(door: FakeEndpoint) -> None:

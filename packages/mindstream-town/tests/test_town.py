@@ -99,7 +99,7 @@ def test_a_town_can_be_run_and_inspected(town: tuple[str | Path, ...], tmp_path:
     rows = run_here("town", "run", "--hours", "2", "-v", "--json", *town).rows
     assert rows[-1]["event"] == "ended" and rows[-1]["steps"] == 720
     assert any(row["event"] == "resident_acted" and "piano is out of tune" in row["line"] for row in rows), (
-        "somebody sees it"
+        "a resident sees it"
     )
     assert "bridge is closed" in run_here("town", "interview", "Ben", "Is the bridge closed?", *town).out
     talked = run_here("town", "talk", "ada", "The market on Sunday begins at 4pm.", "--by", "Maya", "--json", *town)
@@ -128,7 +128,7 @@ def test_an_export_can_be_imported(town: tuple[str | Path, ...], tmp_path: Path)
     assert all(len(json.loads(line)) == 7 for line in journal.read_text("utf-8").splitlines())
     assert json.loads((saved / "reverie" / "meta.json").read_text())["step"] == 2_701
     again = ("--data", tmp_path / "again")
-    assert run_here("town", "import", saved, *again).code == 0, "its map is in it"
+    assert run_here("town", "import", saved, *again).code == 0, "the export contains the map"
     assert run_here("town", "status", "--json", *again).rows[0]["step"] == 2_700
     assert "is in the past" in mistaken(run_here("town", "run", "--until", "07:30", *town))
 
@@ -153,8 +153,8 @@ def test_a_failing_model_ends_the_run_and_loses_no_step(town: tuple[str | Path, 
     assert failed.code == 1 and "wrong key" in failed.err and "--steps" in failed.err
     assert ("--ray" in failed.err) == bool(ray)
     steps = failed.err.split("--steps ")[1].split()[0]
-    assert 0 < int(steps) <= 1_080, "what was done is kept"
-    assert _lived(other, "--steps", steps) == straight, "what was broken off is lived again"
+    assert 0 < int(steps) <= 1_080, "finished steps are kept"
+    assert _lived(other, "--steps", steps) == straight, "the interrupted step is repeated"
 
 
 def test_a_budget_is_a_hard_limit_and_the_bill_is_stored(town: tuple[str | Path, ...]) -> None:
@@ -198,7 +198,7 @@ def test_a_conversation_is_read_line_by_line_and_can_be_continued(town: tuple[st
     run_here("town", "run", "--hours", "9", *town)
     said = run("town", "talk", "ada", "--by", "Maya", *town, said="Hello!\n\nI am a painter from the hills.\n")
     assert said.code == 0 and said.out.startswith("Ada Brook: (No model answers. Ada Brook remembers"), said.err
-    assert len(said.out.splitlines()) == 2, "blank lines are passed over"
+    assert len(said.out.splitlines()) == 2, "blank lines are skipped"
     again = run_here("town", "talk", "ada", "Who is a painter?", "--by", "Maya", "--json", *town)
     assert again.rows[0].keys() == {"resident", "said", "answer"} and "hills" in again.rows[0]["answer"]
     with terminal("town", "talk", "ada", "--by", "Maya", *town) as screen:

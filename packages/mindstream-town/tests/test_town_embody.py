@@ -66,7 +66,7 @@ def test_leave_ends_the_control_and_script_errors_name_the_line(tmp_path: Path) 
     script.write_text("wait 5\ngo moon\n")
     done = run_here("town", "embody", *MAYA, "--script", script, *where)
     assert done.code == 2 and "morning.txt:2: there is no place in Hamlet called 'moon'" in done.err
-    assert "line left undone" not in done.err, "it was the last"
+    assert "line left undone" not in done.err, "it was the last line"
     done = run_here("town", "embody", "ada", "--by", "Tom", *where, said="wait 5\nleave\n")
     assert done.code == 0 and "you leave" in done.out and "not left" not in done.err
     assert "--wait or --pace" in mistaken(run_here("town", "embody", "ada", "--wait", "--pace", "3", *where))
@@ -83,7 +83,7 @@ def test_piped_lines_end_when_a_resident_speaks(tmp_path: Path) -> None:
     done = run_here("town", "embody", *MAYA, *where, said="wait\nsay Good day!\nwait until 09:30\nwho\n")
     assert done.code == 0 and "Ben Hale waits for what you say, until 08:42" in done.out
     assert "08:42  you do not answer, and Ben Hale waits no longer" in done.out
-    assert "09:30  Maya, cafe of Oak Cafe: standing about" in done.out, "the talk's end is no reason to stop"
+    assert "09:30  Maya, cafe of Oak Cafe: standing about" in done.out, "the end of a conversation does not stop it"
 
 
 def test_a_script_ends_when_a_resident_speaks_before_a_timed_line(tmp_path: Path) -> None:

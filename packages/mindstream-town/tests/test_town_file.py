@@ -208,7 +208,7 @@ def test_whispers_are_read(tmp_path: Path) -> None:
     path.write_text('Name,Whisper\nMei Lin,"You like tea, a lot; You teach"\nAnn,\n')
     assert read_whispers(path) == {"Mei Lin": ("You like tea, a lot", "You teach"), "Ann": ()}
     path.write_text("Mei Lin,You like tea, and cake; You teach\n")
-    assert read_whispers(path) == {"Mei Lin": ("You like tea, and cake", "You teach")}, "a comma that nobody quoted"
+    assert read_whispers(path) == {"Mei Lin": ("You like tea, and cake", "You teach")}, "an unquoted comma"
     path.write_text("Mei Lin\n")
     with pytest.raises(InputError, match="row 1: a name and whispers are wanted"):
         read_whispers(path)

@@ -69,7 +69,9 @@ async def live(folder: Path, models: Models | str = "rules") -> str:
 
 async def test_the_same_visits_give_the_same_journal(tmp_path: Path) -> None:
     peace = await live(tmp_path / "a")
-    assert await live(tmp_path / "b", Models(Rules(), {"reasoner": Slow()})) == peace, "however long somebody thinks"
+    assert await live(tmp_path / "b", Models(Rules(), {"reasoner": Slow()})) == peace, (
+        "independent of the reasoner's duration"
+    )
     async with Town.open(tmp_path / "c", hamlet()) as town:
         await town.run(NOON - 100)
         await town.run(NOON)
@@ -79,7 +81,7 @@ async def test_the_same_visits_give_the_same_journal(tmp_path: Path) -> None:
     async with Town.open(tmp_path / "c") as town:
         await town.run(NOON + 7)
         await town.run(LATER)
-        assert await town.digest() == peace, "in however many processes"
+        assert await town.digest() == peace, "in any number of processes"
 
 
 KILLED = """
@@ -148,8 +150,10 @@ async def test_a_model_answers_at_once_and_agreements_are_kept(tmp_path: Path) -
                 async for row in mind.hear("There is a concert at Oak Cafe today at 3pm. Will you come?"):
                     seen.append(row.event)
                 kinds = [type(each) for each in seen]
-                assert kinds == [Heard, *[Piece] * (len(kinds) - 2), Said] and len(kinds) > 3, "in pieces"
-                assert not await town.store.count(key_of_resident("Ada Brook"), "thought"), "it thinks behind"
+                assert kinds == [Heard, *[Piece] * (len(kinds) - 2), Said] and len(kinds) > 3, "streamed"
+                assert not await town.store.count(key_of_resident("Ada Brook"), "thought"), (
+                    "reasoning runs in the background"
+                )
                 await mind.settled()
                 assert await town.store.count(key_of_resident("Ada Brook"), "thought") == 1
             assert {asked.body["model"] for asked in door.chats} == {"fast", "slow"} and len(door.chats) == 2
@@ -193,7 +197,7 @@ async def test_without_an_available_model_a_resident_stays_silent_and_keeps_the_
                     await mind.send(SAID[1])
             rows = [row.event async for row in rows_after(town.store)]
     assert [each.text for each in rows if isinstance(each, Heard)] == [SAID[1]]
-    assert not any(isinstance(each, Said) for each in rows), "and no rule answers in her place"
+    assert not any(isinstance(each, Said) for each in rows), "no rule answers instead"
     async with Town.open(tmp_path) as town:
         await town.run(LATER)
         assert any([isinstance(row.event, Thought) async for row in rows_after(town.store)])

@@ -55,7 +55,7 @@ def test_positions_map_to_addresses_and_back() -> None:
     assert world.distance((0, 0), (2, 3)) == 3
     assert world.near((0, 0), 1) == [(0, 0), (1, 0), (0, 1), (1, 1)]
     assert world.visible((1, 1), 1) == ((0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1), (0, 2), (1, 2), (2, 2))
-    assert world.visible((4, 2), 1) == ((4, 1), (5, 1), (4, 2), (5, 2)), "not the wall beside it, nor outside"
+    assert world.visible((4, 2), 1) == ((4, 1), (5, 1), (4, 2), (5, 2)), "neither the wall next to it, nor outside"
     assert not world.walkable((3, 0)) and not world.walkable((-1, 0)) and not world.walkable((0, 4))
     with pytest.raises(InputError, match=r"no place 'the Ville:house:a:stov'; did you mean 'the Ville:house:a:stove'"):
         world.spots(parse_address("the Ville:house:a:stov"))
