@@ -1,4 +1,4 @@
-"""Two living processes on one run: one continues, the other is told the holder, and no call is repeated."""
+"""Two living processes on one run: one continues, the other gets an error with the holder, and no call is repeated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions answered from memory alone: published forms, token limits, the report."""
+"""Questions answered from memory alone: published formats, token limits, the report."""
 
 from __future__ import annotations
 

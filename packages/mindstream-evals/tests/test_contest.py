@@ -26,7 +26,7 @@ RESULT = ("talks", "coach_preferred", "coach_worse", "preference")
 
 
 class Scripted:
-    """Answers as both sides, and as a judge that prefers the text "coach"; counts its calls."""
+    """Answer as both sides, and as a judge that prefers the text "coach"; count the calls."""
 
     name = "scripted"
 
@@ -90,9 +90,7 @@ async def test_opponents_see_all_a_window_or_a_summary_and_answers_are_graded(ta
     terms = Terms(path, folder / "out", judge="judge", against=tuple(OPPONENTS))
     found = await run_contest(Models(model), load("sleep"), terms, lambda _: None)
     assert list(found) == [COACH, PLAIN, RECENT, SUMMARY]
-    assert [found[side]["right"] for side in found] == [1.0, 0.0, 0.0, 0.0], (
-        "the key is graded, whichever side answered"
-    )
+    assert [found[side]["right"] for side in found] == [1.0, 0.0, 0.0, 0.0], "the key is graded for both sides"
     shown = [each.messages for each in model.asked if each.prompt.label() == "plain_agent"]
     last = [" ".join(m.text for m in messages) for messages in shown if messages[-1].text == asked["text"]]
     assert sorted(["May" in text for text in last]) == [False, False, True], (

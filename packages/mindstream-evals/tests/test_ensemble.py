@@ -24,7 +24,7 @@ from mindstream.significance import student
 
 MORNING, LONG = 10 * 360, 4 * 8_640
 BEGUN = 150_000
-"""Size in bytes of the database of a town that has lived a while, with its write-ahead log."""
+"""Size in bytes of the database of a town that has run for a while, with its write-ahead log."""
 RULES = Settings(model="rules")
 
 
@@ -63,14 +63,14 @@ def lives_in(database: Path) -> Iterator[int]:
 
 
 def wait_until_lived(database: Path) -> None:
-    """Wait until a town has lived a while."""
+    """Wait until a town has run for a while."""
     written = (database, database.with_name(f"{database.name}-wal"))
     while sum(path.stat().st_size for path in written if path.exists()) < BEGUN:
         time.sleep(0.01)
 
 
 def kill_who_lives_in(database: Path) -> int:
-    """Kill, as by `kill -9`, the process in which a town lives, once it does; return 0 where it was too late."""
+    """Kill with `kill -9` the process that runs a town, once it does; return 0 if it was too late."""
     wait_until_lived(database)
     until = time.monotonic() + 60
     while time.monotonic() < until:

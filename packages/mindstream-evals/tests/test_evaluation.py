@@ -1,4 +1,4 @@
-"""An evaluation: blind pairs in both orders, a control that loses, claims, a person's answers, nothing asked twice."""
+"""An evaluation: blind pairs in both orders, a control that loses, claims, a person's answers, no repeated calls."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Mind:
     """Answers with identity and memories; judges by the share of an answer that the facts support.
 
     Args:
-        garbled: numbers of calls with an unreadable reply. dies: number of the call at which the model is gone.
+        garbled: numbers of calls with an unreadable reply. dies: number of the call from which on it fails.
         loves_first: prefers the first answer.
     """
 
@@ -55,7 +55,7 @@ class Mind:
         self.asked: list[Any] = []
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        await asyncio.sleep(0)  # as a model does that answers over a network
+        await asyncio.sleep(0)  # like a model that answers over a network
         self.asked.append(request.prompt)
         if len(self.asked) == self.dies:
             raise ModelUnavailable("it is gone")
@@ -85,7 +85,7 @@ class Mind:
 
 
 class Opened:
-    """An evaluation of the hamlet with a mind."""
+    """An evaluation of the hamlet with a scripted model."""
 
     def __init__(self, folder: Path, mind: Any, design: Design, ledger: Path | None, **more: Any) -> None:
         self.folder, self.models, self.design, self.ledger, self.more = folder, Models(mind), design, ledger, more

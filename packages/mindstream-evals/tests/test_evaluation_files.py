@@ -1,4 +1,4 @@
-"""Sets of questions: read in the forms in which they are published, compared as their own scorers do."""
+"""Sets of questions: read in their published formats, scored like their own scorers."""
 
 from __future__ import annotations
 

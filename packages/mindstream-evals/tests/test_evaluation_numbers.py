@@ -1,4 +1,4 @@
-"""Ratings and tests of an evaluation, against what the packages trueskill, scipy and scikit-posthocs give."""
+"""Ratings and tests of an evaluation, compared with the packages trueskill, scipy and scikit-posthocs."""
 
 from __future__ import annotations
 

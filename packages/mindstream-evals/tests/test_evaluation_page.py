@@ -1,4 +1,4 @@
-"""The page of pairs in a real browser: keys and hands judge, verdicts are kept and saved, no condition is shown."""
+"""The page of pairs in a real browser: keys and mouse judge, verdicts are stored and saved, no condition is shown."""
 
 from __future__ import annotations
 

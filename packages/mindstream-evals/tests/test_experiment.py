@@ -1,4 +1,4 @@
-"""The experiment: what recall brings is worth more than chance, and a run that was ended goes on where it was."""
+"""The experiment: recall beats the controls, and an interrupted run resumes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def test_an_interrupted_experiment_resumes_after_the_stored_answers(tmp_pa
     whole = await run(ExperimentSettings(SMALL, AGENTS, out=out))
     kept = out.read_bytes().splitlines(keepends=True)
     assert len(kept) == 1 + len(cells(SMALL, load_cast(AGENTS).agents))
-    out.write_bytes(b"".join(kept[:9]) + kept[9][:40])  # killed in the midst of a line
+    out.write_bytes(b"".join(kept[:9]) + kept[9][:40])  # killed in the middle of a line
     shown = list[tuple[int, int]]()
     again = await run_experiment(
         Settings(), ExperimentSettings(SMALL, AGENTS, out=out), lambda done, of: shown.append((done, of))
@@ -71,7 +71,9 @@ async def test_a_failing_model_ends_the_run_and_answers_are_kept(tmp_path: Path)
         await experiment(design, ledger, dict.fromkeys(AGENTS, broken)).run(tmp_path / "one")
     kept = Ledger(tmp_path / "cells.jsonl", {"seed": 0})
     assert sorted(each.text for each in kept.answers.values()) == ["one", "two"]
-    back = FakeModel({"answer_by_example": ["three", "", "five", "six"]}, "back")  # "" is no answer, and no failure
+    back = FakeModel(
+        {"answer_by_example": ["three", "", "five", "six"]}, "back"
+    )  # "" is not an answer, and not a failure
     await experiment(design, kept, dict.fromkeys(AGENTS, back)).run(tmp_path / "two")
     assert sorted(each.text for each in kept.answers.values()) == ["", "five", "one", "six", "three", "two"]
 

@@ -1,4 +1,4 @@
-"""`mindstream plan evaluate`: priced, asked once however it is stopped, scored, judged; tools fail as wished."""
+"""`mindstream plan evaluate`: estimated, resumable without repeated calls, scored, judged; tools fail on request."""
 
 from __future__ import annotations
 

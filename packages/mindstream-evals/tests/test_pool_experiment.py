@@ -1,4 +1,4 @@
-"""`mindstream pool experiment`, by the command alone."""
+"""The command `mindstream pool experiment`."""
 
 from __future__ import annotations
 

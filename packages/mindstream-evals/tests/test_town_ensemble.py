@@ -1,4 +1,4 @@
-"""`mindstream town ensemble`: a table over seeds, a line for each run, a picture; Ctrl-C keeps finished runs."""
+"""`mindstream town ensemble`: a table over seeds, a line for each run, a chart; Ctrl-C keeps finished runs."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ STOPS = [
 
 
 def stop(into: Path, asked: list[str], sent: signal.Signals) -> tuple[int, str]:
-    """Start a command and stop it when its first town has lived a while; return its exit code and output."""
+    """Start a command and stop it when its first town has run for a while; return its exit code and output."""
     process = subprocess.Popen(
         [*COMMAND, *asked], stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=interruptible
     )
@@ -94,7 +94,7 @@ def stop(into: Path, asked: list[str], sent: signal.Signals) -> tuple[int, str]:
         time.sleep(0.02)
     with contextlib.suppress(ProcessLookupError):
         if sent == signal.SIGINT:
-            os.killpg(process.pid, sent)  # as a terminal sends it, to all of them
+            os.killpg(process.pid, sent)  # a terminal signals the whole process group
         else:
             process.send_signal(sent)
     _, err = process.communicate()
@@ -119,7 +119,7 @@ def test_a_stopped_ensemble_resumes(flags: tuple[str, ...], sent: signal.Signals
         *flags,
     ]
     code, err = stop(into, asked, sent)
-    for _ in range(5):  # towns that were as quick as the signal have lived to their end
+    for _ in range(5):  # towns that ended as fast as the signal arrived
         if code == 0:
             shutil.rmtree(into)
             code, err = stop(into, asked, sent)

@@ -1,4 +1,4 @@
-"""`mindstream town evaluate`: told before, asked once, judged by a model or by people; mistakes in one sentence."""
+"""`mindstream town evaluate`: estimated, no repeated calls, judged by a model or by people; one-sentence errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SMALL = ("--questions", "2", "--pairs", "9", "--control", "shuffled")
 
 @pytest.fixture
 def town(tmp_path: Path) -> tuple[str | Path, ...]:
-    """Let the hamlet live for a morning; return the flags that name it."""
+    """Run the hamlet for a morning; return the flags that name it."""
     file, where = tmp_path / "hamlet.toml", ("--data", tmp_path / "town")
     file.write_text(HAMLET)
     assert run_here("town", "new", file, "--seed", "3", *where).code == 0

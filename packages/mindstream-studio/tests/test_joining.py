@@ -1,4 +1,4 @@
-"""Modules become one script that does the same; a form that is not known is refused, not guessed."""
+"""Modules are joined into one script that behaves the same; unsupported syntax is refused, not guessed."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_library_export_forms_and_dynamic_imports_are_joined(tmp_path: Path) -> 
 
 
 def run(script: str) -> list[str]:
-    """Run a script, and return the lines that it wrote."""
+    """Run a script, and return its output lines."""
     done = subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True)
     return done.stdout.splitlines()
 

@@ -22,7 +22,7 @@ QUESTION = "At which stone do you read the water?"
 
 @pytest.fixture(scope="module")
 def living(served: Served) -> str:
-    """A user whose life asks something and waits for leave."""
+    """A user whose life has an open question and waits for approval."""
     with served.client() as client:
         orders = ["every day at 8:00: read the water", "every monday at 9:00: count the boats"]
         given = client.post("/api/v1/users/ann/life/goal", json={"goal": GOAL, "orders": orders})

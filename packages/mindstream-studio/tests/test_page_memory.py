@@ -1,4 +1,4 @@
-"""The Memory page: it finds, says why, opens what a memory rests on, by mouse and by keys, wide and narrow."""
+"""The Memory page: it searches, explains, and shows the evidence of a record, by mouse and keys, wide and narrow."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_records_are_listed_before_they_are_forgotten(studio: OpenStudio, served
         seen.page.get_by_role("status").get_by_text("Forgotten for good: 1 memory.").wait_for()
         seen.page.get_by_role("button", name="Close this notice").click()
         assert client.get(f"/api/v1/users/bob/memories/{made}").status_code == 404
-        for text in ("Bob keeps bees.", "Bob sings bass."):  # also where something is remembered
+        for text in ("Bob keeps bees.", "Bob sings bass."):  # also if it is about to be stored
             seen.page.get_by_label("Something to remember").fill(text)
             seen.page.get_by_role("button", name="Remember").click()
             seen.page.get_by_role("button", name=text).wait_for()

@@ -1,4 +1,4 @@
-"""The Plan page: what a task took is seen at once, a plan is edited before it runs, ways stand side by side."""
+"""The Plan page: the cost of a task is visible, a plan is edited before it runs, strategies are compared."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def door() -> Iterator[FakeEndpoint]:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory, door: FakeEndpoint) -> Iterator[Served]:
-    """A server whose planner, worker and solver are the double of an endpoint."""
+    """A server with the double of an endpoint as planner, worker and solver."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", KEY)
         door.otherwise = answer
@@ -33,7 +33,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, door: FakeEndpoint) -> Iter
 
 @pytest.fixture(scope="module")
 def three(served: Served) -> str:
-    """The names of three runs of one task, ann's, as a link has them."""
+    """The names of three runs of one task of ann, in the form of a link."""
     return ",".join(each["run"] for each in solve(served, "ann", "rewoo", "react", "plan-execute"))
 
 
@@ -71,7 +71,7 @@ def test_the_graph_shows_progress_at_the_selected_moment(studio: OpenStudio, ser
     seen = studio()
     seen.open("plan", user="ann", runs=run, seq=begun)
     graph = seen.page.get_by_role("figure", name="The plan of rewoo")
-    graph.get_by_text("at E1 now.").wait_for()  # it is begun while the rest is still being planned
+    graph.get_by_text("at E1 now.").wait_for()  # it starts while the rest is still being planned
     assert graph.locator("g.now").count() == 1 and graph.locator("g.ran").count() == 0
     seen.page.get_by_role("button", name="To the newest").click()
     graph.get_by_text("3 of 3 steps done, answered.").wait_for()
@@ -154,7 +154,7 @@ def test_a_task_can_be_solved_repeated_and_compared_with_the_keyboard(studio: Op
 
 @pytest.fixture
 def solver(door: FakeEndpoint) -> Iterator[Callable[[Behaviour], None]]:
-    """Let the solver answer in another way; afterwards it answers as before."""
+    """Change the solver's reply for one request; afterwards it replies as before."""
 
     def let(behaviour: Behaviour) -> None:
         door.otherwise = lambda asked: behaviour if "from the evidence" in json.dumps(asked.body) else answer(asked)

@@ -1,4 +1,4 @@
-"""The Pools page: its rubric, what became of each pair and why, recall before and after, who is trusted."""
+"""The Pools page: its rubric, each pair with verdict and reason, recall before and after training, trust."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OpenStudio = Callable[..., Studio]
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server whose scorer is the double of an endpoint."""
+    """A server with the double of an endpoint as scorer."""
     with FakeEndpoint() as door, pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", KEY)
         door.otherwise = answer
@@ -78,7 +78,7 @@ def test_a_pool_can_be_created_and_offers_show_verdict_and_reason(
     studio: OpenStudio, served: Served, node_tools: None
 ) -> None:
     seen = studio()
-    seen.forgive("422 (Unprocessable Entity)")  # the name that is none
+    seen.forgive("422 (Unprocessable Entity)")  # the invalid name
     seen.open("pools", user="bea")
     seen.page.get_by_role("heading", name="There is no pool yet").wait_for()
     begin = seen.page.get_by_role("button", name="Begin it")

@@ -1,4 +1,4 @@
-"""The Town page in a real browser: watched and asked why, by hands and by keys; changed only after it was shown how."""
+"""The Town page in a real browser: watched and explained by mouse and keys; changes are previewed first."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ async def lived(folder: Path, text: str = HAMLET) -> None:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server that offers a hamlet in which it is nine, and one whose texts are hostile."""
+    """A server that offers a hamlet at nine o'clock, and one with hostile texts."""
     folder = tmp_path_factory.mktemp("towns")
-    with ThreadPoolExecutor(1) as apart:  # Playwright has a loop of its own in this thread
+    with ThreadPoolExecutor(1) as apart:  # Playwright has its own event loop in this thread
         apart.submit(asyncio.run, lived(folder / "hamlet")).result()
         apart.submit(asyncio.run, lived(folder / "spoilt", SPOILT)).result()
     towns = {("local", name): folder / name for name in ("hamlet", "spoilt")}
@@ -148,7 +148,7 @@ def test_the_page_follows_a_running_town(studio: OpenStudio) -> None:
 
 
 def steps(page: Any, spot: list[int]) -> list[int]:
-    """Press arrow keys until one leads to another tile; return that."""
+    """Press arrow keys until one leads to another tile; return it."""
     page.locator("main").focus()
     for key in ("ArrowRight", "ArrowLeft", "ArrowUp", "ArrowDown"):
         page.locator(".around[aria-busy=false]").wait_for()

@@ -1,4 +1,4 @@
-"""The recordings with which the studio opens: the same API below /recorded, complete, and only to be read."""
+"""The recordings shown at first by the studio: the same API below /recorded, complete, and read-only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ API = "/recorded/api/v1"
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server with the recordings, and nothing of its own."""
+    """A server with the recordings, and no other data."""
     serving = Served(tmp_path_factory.mktemp("studio") / "data", model="rules")
     add_studio(serving.api_app.api)
     add_recorded(serving.api_app)

@@ -1,4 +1,4 @@
-"""A task that was saved to a file: its ways side by side, step by step, what each took; and no request."""
+"""A task saved to a file: its strategies side by side, step by step, the costs; and no request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OTHER = "What is left of ten after three?"
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server that keeps the words of calls, and whose models are the double of an endpoint."""
+    """A server that logs prompts, with the double of an endpoint as its models."""
     with FakeEndpoint() as door, pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", KEY)
         door.otherwise = answer
@@ -34,7 +34,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def files(served: Served, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A task that ann had solved in three ways, without calls and with them, as files."""
+    """A task of ann solved with three strategies, without calls and with them, as files."""
     folder = tmp_path_factory.mktemp("files")
     solve(served, "ann", "rewoo", task=OTHER)
     runs = [each["run"] for each in solve(served, "ann", "rewoo", "react", "plan-execute")]

@@ -1,4 +1,4 @@
-"""A talk that was saved to a file: whole, with why and the calls behind it if asked; nothing else, and no request."""
+"""A conversation saved to a file: complete, with reasons and optionally calls; nothing else, and no request."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OpenStudio = Callable[..., Studio]
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server that keeps the words of calls, with a talk of two utterances between two others, and a hostile one."""
+    """A server that logs prompts, with a conversation of two utterances between two others, and a hostile one."""
     settings = Settings(model="rules", keep_prompts=True)
     with serve_studio(tmp_path_factory.mktemp("saved") / "data", settings=settings) as server:
         say(server, "ann", COFFEE, "before")
@@ -37,7 +37,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def files(served: Served, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Ann's first talk without calls and with them, and eve's, as files."""
+    """Ann's first conversation without calls and with them, and eve's, as files."""
     folder = tmp_path_factory.mktemp("files")
     settings = served.api_app.runtime.settings
     ann, eve = (settings.model_copy(update={"user": name}) for name in ("ann", "eve"))

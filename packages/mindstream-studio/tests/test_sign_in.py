@@ -1,4 +1,4 @@
-"""A server that wants a token: the pages come, ask for it, and send it in a header, with the event stream too."""
+"""A server that requires a token: the pages load, ask for it, and send it in a header, also for the event stream."""
 
 from __future__ import annotations
 
@@ -82,5 +82,5 @@ def test_the_page_asks_for_a_new_token_after_revocation(studio: OpenStudio, serv
     enter(seen, given)
     seen.page.get_by_role("searchbox", name="Ask this memory").wait_for()
     served.change_tokens(lambda tokens: tokens.revoke(about.id))
-    seen.page.evaluate("location.hash = '#/memory?user=ann&q=sleep'")  # or the stream is refused before
+    seen.page.evaluate("location.hash = '#/memory?user=ann&q=sleep'")  # or the event stream is refused first
     seen.page.get_by_text("That token opens nothing here").wait_for()

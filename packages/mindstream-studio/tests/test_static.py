@@ -1,4 +1,4 @@
-"""What browsers get of the studio: typed, small, of known origin, under a strict policy."""
+"""The static files of the studio: typed, small, of known origin, with a strict policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mindstream studio`: it starts a server and names its page; where one answers already, it names that one."""
+"""`mindstream studio`: it starts a server and prints its page; if one is running already, it prints that one."""
 
 from __future__ import annotations
 

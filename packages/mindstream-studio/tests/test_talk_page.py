@@ -1,4 +1,4 @@
-"""The Talk page: messages are answered, with reasoning next to them; any moment, and why."""
+"""The Talk page: messages are answered, with the reasoning next to them; any moment, and its explanation."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ def door() -> Iterator[FakeEndpoint]:
 
 @pytest.fixture
 def spoken_for(door: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
-    """A server whose minds are answered for by the double of an endpoint."""
+    """A server with the double of an endpoint as its model."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with serve_studio(tmp_path / "data", model=f"{door.url}#any") as server:
         yield server

@@ -1,4 +1,4 @@
-"""The Traces page: each call with its words, totals that narrow the list, the way to a call and back."""
+"""The Traces page: each call with its text, totals that filter the list, links to a call and back."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def door() -> Iterator[FakeEndpoint]:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory, door: FakeEndpoint) -> Iterator[Served]:
-    """A server that keeps the words of calls, with something said and answered, and a call that failed."""
+    """A server that logs prompts, with an answered message, and a call that failed."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", KEY)
         settings = Settings(model=f"{door.url}#any", keep_prompts=True, budget_tokens=1_000_000)

@@ -1,4 +1,4 @@
-"""The anchors that a recorded day gives hold."""
+"""The anchors from a recorded day hold."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from town_anchors import measure
 SHARED = Path(__file__).parents[4] / "shared/data/town"
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="the town's data is not beside the repository (../shared/data/town)")
+@pytest.mark.skipif(not SHARED.exists(), reason="the published saves and map of Park 2023 are not available")
 def test_recorded_days_are_reproduced() -> None:
     results = measure(SHARED, None)
     assert {name.split()[0] for name in results} >= {f"A{number}" for number in range(1, 12)}

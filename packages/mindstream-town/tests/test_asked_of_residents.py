@@ -30,7 +30,7 @@ MORNING = 8 * 360 + 200
 
 
 def asked(text: str) -> list[Prompt[Any]]:
-    """Every prompt of the town, with a text wherever others write."""
+    """Return every prompt of the town, with a text in each field that others can write."""
     person = {"who": text, "identity": text}
     return [
         PlanDay(**person, date="Monday", memories=(text,), yesterday=(text,), places=(Place(words=text),)),

@@ -1,4 +1,4 @@
-"""A town in lock-step: the same seed gives the same journal; who cannot see or talk does not."""
+"""A town in lock-step: the same seed gives the same journal; observation and talk can be switched off."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOON = 12 * 360
 
 
 async def lived(folder: Path, *stops: int, seed: int = 1, **profile: object) -> str:
-    """Live up to each of these steps, closed and opened again between; return the journal's checksum."""
+    """Run up to each of these steps, closing and reopening in between; return the journal's checksum."""
     digests = [await live(folder, None if n else hamlet(seed, **profile), stop) for n, stop in enumerate(stops)]
     return digests[-1]
 

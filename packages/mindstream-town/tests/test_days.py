@@ -1,4 +1,4 @@
-"""Days without a model: the usual day of the town's file, and what one gives or has agreed to."""
+"""Days without a model: the usual day of the town's file, hosted events and agreements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Living in a town through REST: begin, act, look, leave; the town's time advances only with acts."""
+"""Control of residents through REST: begin, act, look, leave; the town's time advances only with acts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def client(served: Served) -> Iterator[httpx.Client]:
 
 
 class Person:
-    """A client that lives as a resident."""
+    """A client that controls a resident."""
 
     def __init__(self, client: httpx.Client, name: str, **how: Any) -> None:
         self.client, self.url, self.how = client, f"{TOWN}/embody/{name}", how
@@ -75,7 +75,7 @@ class Person:
 
 
 def refused(answer: httpx.Response, status: int, words: str) -> None:
-    """Check that something was refused, and in which words."""
+    """Check that a request was refused, and the message."""
     problem = answer.json()
     assert answer.status_code == status and words in problem["detail"], answer.text
 
@@ -136,7 +136,9 @@ def test_impossible_acts_are_refused_with_a_message(client: httpx.Client) -> Non
     refused(client.post(maya.url, json={"visitor": True, "place": "the moon"}), 422, "moon")
     refused(client.post(f"{TOWN}/embody/Ada Brook", json={"visitor": True}), 422, "Ada Brook lives in Hamlet")
     assert [each["name"] for each in client.get(TOWN).json()["residents"]] == ["Ada Brook", "Ben Hale", "Cleo Marsh"]
-    ended(client, client.post(f"{TOWN}/run", json={"steps": 360}).json()["id"])  # at nine the mill's people are out
+    ended(
+        client, client.post(f"{TOWN}/run", json={"steps": 360}).json()["id"]
+    )  # at nine the residents of the mill are out
     maya.begin(place=CAFE)
     refused(maya.try_to("go", place="the moon"), 422, "moon")
     refused(maya.try_to("go", place="Mill House:room"), 422, "not open to you")

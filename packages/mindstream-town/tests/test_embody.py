@@ -1,4 +1,4 @@
-"""A person lives in a town as a resident or visitor: acts are seen, remembered, stored, and reproducible."""
+"""A user controls a resident or visitor: acts are seen, remembered, stored, and reproducible."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ ACTS = ("begin", "do", "say", "say", "go", "wait", "leave")
 
 
 async def live_as(folder: Path, name: str = "Maya", *, together: bool) -> str:
-    """Live two hours as a resident, in one process or in one for each act; return the journal's checksum."""
+    """Control a resident for two hours, in one process or in one per act; return the journal's checksum."""
     async with Town.open(folder, hamlet()) as town:
         await town.run(EIGHT + 60)
     rest = list(ACTS)
@@ -203,13 +203,13 @@ async def test_a_resident_can_ignore_a_visitor_and_both_remember_it(tmp_path: Pa
 
 
 def greets(asked: Asked) -> Behaviour:
-    """Wish to talk, and say something in a language that no rule knows."""
+    """Decide to talk, and say something in a language that no rule knows."""
     return Says("yes" if asked.body["model"] == "decides" else json.dumps({"text": "Guten Morgen, Fremde!"}))
 
 
 @asynccontextmanager
 async def greeted(folder: Path) -> AsyncIterator[tuple[Town, Person]]:
-    """Be a visitor in a café where a resident begins to speak to you."""
+    """Be a visitor in a café where a resident starts a conversation."""
     async with Town.open(folder, hamlet()) as town:
         await town.run(EIGHT + 60)
     with FakeEndpoint() as door:

@@ -1,4 +1,4 @@
-"""What residents forget for good is in no row of their town any more, and the town goes on."""
+"""Records that residents forget are removed from every row of their town, and the town continues."""
 
 from __future__ import annotations
 

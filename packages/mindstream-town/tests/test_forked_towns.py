@@ -1,4 +1,4 @@
-"""Forking a town through REST: a copy with the same past and a future of its own."""
+"""Forking a town through REST: a copy with the same past and its own future."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_forks_of_earlier_versions_and_interrupted_forks_are_handled(tmp_path: P
         return await forks.add(ACME, "ville", village, 0, ["ville"], fork)
 
     first = asyncio.run(add())
-    for name in ("aaaaaaaa", "bbbbbbbb"):  # one name twice, as it could be
+    for name in ("aaaaaaaa", "bbbbbbbb"):  # one name twice, which earlier versions allowed
         old = first.place.beside.with_name(name)
         shutil.copytree(first.place.beside, old)
         told = {"tenant": "acme", "name": "ville-9", "of": "ville", "step": 0, "part": ""}

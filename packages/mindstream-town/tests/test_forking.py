@@ -36,7 +36,7 @@ async def digest(folder: Path | Location, until: int) -> str:
 
 @pytest.fixture
 async def lived(tmp_path: Path) -> Path:
-    """A hamlet at noon; at nine a resident was told something, and an object broke."""
+    """A hamlet at noon, after a whisper and a broken object at nine."""
     async with Town.open(tmp_path / "lived", hamlet()) as town:
         await town.run(until=NINE)
         await town.whisper("Ben Hale", "There is a fox in the garden.")

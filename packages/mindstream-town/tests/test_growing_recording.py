@@ -1,4 +1,4 @@
-"""The recording of a running town: parts added one by one equal one reading; erased text is gone."""
+"""The recording of a running town: incremental parts equal a complete reading; erased text is removed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def grown(whole: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
 
 
 def told(recording: dict[str, Any]) -> dict[str, Any]:
-    """Return what a recording says of each, with texts for their numbers, which are as it was read."""
+    """Return a recording with texts instead of their numbers, which depend on the reading order."""
     texts = recording["texts"]
     blocks = [[*block[:2], texts[block[2]], *block[3:]] for block in recording["blocks"]]
     return {"things": [[*each[:2], texts[each[2]], each[3]] for each in recording["things"]]} | {
@@ -47,7 +47,7 @@ def told(recording: dict[str, Any]) -> dict[str, Any]:
 
 
 def plain(recording: dict[str, object]) -> dict[str, Any]:
-    """Return it as a page has it."""
+    """Return it as JSON, as a page gets it."""
     found: dict[str, Any] = json.loads(json.dumps(recording))
     return found
 

@@ -1,4 +1,4 @@
-"""Saved simulations become towns that go on, and towns become saved simulations."""
+"""Saved simulations become towns that can continue, and towns become saved simulations."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ async def test_an_export_extends_the_original_save(tmp_path: Path) -> None:
 
 
 def comparable(node: Any) -> dict[str, object]:
-    """Return the expected part of a node: its number follows the notes at the beginning of a town's stream."""
+    """Return the comparable part of a node: its number depends on the notes at the beginning of a town's stream."""
     return {
         key: value for key, value in asdict(replace(node, extra={})).items()
         if key not in ("node_id", "node_count", "type_count", "filling")
@@ -203,7 +203,7 @@ async def test_an_export_contains_all_that_the_published_code_reads(tmp_path: Pa
             )
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="the town's data is not beside the repository (../shared/data/town)")
+@pytest.mark.skipif(not SHARED.exists(), reason="the published saves and map of Park 2023 are not available")
 async def test_saves_of_the_authors_can_be_continued(tmp_path: Path) -> None:
     world = load_map(SHARED / "the_ville")
     save = read_save(SHARED / "save-step-3-8")

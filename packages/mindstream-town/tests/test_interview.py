@@ -1,4 +1,4 @@
-"""Interviews: answers from memory and plan, nothing made up, parts hidden, at any step, and no trace."""
+"""Interviews: answers from memory and plan, no invention, hidden parts, at any step, without a trace."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def test_without_a_model_recalled_memories_are_quoted_with_their_day(folde
 
 
 class Keeps:
-    """A model that returns useless answers, and records its requests."""
+    """A model with useless replies that records its requests."""
 
     name = "keeps"
 

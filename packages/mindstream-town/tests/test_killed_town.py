@@ -1,4 +1,4 @@
-"""A town goes on wherever it was broken off, by whatever, as if it had not been; its journal can be kept as a file."""
+"""A town resumes after any interruption with the same journal; its journal can be exported to a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Maps as matrices and as Tiled files: read, written, read again; bad ones refused with place and reason."""
+"""Maps as matrices and as Tiled files: read, written, read again; invalid ones refused with place and reason."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_bad_tiled_maps_are_refused(tmp_path: Path) -> None:
             load_map(path)
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="the town's data is not beside the repository (../shared/data/town)")
+@pytest.mark.skipif(not SHARED.exists(), reason="the published saves and map of Park 2023 are not available")
 def test_the_authors_map_is_read_from_all_formats(tmp_path: Path) -> None:
     world = load_map(SHARED)
     levels = [sum(address.level == level for address in world.places) for level in (1, 2, 3, 4)]

@@ -89,7 +89,7 @@ def test_attendance_reports_guests_minutes_and_invitations(history: History) -> 
 
 
 def jumps(history: History, name: str) -> list[str]:
-    """Return when a resident departs from a place where it is not, or makes two steps in one."""
+    """Return the times at which a resident departs from another place than its own, or makes two steps in one."""
     world, found = history.setting.world, []
     for step, acted in history.events(name, Acted):
         tiles = read_walk(acted.act.path)

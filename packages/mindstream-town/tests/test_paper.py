@@ -1,4 +1,6 @@
-"""A town lived step by step as in Park 2023: own acts, three levels of plans, talks that are declined or overheard."""
+"""A town with step-by-step lives as in Park 2023: own acts, three levels of plans, conversations declined or
+overheard.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ HOST, GUEST, HERMIT = LIUCUN.host, LIUCUN.guest, LIUCUN.hermit
 
 
 async def live(folder: Path, mind: PaperMind, until: int, setting: Setting | None = None) -> History:
-    """Live the village up to a step, its mind behind an endpoint; return what happened."""
+    """Run the village up to a step, with its model behind an endpoint; return the history."""
     with FakeEndpoint() as door:
         async with over_http(mind, door) as models, Town.open(folder, setting or village_of(), models=models) as town:
             await town.run(until=until)

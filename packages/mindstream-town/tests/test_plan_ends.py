@@ -1,4 +1,4 @@
-"""A plan's item ends when its own end says so; a day that cannot be is refused, with what to give instead."""
+"""A plan item ends at its own end; an impossible day is refused, with the expected form."""
 
 from __future__ import annotations
 

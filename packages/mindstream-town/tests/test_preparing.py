@@ -1,4 +1,4 @@
-"""A town file in prose gets its keys from a model once; comments stay, and nothing that is no town is written."""
+"""A model converts the prose of a town file into keys once; comments stay, and invalid towns are not written."""
 
 from __future__ import annotations
 

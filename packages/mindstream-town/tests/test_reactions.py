@@ -1,4 +1,4 @@
-"""What happens to things changes what residents do, in a running town and at once; then the plan goes on."""
+"""Changed objects affect residents in a running town immediately; afterwards the plan continues."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROOM, PIANO = "Hamlet:Mill House:room:", "Hamlet:Oak Cafe:cafe:piano"
 async def lived(
     folder: Path, setting: Setting, start: float, minutes: int, *things: tuple[str, str]
 ) -> tuple[dict[str, list[Act]], list[ObjectChanged]]:
-    """Live to an hour of the first day, set conditions, continue; return the acts since and the changes."""
+    """Run to an hour of the first day, set conditions, continue; return the acts since and the changes."""
     begun = int(start * HOUR)
     async with Town.open(folder, setting) as town:
         await town.run(until=begun)

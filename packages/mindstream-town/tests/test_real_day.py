@@ -1,4 +1,4 @@
-"""A town's calls are booked on the real day, whatever day it is in the town; rows of before keep their row's day."""
+"""A town's calls are billed on the real day, whatever day it is in the town; older rows keep their row's day."""
 
 from __future__ import annotations
 

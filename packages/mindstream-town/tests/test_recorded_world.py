@@ -1,4 +1,4 @@
-"""The world that ships: it opens without a model or a key, is whole, and lives on."""
+"""The shipped world: it opens without a model or a key, is complete, and can be continued."""
 
 from __future__ import annotations
 

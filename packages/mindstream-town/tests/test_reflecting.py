@@ -1,4 +1,4 @@
-"""What residents think of themselves stays with them: it is no news for others."""
+"""Residents do not tell others their thoughts about themselves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FOUR_DAYS = 4 * 8_640 - 1
 
 
 class Reflects:
-    """States that everyone matters, and that the day was long."""
+    """Reply that everyone matters, and that the day was long."""
 
     name = "reflects"
 

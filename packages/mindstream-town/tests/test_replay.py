@@ -1,4 +1,4 @@
-"""A replay is one file that plays what a town's log holds, and in which nothing that was written can be markup."""
+"""A replay is one file that plays a town's log, and in which no text can become markup."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOON = 12 * 360
 
 
 class Tags(HTMLParser):
-    """Which elements a page has, and what its recording holds."""
+    """The elements of a page, and the content of its recording."""
 
     def __init__(self) -> None:
         super().__init__()

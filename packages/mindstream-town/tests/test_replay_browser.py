@@ -33,7 +33,7 @@ async def page(tmp_path: Path) -> AsyncIterator[BrowserPage]:
 
 
 async def lived(folder: Path, setting: Setting) -> str:
-    """Let a town live up to noon; return the address of its replay."""
+    """Run a town up to noon; return the address of its replay."""
     async with Town.open(folder / "town", setting) as town:
         await town.run(until=NOON)
         await town.set_object(next(place for place in town.setting.addresses if place.count(":") == 3), MARKUP)

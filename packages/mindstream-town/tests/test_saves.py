@@ -1,4 +1,4 @@
-"""Saved simulations: read, written and read again the same; bad ones refused with file and reason."""
+"""Saved simulations: unchanged after reading and writing; invalid ones refused with file and reason."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def write(folder: Path, **changed: Any) -> Path:
 
 
 def contents(folder: Path) -> dict[str, object]:
-    """Return what a folder's JSON files hold; a number's kind counts, the order of keys does not."""
+    """Return the content of a folder's JSON files; number types count, the order of keys does not."""
     files = {str(path.relative_to(folder)): json.loads(path.read_text()) for path in folder.rglob("*.json")}
     return {name: json.dumps(data, sort_keys=True) for name, data in files.items()}
 
@@ -260,7 +260,7 @@ def test_a_contradictory_meta_file_is_corrected_by_the_residents_times(tmp_path:
         assert settle_clock(fine, told.append) == fine and not told, "a day need not begin at midnight"
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="the town's data is not beside the repository (../shared/data/town)")
+@pytest.mark.skipif(not SHARED.exists(), reason="the published saves and map of Park 2023 are not available")
 def test_saves_of_the_authors_survive_reading_and_writing(tmp_path: Path) -> None:
     for name in ("base_the_ville_n25", "base_the_ville_n3"):
         save = read_save(SHARED / name)

@@ -1,4 +1,4 @@
-"""Residents with a model live in scenes: agreements, refusals, overhearing, secrets and insights are typed replies."""
+"""Residents with a model use scenes: agreements, refusals, overhearing, secrets and insights are typed replies."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ async def test_model_calls_per_day_stay_within_the_budget(tmp_path: Path) -> Non
         await town.run(until=DAY - 1)
         spent = {name: resident.state.asked for name, resident in town.residents.items()}
         asked = [row.event async for row in rows_after(town.store) if isinstance(row.event, Asked)]
-    of_days = len(mind.asked) - 5  # what the town's first memories weigh is asked once, as it begins
+    of_days = len(mind.asked) - 5  # the importance of the town's first memories is requested once, at the beginning
     assert sum(calls for calls, _ in spent.values()) == sum(each.calls for each in asked) == of_days
     assert all(2 < calls <= 12 for calls, _ in spent.values()), spent
     assert all(tokens <= 15_000 for _, tokens in spent.values()), spent

@@ -1,4 +1,4 @@
-"""The town that comes with mindstream: 25 people of Park 2023, on a map of our own."""
+"""The shipped town: 25 people of Park 2023, on a map drawn for this project."""
 
 from __future__ import annotations
 

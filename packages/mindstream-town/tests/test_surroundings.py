@@ -1,4 +1,4 @@
-"""Residents know household, weather, light and opening hours, as the town's file says."""
+"""Residents know household, weather, light and opening hours, as set in the town's file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Residents think in other processes, and the journal is the one of a town that thinks in its own."""
+"""Residents reason in worker processes, with the same journal as in one process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mindstream town`: a hamlet from its beginning to its metrics, by commands alone; mistakes and stops."""
+"""`mindstream town`: a hamlet from its beginning to its metrics, by commands alone; errors and interruptions."""
 
 from __future__ import annotations
 
@@ -259,7 +259,7 @@ def test_invalid_arguments_are_refused_in_one_sentence(town: tuple[str | Path, .
 
 
 def _lived(where: tuple[str | Path, ...], *span: str) -> str:
-    """Live on and return the journal."""
+    """Run the town and return its journal."""
     assert run_here("town", "run", *span, *where).code == 0
     file = Path(where[1]).parent / f"{Path(where[1]).name}.jsonl"
     assert run_here("town", "export", "--journal", file, *where).code == 0

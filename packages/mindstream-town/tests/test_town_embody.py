@@ -1,4 +1,4 @@
-"""`mindstream town embody`: typed commands, scripts that give the same journal, ways of ending, JSON, a pace."""
+"""`mindstream town embody`: typed commands, scripts with the same journal, ways of ending, JSON, a pace."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAYA = ("Maya", "--as-visitor", "--at", "oak cafe:cafe")
 
 
 def begun(folder: Path) -> tuple[str | Path, ...]:
-    """Begin the hamlet and live up to eight; return the flags that name it."""
+    """Begin the hamlet and run it up to eight; return the flags that name it."""
     file = folder / "hamlet.toml"
     file.write_text(HAMLET)
     where = ("--data", folder / "town")

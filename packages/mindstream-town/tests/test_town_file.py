@@ -1,4 +1,4 @@
-"""A town of one's own in one file."""
+"""A custom town in one file."""
 
 from __future__ import annotations
 

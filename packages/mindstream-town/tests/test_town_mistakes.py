@@ -1,4 +1,4 @@
-"""`mindstream town` answers mistyped input with a correction, and reads times as people write them."""
+"""`mindstream town` answers mistyped input with a correction, and parses common time formats."""
 
 from __future__ import annotations
 

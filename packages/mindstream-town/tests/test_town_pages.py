@@ -1,4 +1,4 @@
-"""Requests of a town page: the recording and its news, knowledge, relations, changes."""
+"""Requests of a town page: the recording and its additions, knowledge, relations, changes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def lived(folder: Path) -> None:
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
-    """A server that offers a hamlet in which it is nine."""
+    """A server that offers a hamlet at nine o'clock."""
     asyncio.run(lived(tmp_path / "hamlet"))
     offered = Offered(towns={("local", "hamlet"): tmp_path / "hamlet"})
     with Served(tmp_path / "data", model="rules", offered=offered) as running:

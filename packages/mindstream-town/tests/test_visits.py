@@ -1,4 +1,4 @@
-"""A person talks with a resident: immediate answer, background reasoning, later effects, a reproducible journal."""
+"""A user talks with a resident: immediate answer, background reasoning, later effects, a reproducible journal."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SAID = ("What are you planning?", "The fair in the park on Saturday begins at 3p
 
 
 class Slow:
-    """Answers as rules do, after a while."""
+    """Answer like the rules, after a delay."""
 
     name = Rules.name
 
@@ -43,7 +43,7 @@ class Slow:
 
 
 async def act(town: Town, name: str) -> None:
-    """Let a person act from outside."""
+    """Perform a user's act from outside."""
     if name == "whisper":
         await town.whisper("Ada Brook", "The bridge is closed on Sunday.")
     elif name == "set":
@@ -58,7 +58,7 @@ ACTS = ("whisper", "set", "Maya", "Tom", "whisper", "Maya")
 
 
 async def live(folder: Path, models: Models | str = "rules") -> str:
-    """Live half a day in which people come and go, all in one process; return the journal's digest."""
+    """Run half a day in which users come and go, all in one process; return the journal's digest."""
     async with Town.open(folder, hamlet(), models=models) as town:
         await town.run(NOON)
         for name in ACTS:

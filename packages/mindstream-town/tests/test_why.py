@@ -1,4 +1,4 @@
-"""Any act can be explained: sights, memories, decisions, plans."""
+"""Any act can be explained: observations, memories, decisions, plans."""
 
 from __future__ import annotations
 

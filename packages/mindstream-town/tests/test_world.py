@@ -19,7 +19,7 @@ VILLE = Address(("the Ville",))
 
 
 def draw(rows: list[str], things: dict[Spot, str] | None = None) -> TileWorld:
-    """Make a world of drawn rows: # is a wall, a letter the arena of that name in the house, a dot outside."""
+    """Make a world of drawn rows: # is a wall, a letter is the arena of that name in the house, a dot is outside."""
     house = VILLE.child("house")
     size = (len(rows[0]), len(rows))
     narrowest = []

@@ -1,4 +1,6 @@
-"""Every store, model, tool and reasoner of ours keeps what its protocol promises; what breaks a promise is found."""
+"""The project's stores, models, tools and reasoners keep the promises of their protocols; broken promises are
+detected.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,7 @@ async def test_stores_keep_their_promises(
 
 @asynccontextmanager
 async def of_tenants(folder: Path) -> AsyncIterator[Sequence[Store]]:
-    """Open a folder for two tenants, one called as the beginning of the other, and for what is no tenant's."""
+    """Open a folder for two tenants, one with a prefix of the other's name, and for data without a tenant."""
     opened = [SqliteStore(folder, tenant) for tenant in ("acme", "acme-2", "")]
     yield opened
     for each in opened:
@@ -119,7 +121,7 @@ async def endpoint(_: Path) -> AsyncIterator[Model]:
 
 @asynccontextmanager
 async def named(_: Path) -> AsyncIterator[Model]:
-    """All the wrappers of a table of models, around an endpoint."""
+    """Return a table of models with all wrappers, around an endpoint."""
     with FakeEndpoint() as door:
         door.otherwise = Says("Hello, Ann, come in.")
         async with Models.named({"default": f"{door.url}#any"}) as models:
@@ -174,7 +176,7 @@ async def test_failing_models_keep_their_promises(opened: Opened, promise: Promi
 
 @tool
 def moon(day: str, count: int = 1) -> str:
-    """Tell the phase of the moon on a day."""
+    """Return the phase of the moon on a day."""
     return f"{day}: full" * count
 
 
@@ -225,7 +227,7 @@ async def test_reasoners_keep_their_promises(name: str, promise: Promise[reasone
     await promise(partial(thinking, REASONERS[name], folder))
 
 
-# What breaks a promise is found, and named.
+# Broken promises are detected and named.
 
 
 class Forgetful(SqliteStore):
@@ -236,7 +238,7 @@ class Forgetful(SqliteStore):
 
 
 class Leaking(SqliteStore):
-    """Knows no walls."""
+    """A store without tenant isolation."""
 
     def events(self, mind=None, after=0, kinds=None, limit=1000):  # type: ignore[no-untyped-def]
         return super().events(None, after, kinds, limit)
@@ -259,7 +261,7 @@ async def test_a_broken_promise_of_a_store_is_detected(kind: type[SqliteStore], 
 
 
 class Raw:
-    """Raises any exception, after its usage."""
+    """A model that raises any exception, after its usage."""
 
     name = "raw"
 
@@ -285,7 +287,7 @@ async def test_a_broken_promise_of_a_model_is_detected() -> None:
 
 
 class Hasty:
-    """A reasoner that writes while it thinks."""
+    """A reasoner that writes during its run."""
 
     slot, trigger, timeout_s = "hasty", Trigger(), 5.0
 
