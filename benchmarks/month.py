@@ -156,7 +156,7 @@ class Month:
             self.day += 1
         await self.store.close()
 
-    def asked(self) -> list[str]:
+    def questions_today(self) -> list[str]:
         """Return today's questions."""
         after = {number: self.day - number // 2 for number in ASKED}
         due = {"growing": GROWING, "regular": REGULAR}
@@ -173,7 +173,7 @@ class Month:
                 text = f"{chance.pick(SEEN, *key, 0)} {chance.pick(DID, *key, 1)} {chance.pick(WHERE, *key, 2)}"
                 await stream.retain(f"{text}, day {self.day + 1}", importance=3)
                 self.clock.advance(0.25 * HOUR_S)
-            for question in self.asked():
+            for question in self.questions_today():
                 await stream.recall(question, RETURNED)
                 self.clock.advance(0.05 * HOUR_S)
             await stream.settle()
@@ -218,7 +218,7 @@ class Month:
             life.risks += [0.0] * (len(life.levels) - len(life.risks))
 
 
-def told(month: Month) -> dict[str, Any]:
+def summary(month: Month) -> dict[str, Any]:
     """Return the results of the month."""
     groups = {}
     for name in dict.fromkeys(life.group for life in month.lives.values()):
@@ -258,7 +258,7 @@ def kept(lives: list[Life]) -> dict[str, int]:
     return {"records": len(lives), "kept": sum(life.levels[-1] >= 0 for life in lives)}
 
 
-def drawn(month: Month) -> str:
+def draw_chart(month: Month) -> str:
     """Draw the share of records archived by each day, the prediction, and the levels of each group."""
     lives, days = list(month.lives.values()), range(month.days)
     groups = {name: [life for life in lives if life.group == name] for name in dict.fromkeys(x.group for x in lives)}
@@ -289,9 +289,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         month = Month(folder, asked.days, asked.seed, asked.drawn)
         asyncio.run(month.run())
-    result = told(month)
+    result = summary(month)
     if asked.plot:
-        asked.plot.write_text(drawn(month), "utf-8")
+        asked.plot.write_text(draw_chart(month), "utf-8")
     print(json.dumps(result, indent=1, ensure_ascii=False))
 
 

@@ -49,7 +49,7 @@ RUBRIC = Rubric(
 )  # fmt: skip
 
 
-class Remembering(MutualInformation):
+class CachedMeasure(MutualInformation):
     """Measure each pair only once, as the same pairs occur in every row."""
 
     def __init__(self, name: str) -> None:
@@ -74,7 +74,7 @@ def with_orders(tests: Sequence[Pair], seed: int) -> list[Pair]:
     return [Pair(tests[a].query, f"{tests[a].answer} {ORDERS[n % len(ORDERS)]}") for n, a in enumerate(order)]
 
 
-def talked_into(tests: Sequence[Pair], seed: int) -> list[Pair]:
+def minja_bridges(tests: Sequence[Pair], seed: int) -> list[Pair]:
     """Lead from each query to one target by a bridge that grows shorter (Dong 2025, MINJA)."""
     order = np.random.default_rng(seed).permutation(len(tests))
     return [
@@ -84,7 +84,7 @@ def talked_into(tests: Sequence[Pair], seed: int) -> list[Pair]:
     ]  # fmt: skip
 
 
-ATTACKS = {"random answers": random_answers, "an order after the answer": with_orders, "a talker": talked_into}
+ATTACKS = {"random answers": random_answers, "an order after the answer": with_orders, "a talker": minja_bridges}
 
 
 async def served(
@@ -118,7 +118,7 @@ async def attack(domain: str, args: argparse.Namespace) -> list[dict[str, Any]]:
     if args.half != "both":
         start = ("first", "second").index(args.half)
         stream, tests = stream[start::2], tests[start::2]
-    likely = Remembering(args.model) if args.model else None
+    likely = CachedMeasure(args.model) if args.model else None
     rows = list[dict[str, Any]]()
     for name, make in ATTACKS.items():
         for alone in (True, False)[: 1 if name == "a talker" else 2]:

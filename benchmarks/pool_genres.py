@@ -141,7 +141,7 @@ async def filled(folder: Path, laid: Sequence[Item], embed: Embedder, form: Form
         yield pool
 
 
-async def taught(
+async def train_and_score(
     folder: Path, laid: Sequence[Item], asked: Sequence[Item], embed: Embedder, form: Form, labeller: Labeller | None
 ) -> tuple[Hits, dict[str, Any], dict[str, dict[str, float]]]:
     """Train a pool with a labeller; return its hits, its version, and the labels."""
@@ -156,7 +156,7 @@ async def taught(
     return found, told, state.labels.get(labeller.key, {}) if labeller else {}
 
 
-async def untaught(
+async def score_untrained(
     folder: Path, laid: Sequence[Item], asked: Sequence[Item], embed: Embedder, form: Form
 ) -> dict[str, Hits]:
     genres = {each.query: each.genre for each in laid}
@@ -166,7 +166,9 @@ async def untaught(
         return {"cosine": plain, "untrained": await score(pool, asked, genres)}
 
 
-async def one(args: argparse.Namespace, items: Sequence[Item], seed: int, model: Model, embed: Embedder) -> Any:
+async def measure_draw(
+    args: argparse.Namespace, items: Sequence[Item], seed: int, model: Model, embed: Embedder
+) -> Any:
     """Measure one draw of pool and questions; return hits by arm, the genres of the questions, and the versions."""
     laid, asked = split(items, args.share, seed)
     with tempfile.TemporaryDirectory() as scratch:
@@ -179,13 +181,13 @@ async def one(args: argparse.Namespace, items: Sequence[Item], seed: int, model:
             labeller = Labeller(Rules(), source)
         elif args.labels == "model":
             labeller = await find_labeller(model)
-        arms = await untaught(Path(scratch) / "plain", laid, asked, embed, args.form)
+        arms = await score_untrained(Path(scratch) / "plain", laid, asked, embed, args.form)
         arms["bm25"], arms["bm25 of questions"] = by_words(laid, asked), by_words(laid, asked, answers=False)
-        arms["trained"], version, labels = await taught(own, laid, asked, embed, args.form, labeller)
+        arms["trained"], version, labels = await train_and_score(own, laid, asked, embed, args.form, labeller)
         if args.labels == "model":
             source = said(labels)
         control = Labeller(Rules(), shuffled(source, seed))
-        arms["shuffled labels"], spoiled, _ = await taught(
+        arms["shuffled labels"], spoiled, _ = await train_and_score(
             Path(scratch) / "control", laid, asked, embed, args.form, control
         )
     return arms, [each.genre for each in asked], {"version": version, "shuffled": spoiled}
@@ -240,7 +242,7 @@ async def run(args: argparse.Namespace) -> dict[str, Any]:
         model = models.of("labeller")
         if args.price:
             return await price(args, items, model, embed)
-        found = [await one(args, items, seed, model, embed) for seed in range(args.seeds)]
+        found = [await measure_draw(args, items, seed, model, embed) for seed in range(args.seeds)]
     versions = [each for _, _, each in found]
     facts = {"genres": len({each.genre for each in items}), "pairs": len(items), "seeds": args.seeds}
     facts |= {"embedder": embed.name, "labels": args.labels, "form": args.form, "share": args.share}

@@ -30,7 +30,7 @@ OF_PROCESSES = (
 )  # fmt: skip
 
 
-def recalled(given: argparse.Namespace, store: str) -> dict[str, Any]:
+def measure_recall(given: argparse.Namespace, store: str) -> dict[str, Any]:
     """Return the measurements of scale_recall.py for a store."""
     script = Path(__file__).with_name("scale_recall.py")
     words = ["--cache", str(given.cache), "--store", store, "--sizes", given.sizes, "--scans", str(given.scans)]
@@ -41,7 +41,7 @@ def recalled(given: argparse.Namespace, store: str) -> dict[str, Any]:
     return {size: {name: row[name] for name in FIELDS} for size, row in sizes.items()}
 
 
-def joined(stores: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+def join_stores(stores: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     """Return the first store's figures by size, and for each other store its figures and their ratio to the first."""
     first, *others = stores.values()
     rows = {size: dict(row) for size, row in first.items()}
@@ -58,7 +58,7 @@ def run(given: argparse.Namespace) -> dict[str, Any]:
     """Run the selected parts."""
     row: dict[str, Any] = {"load": os.getloadavg()[0], "cores": os.cpu_count()}
     if given.recall:
-        row["recall"] = joined({store: recalled(given, store) for store in given.stores.split(",")})
+        row["recall"] = join_stores({store: measure_recall(given, store) for store in given.stores.split(",")})
     if given.processes:
         logging.getLogger("asyncio").setLevel(logging.ERROR)  # killed servers are expected
         found = asyncio.run(scale_processes.run(given))

@@ -78,7 +78,7 @@ async def say(port: int, taken: Taken, user: str, text: str, mark: str) -> None:
         taken.refused[type(error).__name__] += 1
 
 
-async def insist(ports: Sequence[int], taken: Taken, user: str, text: str, mark: str) -> None:
+async def send_until_acknowledged(ports: Sequence[int], taken: Taken, user: str, text: str, mark: str) -> None:
     """Send an utterance until it is acknowledged, with one key, to the servers in turn."""
     body = {"text": f"{text} {mark}", "session": "s"}
     headers = {"Idempotency-Key": f"key {mark}", "Accept": "application/json"}
@@ -122,7 +122,7 @@ async def load(
             user, nth = n % minds, n // minds
             text, mark = SAID[(nth * 5 + user) % len(SAID)], f"({user}.{nth})"
             if keyed:
-                group.create_task(insist(ports, taken, f"user{user}", text, mark))
+                group.create_task(send_until_acknowledged(ports, taken, f"user{user}", text, mark))
             else:
                 group.create_task(say(ports[user % len(ports)], taken, f"user{user}", text, mark))
 
@@ -132,7 +132,7 @@ async def measured(
 ) -> dict[str, Any]:
     """Open all minds, then measure."""
     await load(ports, Taken(), range(given.minds), given.minds, given.warm)
-    await rest(processes, given.reasoner_s)
+    await wait_until_idle(processes, given.reasoner_s)
     served(model)
     taken, rss = Taken(), [list[int]() for _ in processes]
 
@@ -147,7 +147,7 @@ async def measured(
     said = int(given.seconds * given.per_second)
     await load(ports, taken, range(given.minds, given.minds + said), given.minds, given.per_second)
     watching.cancel()
-    await rest(processes, given.reasoner_s)
+    await wait_until_idle(processes, given.reasoner_s)
     own = served(model)
     times = [
         taken.first[mark] - taken.begun[mark] - (first - came)
@@ -162,7 +162,7 @@ async def measured(
     }  # fmt: skip
 
 
-async def rest(processes: Sequence[Process], reasoner_s: float) -> None:
+async def wait_until_idle(processes: Sequence[Process], reasoner_s: float) -> None:
     """Wait until all reasoning is done: until the processes stay idle for longer than one reasoning run takes."""
     idle_s = reasoner_s + 1
     for _ in range(round(SETTLE_S / idle_s)):

@@ -21,7 +21,7 @@ EVERY_FILE = [*FILES, *sorted(path for folder in PACKAGES for path in folder.rgl
 
 
 @cache
-def rooms() -> list[str]:
+def packages_in_order() -> list[str]:
     """Read the order of the packages from docs/architecture.md: the block that begins with `errors`."""
     text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
     block = re.search(r"```rooms\n(.*?)```", text, re.DOTALL)
@@ -41,7 +41,7 @@ def name_of(path: Path) -> str:
     return str(next(path.relative_to(folder) for folder in PACKAGES if path.is_relative_to(folder)))
 
 
-def room(path: Path) -> str:
+def package_of(path: Path) -> str:
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
@@ -62,16 +62,16 @@ def imported(path: Path) -> set[str]:
 
 
 def test_every_package_is_listed_in_the_architecture() -> None:
-    built = {room(path) for path in FILES} - {"__init__", "__main__"}
-    assert built <= set(rooms())
+    built = {package_of(path) for path in FILES} - {"__init__", "__main__"}
+    assert built <= set(packages_in_order())
 
 
 def test_imports_run_one_way() -> None:
-    order = rooms()
+    order = packages_in_order()
     above = {
         str(path.relative_to(SOURCE)): later
         for path in FILES
-        if (here := room(path)) != "__init__"
+        if (here := package_of(path)) != "__init__"
         and (later := {other for other in imported(path) if order.index(other) > order.index(here)})
     }
     assert not above, f"these import from packages listed below them: {above}"
@@ -205,13 +205,15 @@ def test_rules_are_not_imported_by_other_modules() -> None:
 def test_capability_packages_do_not_import_one_another() -> None:
     upon = {"coach", "planning", "life", "sharing"}
     crossed = [
-        str(path.relative_to(SOURCE)) for path in FILES if room(path) in upon and imported(path) & (upon - {room(path)})
+        str(path.relative_to(SOURCE))
+        for path in FILES
+        if package_of(path) in upon and imported(path) & (upon - {package_of(path)})
     ]
     assert crossed == []
-    order = rooms()
+    order = packages_in_order()
     ground = order[: order.index("coach")]
     assert ground[-1] == "minds"
-    below = [str(path.relative_to(SOURCE)) for path in FILES if room(path) in ground and imported(path) & upon]
+    below = [str(path.relative_to(SOURCE)) for path in FILES if package_of(path) in ground and imported(path) & upon]
     assert below == [], "core packages import no capability package"
 
 
@@ -268,9 +270,9 @@ def test_import_cycles_are_small_and_within_one_folder() -> None:
 def test_the_command_line_has_no_import_cycles() -> None:
     below: dict[Path, set[Path]] = {}
     for path in FILES:
-        if room(path) == "cli":
+        if package_of(path) == "cli":
             below.setdefault(path.parent, set()).update(
-                other.parent for other in importing(path) if room(other) == "cli"
+                other.parent for other in importing(path) if package_of(other) == "cli"
             )
     while free := {folder for folder, others in below.items() if not others & below.keys() - {folder}}:
         below = {folder: others for folder, others in below.items() if folder not in free}
@@ -278,7 +280,7 @@ def test_the_command_line_has_no_import_cycles() -> None:
     assert [each for each in circles() if any("cli" in path.parts or "commands" in path.parts for path in each)] == []
 
 
-KINDS_OF_STREAMS = {"names.py", "old_streams.py"}
+STREAM_KIND_MODULES = {"names.py", "old_streams.py"}
 """Modules that know the names of pool and town streams; earlier versions' names are read in one of them."""
 
 
@@ -292,8 +294,8 @@ def strings(path: Path) -> Iterator[str]:
 
 
 def test_core_packages_name_no_capability_package_or_role() -> None:
-    order = rooms()
-    ground = [path for path in FILES if room(path) in order[: order.index("coach")]]
+    order = packages_in_order()
+    ground = [path for path in FILES if package_of(path) in order[: order.index("coach")]]
     shipped = [each.name for each in registered() if each.name]
     roles = {role.name for each in registered() if each.name for role in each.roles} - {
         each.name for each in CORE.roles
@@ -303,7 +305,7 @@ def test_core_packages_name_no_capability_package_or_role() -> None:
     named = [
         f"{path.relative_to(SOURCE)}: {text}"
         for path in ground
-        if path.name not in {*KINDS_OF_STREAMS, "moved.py", "plugins.py"}
+        if path.name not in {*STREAM_KIND_MODULES, "moved.py", "plugins.py"}
         for text in strings(path)
         if text in roles or module.search(text)
     ]

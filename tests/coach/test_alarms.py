@@ -40,7 +40,7 @@ async def answer(mind: Mind, text: str) -> Said:
     return said(await turn(mind, text))
 
 
-async def alarmed(mind: Mind) -> list[tuple[str, str, bool]]:
+async def alarm_events(mind: Mind) -> list[tuple[str, str, bool]]:
     rows = [row.event for row in await mind.memory.store.events(mind.memory.key, kinds=["alarmed"])]
     return [(event.strength, event.basis, event.spoken) for event in rows if isinstance(event, Alarmed)]
 
@@ -48,7 +48,7 @@ async def alarmed(mind: Mind) -> list[tuple[str, str, bool]]:
 @pytest.mark.parametrize("sentence", ["I can't sleep", "I can't stop thinking", "it doesn't matter", "我睡不着"])
 async def test_complaints_about_tiredness_raise_no_alarm(folder: Path, sentence: str) -> None:
     async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
-        assert (await answer(mind, sentence)).model == "rules" and await alarmed(mind) == []
+        assert (await answer(mind, sentence)).model == "rules" and await alarm_events(mind) == []
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -59,7 +59,7 @@ async def test_a_hint_leads_to_a_question_without_quoting_it(folder: Path, langu
         assert first.model == "rules" and first.text.endswith(ask)
         assert first.text.count("?") + first.text.count("？") == 1, "one question"
         assert "without you" not in first.text + second.text
-        assert await alarmed(mind) == [("hint", "words", True)] * 2, "it was not answered, so it is repeated"
+        assert await alarm_events(mind) == [("hint", "words", True)] * 2, "it was not answered, so it is repeated"
         await mind.settled()
         thoughts = [str(row.event) for row in await mind.memory.store.events(key_of("ann"), kinds=["thought"])]
         assert any("a hint at suicide" in thought for thought in thoughts), "the reasoners get the hint"
@@ -73,7 +73,7 @@ async def test_a_confirmed_hint_stops_the_conversation(folder: Path, hint: str, 
         await answer(mind, hint)
         heard = await answer(mind, yes)
         assert heard.model == "safety" and heard.text == words("say", "zh" if hint == HINT["zh"] else "en").strip()
-        assert (await alarmed(mind))[-1] == ("sure", "answer", True)
+        assert (await alarm_events(mind))[-1] == ("sure", "answer", True)
 
 
 @pytest.mark.parametrize("no", ["no, just tired", "I didn't mean that", "nah I'm ok"])
@@ -82,7 +82,7 @@ async def test_a_denied_hint_is_not_asked_about_again(folder: Path, no: str) -> 
         await answer(mind, HINT["en"])
         heard = (await answer(mind, no)).text
         assert heard.startswith("Thank you for saying so; I believe you.") and words("hint_ask", "en") not in heard
-        assert (await alarmed(mind))[-1] == ("taken_back", "answer", True)
+        assert (await alarm_events(mind))[-1] == ("taken_back", "answer", True)
         assert words("hint_ask", "en") not in (await answer(mind, "yes, the noise is bad")).text
 
 
@@ -163,7 +163,7 @@ async def test_a_medical_warning_is_given_once(folder: Path) -> None:
         assert first.model == "rules"
 
 
-class Listens:
+class SafetyModel:
     """A model for the role `safety`: it answers yes when released, and classifies answers as scripted."""
 
     name = "listens"
@@ -185,31 +185,35 @@ async def follow_ups(mind: Mind) -> list[FollowUp]:
     return [row.event for row in rows if isinstance(row.event, FollowUp)]
 
 
-async def followed(mind: Mind) -> str:
+async def wait_for_follow_up(mind: Mind) -> str:
     async with asyncio.timeout(100):
         while not (found := await follow_ups(mind)):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     return found[-1].text
 
 
-def listening(model: Model) -> Models:
+def models_with_safety(model: Model) -> Models:
     return Models(Rules(), {"safety": model})
 
 
 async def test_a_late_result_of_the_safety_classifier_follows_the_answer(folder: Path) -> None:
-    model = Listens()
-    async with Mind.open(folder, user="ann", models=listening(model), responder=Coach.using()) as mind:
+    model = SafetyModel()
+    async with Mind.open(folder, user="ann", models=models_with_safety(model), responder=Coach.using()) as mind:
         assert (await answer(mind, VEILED)).model == "rules", "the answer does not wait for it"
         model.let.set()
-        assert await followed(mind) == words("hint_ask", "en") and (await alarmed(mind))[-1] == ("hint", "model", True)
+        assert await wait_for_follow_up(mind) == words("hint_ask", "en") and (await alarm_events(mind))[-1] == (
+            "hint",
+            "model",
+            True,
+        )
 
 
 async def test_a_hint_confirmed_by_the_safety_classifier_is_a_sure_alarm(folder: Path) -> None:
-    model = Listens()
-    async with Mind.open(folder, user="ann", models=listening(model), responder=Coach.using()) as mind:
+    model = SafetyModel()
+    async with Mind.open(folder, user="ann", models=models_with_safety(model), responder=Coach.using()) as mind:
         await answer(mind, f"{HINT['en']}. {VEILED}")
         model.let.set()
-        assert await followed(mind) == words("say", "en").strip() and (await alarmed(mind))[-1] == (
+        assert await wait_for_follow_up(mind) == words("say", "en").strip() and (await alarm_events(mind))[-1] == (
             "sure",
             "model",
             True,
@@ -221,12 +225,12 @@ async def test_a_recogniser_alone_leads_to_a_question_only_without_a_model(
     folder: Path, monkeypatch: pytest.MonkeyPatch, fails: bool, asks: bool
 ) -> None:
     monkeypatch.setattr(safety, "recognises_danger", lambda text: "kestrel" in text)
-    listener = Listens(fails=fails)
+    listener = SafetyModel(fails=fails)
     listener.let.set()
-    async with Mind.open(folder, user="ann", models=listening(listener), responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", models=models_with_safety(listener), responder=Coach.using()) as mind:
         told = await answer(mind, f"There is a kestrel on the roof, {'again' if fails else 'at last'}.")
         assert (words("hint_ask", "en") in told.text) == asks
-        assert bool(await alarmed(mind)) == asks
+        assert bool(await alarm_events(mind)) == asks
 
 
 @pytest.mark.parametrize(
@@ -237,18 +241,18 @@ async def test_a_recogniser_alone_leads_to_a_question_only_without_a_model(
 async def test_a_model_classifies_the_answer_to_the_open_question_in_any_language(
     folder: Path, reads: str, model: str, told: tuple[str, str]
 ) -> None:
-    listener = Listens(reads=reads)
+    listener = SafetyModel(reads=reads)
     listener.let.set()
-    async with Mind.open(folder, user="ann", models=listening(listener), responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", models=models_with_safety(listener), responder=Coach.using()) as mind:
         await answer(mind, HINT["en"])
         assert (await answer(mind, "Jo mei, manchmal scho")).model == model
-        assert (await alarmed(mind))[-1][:2] == told
+        assert (await alarm_events(mind))[-1][:2] == told
 
 
 async def test_a_plain_yes_counts_without_the_safety_classifier(folder: Path) -> None:
-    listener = Listens(fails=True)
+    listener = SafetyModel(fails=True)
     listener.let.set()
-    async with Mind.open(folder, user="ann", models=listening(listener), responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", models=models_with_safety(listener), responder=Coach.using()) as mind:
         await answer(mind, HINT["en"])
         assert (await answer(mind, "yes")).model == "safety"
 
@@ -265,21 +269,21 @@ async def test_a_plain_yes_counts_without_the_safety_classifier(folder: Path) ->
 async def test_patterns_do_not_overrule_the_safety_classifier(
     folder: Path, text: str, reads: str, fails: bool, told: tuple[str, str]
 ) -> None:
-    listener = Listens(fails)
+    listener = SafetyModel(fails)
     listener.let.set()
-    async with Mind.open(folder, user="ann", models=listening(listener), responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", models=models_with_safety(listener), responder=Coach.using()) as mind:
         await answer(mind, HINT["en"])
         for between in ("It is raining.", "It rains a lot.")[: 1 if fails else 2]:
             await answer(mind, between)
         listener.reads = reads
         heard = await answer(mind, text)
-        assert (await alarmed(mind))[-1][:2] == told
+        assert (await alarm_events(mind))[-1][:2] == told
         assert told[0] == "sure" or words("hint_ask", "en") not in heard.text
 
 
 async def test_send_includes_a_late_safety_result_in_its_answer(folder: Path) -> None:
-    model = Listens()
-    async with Mind.open(folder, user="ann", models=listening(model), responder=Coach.using()) as mind:
+    model = SafetyModel()
+    async with Mind.open(folder, user="ann", models=models_with_safety(model), responder=Coach.using()) as mind:
         asyncio.get_running_loop().call_later(0.3, model.let.set)
         assert (await mind.send(VEILED)).endswith(words("hint_ask", "en"))
         await asyncio.sleep(0.05)
@@ -294,7 +298,7 @@ def test_the_safety_model_defaults_to_any_model() -> None:
 
 
 async def test_a_safety_result_during_waiting_ends_the_answer(folder: Path) -> None:
-    model = Listens()
+    model = SafetyModel()
     model.let.set()
     models = Models(Rules(), {"safety": model, "reasoner": Silent()})
     async with (
@@ -308,9 +312,9 @@ async def test_a_safety_result_during_waiting_ends_the_answer(folder: Path) -> N
 
 
 async def test_a_failing_safety_classifier_is_only_logged(folder: Path) -> None:
-    model = Listens(fails=True)
+    model = SafetyModel(fails=True)
     model.let.set()
-    async with Mind.open(folder, user="ann", models=listening(model), responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", models=models_with_safety(model), responder=Coach.using()) as mind:
         assert (await answer(mind, VEILED)).model == "rules"
         async with asyncio.timeout(100):
             while not (failed := await mind.memory.store.events(key_of("ann"), kinds=["error"])):  # noqa: ASYNC110

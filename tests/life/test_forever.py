@@ -59,7 +59,7 @@ async def living(door: FakeEndpoint, folder: Path, clock: ManualClock, **config:
         yield life
 
 
-async def looked(memory: Memory) -> list[tuple[float, Proposed]]:
+async def proposals(memory: Memory) -> list[tuple[float, Proposed]]:
     found: list[Logged] = await memory.store.events(memory.key, kinds=["proposed"], limit=100_000)
     return [(row.at, row.event) for row in found if isinstance(row.event, Proposed)]
 
@@ -70,7 +70,7 @@ async def test_a_thousand_heartbeats_stay_within_the_daily_budget(door: FakeEndp
     async with living(door, folder, clock, budget=LifeBudget(tokens_per_day=60)) as life:
         assert await life.run(until=clock.now() + BEATS * HOUR_S) == "time"
         memory = life.memory
-        looks, done = await looked(memory), [each.text for each in await rows(memory, "task_changed")
+        looks, done = await proposals(memory), [each.text for each in await rows(memory, "task_changed")
                                              if each.standing == "done"]  # fmt: skip
         spent = Counter[int]()
         for row in await memory.store.events(memory.key, kinds=["replied"], limit=100_000):
@@ -88,7 +88,7 @@ async def test_idle_heartbeats_call_the_model_about_once_a_day(door: FakeEndpoin
     door.otherwise = lives(lambda n: NOTHING | ({"until": "in 3 hours"} if n % 3 == 0 else {}))
     async with living(door, folder, clock) as life:
         assert await life.run(until=clock.now() + BEATS * HOUR_S) == "time"
-        looks = await looked(life.memory)
+        looks = await proposals(life.memory)
         assert life.state.idle == NOTHING["because"]
     assert len(door.chats) == len(looks) + 2, "one call per proposal, and the work on the goal"
     assert 42 <= len(looks) <= 65, "once a day, and at the times that M2 named"
@@ -102,10 +102,10 @@ async def test_new_work_ends_the_rest(door: FakeEndpoint, folder: Path) -> None:
     door.otherwise = lives(lambda n: NOTHING | {"until": "in 5 days"})
     async with living(door, folder, clock) as life:
         await life.run(until=clock.now() + 3 * HOUR_S)
-        assert len(await looked(life.memory)) == 1
+        assert len(await proposals(life.memory)) == 1
         await commands.add_task(life.memory, "Trim the wick.")
         await life.run(until=clock.now() + 2 * HOUR_S)
-        assert len(await looked(life.memory)) == 2
+        assert len(await proposals(life.memory)) == 2
 
 
 async def test_the_proposal_prompt_contains_goal_memories_and_finished_tasks(door: FakeEndpoint, folder: Path) -> None:
@@ -129,7 +129,7 @@ async def test_finished_work_is_not_proposed_again(door: FakeEndpoint, folder: P
     door.otherwise = lives(lambda n: {"because": "Again.", "tasks": ["Trim the wick."]})
     async with living(door, folder, clock) as life:
         await life.run(until=clock.now() + 30 * HOUR_S)
-        found = [event.tasks for _, event in await looked(life.memory)]
+        found = [event.tasks for _, event in await proposals(life.memory)]
     assert found[0] == ("Trim the wick.",) and set(found[1:]) == {()}, "existing tasks are not proposed"
 
 
@@ -138,7 +138,7 @@ async def test_proposals_are_made_only_in_active_hours_and_invalid_ones_rest(doo
     door.otherwise = lives(lambda n: {"tasks": "none at all"})
     async with living(door, folder, clock, hours=ActiveHours("08:00-10:00")) as life:
         await life.run(until=clock.now() + 4 * DAY_S)
-        looks = await looked(life.memory)
+        looks = await proposals(life.memory)
     assert 3 <= len(looks) <= 5 and all(8 <= at % DAY_S / HOUR_S <= 10 for at, _ in looks)
     assert all(not event.tasks and event.because for _, event in looks)
 
@@ -149,8 +149,8 @@ async def test_a_resumed_life_keeps_its_heartbeat(door: FakeEndpoint, folder: Pa
     for _ in range(3):
         async with living(door, folder, clock) as life:
             await life.run(until=clock.now() + HOUR_S / 2)
-    assert len(looks_at(door)) == 1
+    assert len(proposal_requests(door)) == 1
 
 
-def looks_at(door: FakeEndpoint) -> list[Asked]:
+def proposal_requests(door: FakeEndpoint) -> list[Asked]:
     return [chat for chat in door.chats if LOOKS in chat.body["messages"][0]["content"]]

@@ -71,12 +71,12 @@ def put(path: Path, content: bytes | bytearray) -> None:
     path.write_bytes(content)
 
 
-def holding(folder: Path, words: bytes) -> list[Path]:
+def files_with(folder: Path, words: bytes) -> list[Path]:
     """Return the files that contain some words."""
     return [path for path in folder.rglob("*") if path.is_file() and words in path.read_bytes()]
 
 
-def alike(one: Columns, other: Columns) -> None:
+def assert_equal_columns(one: Columns, other: Columns) -> None:
     """Compare mapped columns with filled ones."""
     assert list(one.ids) == list(other.ids)
     for each in (one, other):
@@ -112,7 +112,7 @@ async def test_stored_columns_equal_columns_built_from_the_store(filled: SqliteS
     fresh = Columns(ANN, "words", 96)
     async for _ in fresh.reading(filled):
         pass
-    alike(columns, fresh)
+    assert_equal_columns(columns, fresh)
 
 
 async def test_later_writes_are_added_and_columns_are_stored_again(filled: SqliteStore, folder: Path) -> None:
@@ -134,7 +134,7 @@ async def test_later_writes_are_added_and_columns_are_stored_again(filled: Sqlit
     fresh = Columns(ANN, "words", 96)
     async for _ in fresh.reading(filled):
         pass
-    alike(await shelf.columns(ANN), fresh)
+    assert_equal_columns(await shelf.columns(ANN), fresh)
 
 
 async def test_records_written_during_saving_are_counted_once(filled: SqliteStore, folder: Path) -> None:
@@ -152,7 +152,7 @@ async def test_records_written_during_saving_are_counted_once(filled: SqliteStor
     assert len(mapped) == first
     async for _ in fresh.reading(filled):
         pass
-    alike(mapped, fresh)
+    assert_equal_columns(mapped, fresh)
 
 
 @pytest.mark.parametrize("place", [4, 40, ROOM + 7, -5])
@@ -181,7 +181,7 @@ async def test_damage_in_a_columns_file_is_detected_in_the_background(filled: Sq
     fresh = Columns(ANN, "words", 96)
     async for _ in fresh.reading(filled):
         pass
-    alike(await shelf.columns(ANN), fresh)
+    assert_equal_columns(await shelf.columns(ANN), fresh)
 
 
 async def test_a_columns_file_of_another_store_is_ignored(filled: SqliteStore, folder: Path, tmp_path: Path) -> None:
@@ -205,14 +205,14 @@ async def test_erased_records_are_in_no_columns_file(filled: SqliteStore, folder
         assert gone.id not in [each.record.id for each in await memory.recall("thing3", 9, touch=False)]
         await memory._recaller.shelf.settled()
     await kept(folder)
-    assert len(holding(folder, b"talk 29")) == 2
+    assert len(files_with(folder, b"talk 29")) == 2
     async with SqliteStore(folder) as other:  # a process that dies before it has deleted the file
         secret = (folder / "columns").iterdir().__next__()
         content = secret.read_bytes()
         await other.erase(ANN)
         put(secret, content)
         await other.compact()
-    assert not holding(folder, b"talk 29")
+    assert not files_with(folder, b"talk 29")
 
 
 async def test_records_erased_on_another_machine_are_not_found(filled: SqliteStore, folder: Path) -> None:
@@ -252,7 +252,7 @@ async def test_a_cancelled_write_leaves_no_columns_file(filled: SqliteStore, fol
     (writing,) = shelf._keeping.values()
     for _ in range(100_000):
         await asyncio.sleep(0)
-        if holding(folder / "columns", b""):
+        if files_with(folder / "columns", b""):
             break
     writing.cancel()
     await asyncio.gather(writing, return_exceptions=True)
@@ -387,7 +387,7 @@ async def test_closing_stops_background_filling_and_the_next_process_continues(f
         (writing,) = again._recaller.shelf._keeping.values()
         for _ in range(100_000):
             await asyncio.sleep(0)
-            if holding(folder / "columns", b""):
+            if files_with(folder / "columns", b""):
                 break
         await store.close()  # before the memory
         assert writing.cancelled()

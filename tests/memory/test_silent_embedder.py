@@ -55,7 +55,7 @@ def a_stream(store: SqliteStore, embedder: Moody) -> Memory:
     return Memory(store, "ann", embedder, ManualClock())
 
 
-async def soon(what: Callable[[], Awaitable[bool] | bool]) -> None:
+async def eventually(what: Callable[[], Awaitable[bool] | bool]) -> None:
     """Wait until a condition holds."""
     for _ in range(10_000):
         found = what()
@@ -85,7 +85,7 @@ async def test_messages_are_stored_while_the_embedder_is_silent(store: SqliteSto
             pass
         assert moody.asked - asked <= 2  # the background task asks, not the caller
         moody.awake.set()
-        await soon(lambda: has_vectors(mind.memory))
+        await eventually(lambda: has_vectors(mind.memory))
         assert (await mind.memory.columns()).width == 96
 
 
@@ -111,9 +111,9 @@ async def test_a_recovered_embedder_is_used_again(store: SqliteStore) -> None:
         await stream.retain("trams")
         await stream.recall("trams", touch=False)
         moody.awake.set()
-        await soon(lambda: has_vectors(stream))
+        await eventually(lambda: has_vectors(stream))
         await stream.retain("more trams")  # after a late answer, nothing waits for this one
-        await soon(lambda: not stream.embedding.is_slow and not stream.missing._waiting)
+        await eventually(lambda: not stream.embedding.is_slow and not stream.missing._waiting)
         record = await stream.retain("night trams")
         assert record.embedder == "moody"
         assert (await stream.recall("trams", k=1, touch=False))[0].parts["vector"] != 0
@@ -134,7 +134,7 @@ async def test_recall_waits_for_a_slow_embedder(store: SqliteStore, monkeypatch:
         await asyncio.sleep(0.02)
         moody.awake.set()
         assert len(await asking) == 1
-        await soon(lambda: has_vectors(stream))
+        await eventually(lambda: has_vectors(stream))
 
 
 async def test_an_in_process_embedder_is_awaited(store: SqliteStore) -> None:
@@ -170,7 +170,7 @@ async def test_an_invalid_vector_is_discarded(store: SqliteStore, way: str) -> N
         with pytest.raises((ModelError, ValueError, TypeError)):
             await stream.reembed()
         moody.answer = lambda rows: rows
-        await soon(lambda: has_vectors(stream))
+        await eventually(lambda: has_vectors(stream))
 
 
 @pytest.mark.parametrize("error", [RuntimeError("CUDA"), TimeoutError()])
@@ -201,7 +201,7 @@ async def test_a_text_that_cannot_be_embedded_does_not_block_others(store: Sqlit
                 and not stream.missing._waiting
             )
 
-        await soon(all_have_vectors)
+        await eventually(all_have_vectors)
         assert (await store.records(key_of("ann"), [poison.id]))[0].vector is None
         assert (await stream.recall("poison", k=1, touch=False))[0].record.id == poison.id
 
@@ -212,7 +212,7 @@ async def test_a_record_erased_in_the_meantime_is_not_embedded(store: SqliteStor
         gone, kept = [await stream.retain(text) for text in ("gone", "kept")]
         await store.erase(key_of("ann"), [gone.id])
         moody.awake.set()
-        await soon(lambda: not stream.missing._waiting)
+        await eventually(lambda: not stream.missing._waiting)
         assert [record.id for record in (await store.changes(key_of("ann"), 0)).records] == [kept.id]
         assert (await store.records(key_of("ann"), [kept.id]))[0].vector is not None
 

@@ -40,7 +40,7 @@ async def journal(stream: Memory) -> Sequence[object]:
     return [*rows, *sorted(map(repr, records))]
 
 
-def again(stream: Memory) -> Memory:
+def reopened(stream: Memory) -> Memory:
     """Return the stream as the next process opens it."""
     return Memory(stream.store, "ann", Words(), stream.clock, strength=LAWS, seed=7)
 
@@ -71,9 +71,9 @@ async def test_a_sleep_resumes_after_a_failed_commit(folder: Path, undisturbed: 
             store.left, store.before = 1, True  # once more, at the next commit
             if before or at < len(STEPS):
                 with pytest.raises(StorageError, match="full"):
-                    await again(stream).sleep(n=5, cause=cause)
+                    await reopened(stream).sleep(n=5, cause=cause)
             store.left = -1
-            await again(stream).sleep(n=5, cause=cause)
+            await reopened(stream).sleep(n=5, cause=cause)
             assert await journal(stream) == undisturbed
             await stream.close()
             await store.close()

@@ -87,7 +87,7 @@ async def turn(mind: Mind, text: str) -> list[Logged]:
     return [logged async for logged in mind.hear(text)]
 
 
-async def kept(mind: Mind, *kinds: type) -> list[Logged]:
+async def stored_rows(mind: Mind, *kinds: type) -> list[Logged]:
     return [row for row in await mind.memory.store.events(key_of("ann"), limit=10_000) if isinstance(row.event, kinds)]
 
 
@@ -104,7 +104,7 @@ async def test_the_talker_uses_the_last_finished_belief(folder: Path) -> None:
         events = await turn(mind, "I wish for green tea")
         await mind.settled()
         assert [type(row.event) for row in events] == [Heard, Piece, Said]
-        order = [row.event for row in await kept(mind, Said, BeliefChanged)]
+        order = [row.event for row in await stored_rows(mind, Said, BeliefChanged)]
         assert isinstance(order[0], Said) and order[0].belief_version == 0
         assert isinstance(order[1], BeliefChanged) and order[1].version == 1
         second = (await turn(mind, "yes"))[-1].event
@@ -137,7 +137,7 @@ async def test_after_the_deadline_the_talker_answers_and_one_follow_up_is_sent(f
         assert isinstance(said, Said) and said.late and said.text == "It takes a while."
         slow.let.set()
         await mind.settled()
-        followed = [row.event for row in await kept(mind, FollowUp)]
+        followed = [row.event for row in await stored_rows(mind, FollowUp)]
         assert [event.text for event in followed if isinstance(event, FollowUp)] == ["First warm the pot."]
 
 
@@ -154,7 +154,7 @@ async def test_no_follow_up_after_a_newer_utterance(folder: Path) -> None:
         await turn(mind, "never mind, thanks")
         slow.let.set()
         await mind.settled()
-        assert await kept(mind, FollowUp) == []
+        assert await stored_rows(mind, FollowUp) == []
 
 
 async def test_an_invalid_belief_patch_is_not_written(folder: Path) -> None:
@@ -163,7 +163,7 @@ async def test_an_invalid_belief_patch_is_not_written(folder: Path) -> None:
         await turn(mind, "hello")
         await mind.settled()
         assert "colour" not in Coach.of(mind).belief.value.model_dump()
-        assert any("has no field 'colour'" in str(row.event) for row in await kept(mind, Failed))
+        assert any("has no field 'colour'" in str(row.event) for row in await stored_rows(mind, Failed))
 
 
 async def test_an_alarm_is_answered_without_a_model_call(folder: Path) -> None:
@@ -210,7 +210,7 @@ async def test_concurrent_utterances_are_answered_in_order(folder: Path) -> None
         assert [event.answers for event in said if isinstance(event, Said)] == heard
         about = [
             seq
-            for row in await kept(mind, Thought)
+            for row in await stored_rows(mind, Thought)
             if isinstance(row.event, Thought) and row.event.slot == "tea"
             for seq in row.event.about
         ]
@@ -224,7 +224,7 @@ async def test_an_interrupted_answer_is_stored_as_far_as_it_came(folder: Path) -
             if isinstance(logged.event, Piece):
                 break
         await events.aclose()
-        said = await kept(mind, Said)
+        said = await stored_rows(mind, Said)
         assert len(said) == 1
 
 
@@ -238,7 +238,7 @@ async def test_running_work_can_be_cancelled_and_counts_as_done(folder: Path) ->
         await mind.settled()
         texts = [
             row.event.text
-            for row in await kept(mind, Thought)
+            for row in await stored_rows(mind, Thought)
             if isinstance(row.event, Thought) and row.event.slot == "tea"
         ]
         assert texts == ["cancelled"]
@@ -261,7 +261,7 @@ async def test_an_invalid_utterance_is_refused_and_not_stored(folder: Path, text
     async with opened(folder, says("One."), thinks(NOTHING)) as mind:
         with pytest.raises(InputError):
             await turn(mind, text)
-        assert await kept(mind, Heard) == []
+        assert await stored_rows(mind, Heard) == []
 
 
 class Keeper:
@@ -329,7 +329,7 @@ async def test_an_idle_trigger_fires_once_per_silence(folder: Path) -> None:
         assert idle.woken == [[]]
         thoughts = [
             row.event
-            for row in await kept(mind, Thought)
+            for row in await stored_rows(mind, Thought)
             if isinstance(row.event, Thought) and row.event.slot == "keeping"
         ]
         assert len(thoughts) == 1 and thoughts[0].about == ()
@@ -356,7 +356,7 @@ async def test_a_newer_utterance_steers_a_running_reasoner(folder: Path) -> None
         await mind.settled()
         about = [
             row.event.about
-            for row in await kept(mind, Thought)
+            for row in await stored_rows(mind, Thought)
             if isinstance(row.event, Thought) and row.event.slot == "tea"
         ]
         assert about[1:] == [(first, second)]

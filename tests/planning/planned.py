@@ -21,7 +21,7 @@ def plan_of(text: str, tools: Sequence[str]) -> Plan:
     return Plan(steps=tuple(steps))
 
 
-class Told(Unwatched):
+class RecordingWatcher(Unwatched):
     """Record its events."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from keys import key_of
-from planned import Told, plan_of
+from planned import RecordingWatcher, plan_of
 
 from mindstream.clock import ManualClock
 from mindstream.errors import HeldElsewhere, InputError, LeaseLost
@@ -178,7 +178,7 @@ async def test_tool_results_cannot_break_out_of_their_delimiters() -> None:
 
 
 async def test_an_error_of_a_watcher_ends_the_run_with_that_error() -> None:
-    class Late(Told):
+    class Late(RecordingWatcher):
         async def found(self, evidence: Evidence) -> None:
             raise TimeoutError("the terminal is gone")
 
@@ -201,7 +201,7 @@ async def test_an_invalid_batch_result_fails_without_blocking(given: Any) -> Non
 
 
 async def test_watchers_are_notified_of_invalid_steps() -> None:
-    told = Told()
+    told = RecordingWatcher()
     await Planner(models=model("#E1 = lok[a]\n#E2 = look[b]", "done"), tools=Box().tools(), watchers=[told]).solve("t")
     assert any(line.startswith("found E1 E1: wanted one of the tools") for line in told.lines)
 
@@ -231,7 +231,7 @@ async def test_a_run_name_with_special_characters_is_refused(name: str) -> None:
         await Planner(models=model(""), tools=Box().tools()).solve("t", run=name)
 
 
-class Standing(Told):
+class PausesAfterFirstStep(RecordingWatcher):
     """Pause after the first step until released."""
 
     def __init__(self) -> None:
@@ -248,7 +248,7 @@ THREE = "#E1 = send[text=1]\n#E2 after #E1 = send[text=2]\n#E3 after #E2 = send[
 
 
 async def test_a_run_of_a_living_process_is_not_resumed(tmp_path: Path) -> None:
-    box, standing = Box(), Standing()
+    box, standing = Box(), PausesAfterFirstStep()
     async with Memory.open(tmp_path, "ada") as stream:
         more: dict[str, Any] = {"tools": box.tools(), "leave": allow({"send"}), "memory": stream}
         limits = Limits(lease_s=1.0)
@@ -263,7 +263,7 @@ async def test_a_run_of_a_living_process_is_not_resumed(tmp_path: Path) -> None:
 
 
 async def test_a_run_with_an_expired_lease_is_resumed(tmp_path: Path) -> None:
-    store, box, standing = SqliteStore(tmp_path), Box(), Standing()
+    store, box, standing = SqliteStore(tmp_path), Box(), PausesAfterFirstStep()
     stream = stream_in(store)
     more: dict[str, Any] = {"tools": box.tools(), "leave": allow({"send"}), "memory": stream}
     try:
@@ -297,7 +297,7 @@ async def test_a_replanned_run_uses_no_evidence_of_the_incomplete_plan(tmp_path:
             yield Piece("#E1 = look[one thing]\n")
             await asyncio.sleep(3_600)
 
-    class Seen(Told):
+    class Seen(RecordingWatcher):
         async def found(self, evidence: Evidence) -> None:
             looked.set()
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 import pytest
-from planned import Told, plan_of
+from planned import RecordingWatcher, plan_of
 
 from mindstream.models.model import Call
 from mindstream.planning.executor import Executor, Limits, Wish, allow
@@ -193,6 +193,6 @@ async def test_concurrent_calls_are_limited() -> None:
 
 
 async def test_watchers_are_notified_before_and_after_each_call() -> None:
-    told = Told()
+    told = RecordingWatcher()
     await run(plan_of("#E1 = shout[a]\n#E2 = shout[#E1]", ["shout"]), Executor([tool(shout)], watchers=[told]))
     assert told.lines == ["began E1", "found E1 A", "began E2", "found E2 A"]

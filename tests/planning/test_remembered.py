@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from planned import Told
+from planned import RecordingWatcher
 
 from mindstream.memory.memory import Memory
 from mindstream.models.fake import FakeModel
@@ -51,7 +51,7 @@ async def learn(plans: RememberedPlans, task: str = TASK, plan: str = PLAN, **op
 
 async def test_a_task_of_the_same_form_is_solved_without_a_planner(plans: RememberedPlans) -> None:
     await learn(plans)
-    told, mind = Told(), model(answer_from_evidence="Denali")
+    told, mind = RecordingWatcher(), model(answer_from_evidence="Denali")
     task = "Which is taller, Denali or Mont Blanc, after 35% of its height is taken from Mont Blanc?"
     solution = await Planner(models=mind, tools=TOOLS, remembered=plans, watchers=[told]).solve(task)
     assert solution.answer == "Denali" and [each.prompt.label() for each in mind.asked] == ["answer_from_evidence"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from planned import Told
+from planned import RecordingWatcher
 
 from mindstream.clock import ManualClock
 from mindstream.errors import InputError, ModelRefused, ToolError
@@ -54,7 +54,7 @@ def model(**lines: Any) -> FakeModel:
 
 
 async def test_rewoo_makes_two_model_calls_and_follows_the_plan() -> None:
-    library, told, mind = Library(), Told(), model(make_plan=PLAN, answer_from_evidence="Sexten")
+    library, told, mind = Library(), RecordingWatcher(), model(make_plan=PLAN, answer_from_evidence="Sexten")
     solution = await Planner(models=mind, tools=[library.tool], watchers=[told]).solve("Where is the winner from?")
     assert solution.answer == "Sexten" and not solution.stopped and not solution.missing
     assert library.asked == list(FACTS) and solution.spent.model_calls == 2 and solution.spent.tool_calls == 2

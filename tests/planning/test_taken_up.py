@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from kill_replan import measure
-from planned import Told
+from planned import RecordingWatcher
 
 from mindstream.clock import ManualClock
 from mindstream.errors import ModelError, ModelRefused
@@ -47,7 +47,7 @@ class Library:
         return [set(self.asked[:2]), *self.asked[2:]]
 
 
-def breaks(request: Request) -> str:
+def crash(request: Request) -> str:
     """Interrupt the run as a crashing process does: its end is not logged."""
     raise ModelRefused("the process died")
 
@@ -87,7 +87,7 @@ def test_a_killed_run_keeps_its_revision_count_and_bill(how: Strategy, ends: boo
 async def test_a_run_resumes_during_replanning(how: Strategy, stream: Memory) -> None:
     library = Library()
     with pytest.raises(ModelError):
-        await go(stream, library, model(make_plan=PLAN, answer_from_evidence="MISSING E2", mend_plan=breaks), how)
+        await go(stream, library, model(make_plan=PLAN, answer_from_evidence="MISSING E2", mend_plan=crash), how)
     mind = model(mend_plan=MENDED, answer_from_evidence="done")
     solution = await go(stream, library, mind, how)
     assert labels(mind) == ["mend_plan", "answer_from_evidence"] and solution.answer == "done"
@@ -96,9 +96,9 @@ async def test_a_run_resumes_during_replanning(how: Strategy, stream: Memory) ->
 
 
 async def test_a_revised_given_plan_stays_revised_on_resume(stream: Memory) -> None:
-    library, told = Library(), Told()
+    library, told = Library(), RecordingWatcher()
     plan = read(PLAN, [library.tool.spec]).plan.model_copy(update={"task": "t"})
-    first = model(answer_from_evidence=["MISSING E2", breaks], mend_plan=MENDED)
+    first = model(answer_from_evidence=["MISSING E2", crash], mend_plan=MENDED)
     with pytest.raises(ModelError):
         await go(stream, library, first, plan=plan)
     solution = await go(stream, library, model(answer_from_evidence="done"), plan=plan, watchers=[told])
@@ -108,7 +108,7 @@ async def test_a_revised_given_plan_stays_revised_on_resume(stream: Memory) -> N
 
 async def test_a_resumed_run_keeps_its_spending(stream: Memory) -> None:
     library = Library()
-    first = model(make_plan=PLAN, answer_from_evidence=["MISSING E2", breaks], mend_plan=MENDED)
+    first = model(make_plan=PLAN, answer_from_evidence=["MISSING E2", crash], mend_plan=MENDED)
     with pytest.raises(ModelError):
         await go(stream, library, first)
     begun = await read_run(stream, "r")
@@ -126,7 +126,7 @@ async def test_a_resumed_run_keeps_its_spending(stream: Memory) -> None:
 async def test_a_shared_budget_counts_a_resumed_run_once(stream: Memory) -> None:
     library, budget = Library(), Budget(calls=9)
     with pytest.raises(ModelError):
-        await go(stream, library, model(make_plan=PLAN, answer_from_evidence=breaks), budget=budget)
+        await go(stream, library, model(make_plan=PLAN, answer_from_evidence=crash), budget=budget)
     spent = budget.spent_calls
     await go(stream, library, model(answer_from_evidence="done"), budget=budget)
     assert spent == 2 and budget.spent_calls == 3

@@ -58,7 +58,7 @@ class Held:
         while not self._routes:
             self._page.evaluate("new Promise(requestAnimationFrame)")  # process the browser's events
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Release all held and later requests."""
         self._page.unroute(self._address, self._keep)  # which releases the held requests
 

@@ -47,7 +47,7 @@ def test_events_before_the_event_stream_opens_are_not_missed(studio: OpenStudio,
     seen.page.get_by_text("It was there before.").wait_for()
     stream.wait()
     remember(served.url, "It came before anybody listened.", "ira")
-    stream.let_go()
+    stream.release()
     seen.page.get_by_text("It came before anybody listened.").wait_for()
 
 

@@ -229,7 +229,7 @@ def door() -> Iterator[FakeEndpoint]:
 
 
 @pytest.fixture
-def spoken_for(door: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+def server_with_model(door: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
     """A server with the double of an endpoint as its model."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with serve_studio(tmp_path / "data", model=f"{door.url}#any") as server:
@@ -237,9 +237,9 @@ def spoken_for(door: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_streamed_answer_can_be_stopped_and_requested_again(
-    spoken_for: Served, door: FakeEndpoint, studio: OpenStudio
+    server_with_model: Served, door: FakeEndpoint, studio: OpenStudio
 ) -> None:
-    seen = studio(url=spoken_for.url)
+    seen = studio(url=server_with_model.url)
     door.otherwise = Stalls("Warm milk is")
     seen.open("talk", user="ann")
     seen.page.get_by_text("live: ").wait_for()
@@ -265,9 +265,9 @@ def test_a_streamed_answer_can_be_stopped_and_requested_again(
 
 
 def test_streamed_words_are_kept_until_their_message_is_loaded(
-    spoken_for: Served, door: FakeEndpoint, studio: OpenStudio
+    server_with_model: Served, door: FakeEndpoint, studio: OpenStudio
 ) -> None:
-    seen = studio(url=spoken_for.url)
+    seen = studio(url=server_with_model.url)
     door.otherwise = Stalls("Warm milk is")
     seen.open("talk", user="ann")
     seen.page.wait_for_function(
@@ -281,7 +281,7 @@ def test_streamed_words_are_kept_until_their_message_is_loaded(
         ".some(({ text }) => text)"
     )
     rows.wait()
-    rows.let_go()
+    rows.release()
     seen.page.get_by_role("region", name="The conversation").get_by_text("Warm milk is").wait_for()
 
 
@@ -297,7 +297,7 @@ def test_switching_conversations_while_sending_keeps_the_selection(studio: OpenS
     seen.page.get_by_label("Which talk").select_option("second")
     talk.get_by_text(COFFEE).wait_for()
     with seen.page.expect_response("**/send") as answered:
-        sent.let_go()
+        sent.release()
     answered.value.finished()
     seen.draw()
     assert "talk=second" in seen.page.url and talk.get_by_text(COFFEE).is_visible()

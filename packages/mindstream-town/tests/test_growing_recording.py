@@ -17,7 +17,7 @@ HOUR = 360
 CAFE = "Hamlet:Oak Cafe:cafe"
 
 
-def grown(whole: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
+def with_additions(whole: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
     """Return a recording with added parts: steps count from the entry before, so entries follow the others."""
     people = [
         old | {name: old[name] + new[name] for name in new if name != "name"}
@@ -27,7 +27,7 @@ def grown(whole: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
     return whole | added | {"people": people, "last": part["last"]}
 
 
-def told(recording: dict[str, Any]) -> dict[str, Any]:
+def with_texts(recording: dict[str, Any]) -> dict[str, Any]:
     """Return a recording with texts instead of their numbers, which depend on the reading order."""
     texts = recording["texts"]
     blocks = [[*block[:2], texts[block[2]], *block[3:]] for block in recording["blocks"]]
@@ -46,7 +46,7 @@ def told(recording: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def plain(recording: dict[str, object]) -> dict[str, Any]:
+def as_json(recording: dict[str, object]) -> dict[str, Any]:
     """Return it as JSON, as a page gets it."""
     found: dict[str, Any] = json.loads(json.dumps(recording))
     return found
@@ -66,12 +66,12 @@ async def test_incremental_reading_equals_reading_at_once(tmp_path: Path) -> Non
                 await me.do("dancing", 5)
             found = await seen.since(mark)
             assert found.whole == (not mark) and found.step == town.step
-            recording = plain(found.recording) if found.whole else grown(recording, plain(found.recording))
+            recording = as_json(found.recording) if found.whole else with_additions(recording, as_json(found.recording))
             mark = found.mark
         nothing = await seen.since(mark)
-        assert nothing.mark == mark and all(each["acts"] == [] for each in plain(nothing.recording)["people"])
+        assert nothing.mark == mark and all(each["acts"] == [] for each in as_json(nothing.recording)["people"])
     at_once = await GrowingRecording(tmp_path).since("")
-    assert told(recording) == told(plain(at_once.recording))
+    assert with_texts(recording) == with_texts(as_json(at_once.recording))
     lived = [[recording["texts"][text] for _, text in each["lived"]] for each in recording["people"]]
     assert lived == [[], ["Maya", ""], []]
 
@@ -83,7 +83,7 @@ async def test_visitors_and_erasures_cause_a_complete_reading(tmp_path: Path) ->
         mark = (await seen.since("")).mark
         me = await town.embody("Maya", as_visitor=True, at=CAFE)
         found = await seen.since(mark)
-        assert found.whole and [each["name"] for each in plain(found.recording)["people"]][-1] == "Maya"
+        assert found.whole and [each["name"] for each in as_json(found.recording)["people"]][-1] == "Maya"
         await me.leave()
         secret = await town.whisper("Ada Brook", "The key is under the third stone.")
         assert "third stone" in json.dumps((await seen.since("")).recording)

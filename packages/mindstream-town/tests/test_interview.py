@@ -57,7 +57,7 @@ async def test_without_a_model_recalled_memories_are_quoted_with_their_day(folde
     )
 
 
-class Keeps:
+class RecordingModel:
     """A model with useless replies that records its requests."""
 
     name = "keeps"
@@ -72,7 +72,7 @@ class Keeps:
 
 
 async def test_the_prompt_contains_identity_day_and_recalled_memories(folder: Path) -> None:
-    model = Keeps()
+    model = RecordingModel()
     block = (await read_history(folder, NOON)).state("Ben Hale", NOON).block_at(18 * 60)
     assert block is not None
     async with open_interview(folder, NOON, models=Models(model)) as interviewer:
@@ -105,7 +105,7 @@ async def test_hidden_kinds_of_memory_are_not_recalled(folder: Path) -> None:
 async def test_an_answer_lists_its_supporting_memories(folder: Path) -> None:
     asked = await interview(folder, "Ben Hale", "Is there a reading evening?")
     assert any("reading evening" in record.text for record in asked.rests_on)
-    none = await interview(folder, "Ben Hale", "Who is Dora Finch?", models=Models(Keeps()))
+    none = await interview(folder, "Ben Hale", "Who is Dora Finch?", models=Models(RecordingModel()))
     assert none.rests_on == ()
 
 

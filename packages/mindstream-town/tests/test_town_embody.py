@@ -22,7 +22,7 @@ wait 10
 MAYA = ("Maya", "--as-visitor", "--at", "oak cafe:cafe")
 
 
-def begun(folder: Path) -> tuple[str | Path, ...]:
+def begin_hamlet(folder: Path) -> tuple[str | Path, ...]:
     """Begin the hamlet and run it up to eight; return the flags that name it."""
     file = folder / "hamlet.toml"
     file.write_text(HAMLET)
@@ -43,7 +43,7 @@ def test_scripts_and_piped_lines_give_the_same_journal(tmp_path: Path) -> None:
     for way in ("script", "again", "piped"):
         folder = tmp_path / way
         folder.mkdir()
-        where, script = begun(folder), folder / "morning.txt"
+        where, script = begin_hamlet(folder), folder / "morning.txt"
         script.write_text(MORNING)
         piped = way == "piped"
         said = "".join(line for line in MORNING.splitlines(keepends=True) if line[0] != "#") if piped else ""
@@ -58,7 +58,7 @@ def test_scripts_and_piped_lines_give_the_same_journal(tmp_path: Path) -> None:
 
 
 def test_leave_ends_the_control_and_script_errors_name_the_line(tmp_path: Path) -> None:
-    where, script = begun(tmp_path), tmp_path / "morning.txt"
+    where, script = begin_hamlet(tmp_path), tmp_path / "morning.txt"
     done = run_here("town", "embody", "ada", "--by", "Tom", "--json", *where, said="plan\nfly\nwait 5\nleave\n")
     assert done.code == 2 and "line 2: there is no command 'fly': help lists them; the lines after it" in done.err
     assert [row["command"] for row in done.rows] == ["look", "plan"] and "not left" in done.err
@@ -76,7 +76,7 @@ SPOKEN_TO = "Ben Hale has spoken to you: 'wait 60' is cut short"
 
 
 def test_piped_lines_end_when_a_resident_speaks(tmp_path: Path) -> None:
-    where = begun(tmp_path)
+    where = begin_hamlet(tmp_path)
     done = run_here("town", "embody", *MAYA, *where, said="do whistling for 20\nwait 60\nlook\nleave\n")
     assert done.code == 3 and f"08:39  {SPOKEN_TO}" in done.out and "you leave" not in done.out
     assert "line 2: Ben Hale has spoken to you; the lines after it are left undone" in done.err
@@ -87,7 +87,7 @@ def test_piped_lines_end_when_a_resident_speaks(tmp_path: Path) -> None:
 
 
 def test_a_script_ends_when_a_resident_speaks_before_a_timed_line(tmp_path: Path) -> None:
-    where, script = begun(tmp_path), tmp_path / "morning.txt"
+    where, script = begin_hamlet(tmp_path), tmp_path / "morning.txt"
     script.write_text("do whistling for 20\n# then\n09:00 look\nleave\n")
     done = run_here("town", "embody", *MAYA, "--json", "--script", script, *where)
     assert done.code == 3 and "morning.txt:3: Ben Hale has spoken to you; 2 lines left undone" in done.err
@@ -95,7 +95,7 @@ def test_a_script_ends_when_a_resident_speaks_before_a_timed_line(tmp_path: Path
 
 
 def test_an_interactive_program_can_continue_after_a_mistake(tmp_path: Path) -> None:
-    words = [*COMMAND, "town", "embody", *MAYA, *begun(tmp_path)]
+    words = [*COMMAND, "town", "embody", *MAYA, *begin_hamlet(tmp_path)]
     with Popen(list(map(str, words)), stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True) as process:
         assert process.stdin and process.stdout and process.stderr
         process.stdin.write("fly\n")
@@ -108,7 +108,7 @@ def test_an_interactive_program_can_continue_after_a_mistake(tmp_path: Path) -> 
 
 
 def test_a_visitor_enters_at_the_given_time(tmp_path: Path) -> None:
-    where = begun(tmp_path)
+    where = begin_hamlet(tmp_path)
     done = run_here("town", "embody", *MAYA, "--when", "09:00", *where, said="places\n")
     assert done.code == 0 and done.out.startswith("09:00  Maya, cafe of Oak Cafe: standing about")
     assert "standing about" not in run_here("town", "timeline", "Maya", "--to", "08:59", *where).out
@@ -117,7 +117,7 @@ def test_a_visitor_enters_at_the_given_time(tmp_path: Path) -> None:
 
 
 def test_in_a_terminal_time_passes_at_the_given_pace(tmp_path: Path) -> None:
-    where = begun(tmp_path)
+    where = begin_hamlet(tmp_path)
     with terminal("town", "embody", *MAYA, "--pace", "600", *where) as shown:
         shown.until("time goes by")
         shown.type("do whistling for 20\n")

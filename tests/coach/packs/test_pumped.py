@@ -42,9 +42,9 @@ from mindstream.tools.algebra import read_formulas
 SLEEP = load("sleep")
 HANGS = "hahahahahahahahahahahahahahahahahahahahahahahahahahaha, I still cannot sleep"
 HALF = SIZE // 2
-SQUARE = 0.2
+QUADRATIC_S = 0.2
 """Lower bound in seconds for work that scans half a text again from each position; linear work takes 0.005."""
-AT_A_PLACE = {
+MATCHED_AT_POSITION = {
     "mindstream.coach.handover.BARE",
     "mindstream.models.reply.BRACKET",
     "mindstream.text.times.RULE",
@@ -56,7 +56,7 @@ AT_A_PLACE = {
     *(f"mindstream.tools.{name}" for name in ("given_addresses._ADDRESS", "extracts.ITEM")),
 }
 """Patterns that are matched at the current position instead of searched."""
-SHORT = tuple(f"mindstream.{name}." for name in ("tools.algebra",))
+SHORT_TEXT_MODULES = tuple(f"mindstream.{name}." for name in ("tools.algebra",))
 """Modules that search only in short texts, even if the whole text is long: their parsers are tested below."""
 MOST = 4.0
 """Maximum time of a reader here, in seconds: non-linear ones take minutes; on an idle machine a twentieth is enough."""
@@ -112,7 +112,7 @@ def imported(name: str) -> object:
 
 def is_slow(function: Callable[[], object]) -> bool:
     """Return whether it takes too long in each of three runs; a single slow run may be a garbage collection."""
-    return all(seconds(function, SQUARE) >= SQUARE for _ in range(3))
+    return all(seconds(function, QUADRATIC_S) >= QUADRATIC_S for _ in range(3))
 
 
 def test_no_pattern_of_the_shipped_packs_is_slow_on_repeated_words() -> None:
@@ -132,15 +132,15 @@ def test_no_pattern_of_the_package_is_slow_on_attack_texts() -> None:
     assert len(found) > 80
     slow = []
     for where, each in found.values():
-        for text in () if where.startswith(SHORT) else attacks(each.pattern, HALF):
-            find = each.match if where in AT_A_PLACE else lambda text, each=each: list(each.finditer(text))
+        for text in () if where.startswith(SHORT_TEXT_MODULES) else attacks(each.pattern, HALF):
+            find = each.match if where in MATCHED_AT_POSITION else lambda text, each=each: list(each.finditer(text))
             if is_slow(lambda find=find, text=text: find(text)):  # type: ignore[misc]
                 slow.append((where, text[:20]))
                 break
     assert slow == []
 
 
-def distinct() -> list[str]:
+def texts_without_repeats() -> list[str]:
     """Return texts without repeated parts."""
     chance = random.Random(7)
     letters = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=7)) for _ in range(SIZE // 8)]
@@ -160,7 +160,7 @@ ATTACKS = [
         "ha", "haha ", "1", "; ", "a", " ", ",", "I ", "not ", "last monday ", "two weeks before the ", "十", "我",
         "what is the ", "sleep sleeep slep ", "i'm i've my me ", "，", "\u200b", "?!", "my mother my father my ", "12:",
     ]),
-    *distinct(), HANGS,
+    *texts_without_repeats(), HANGS,
 ]  # fmt: skip
 
 
@@ -216,7 +216,7 @@ async def test_a_long_text_does_not_block_the_event_loop(tmp_path: Path) -> None
         async for _ in mind.hear("hello"):
             pass
         task = asyncio.create_task(ticking())
-        async for _ in mind.hear(distinct()[1]):
+        async for _ in mind.hear(texts_without_repeats()[1]):
             pass
         await mind.settled()
         task.cancel()
