@@ -70,12 +70,12 @@ def test_a_world_is_the_same_after_any_format(tmp_path: Path, name: str) -> None
 @pytest.mark.parametrize(
     ("file", "text", "wrong"),
     [
-        ("sector_maze", "2, 2, 0, 3, 3", "sector_maze.csv: 5 cells, where 3 x 2 = 6 are wanted"),
+        ("sector_maze", "2, 2, 0, 3, 3", "sector_maze.csv: 5 cells, where 3 x 2 = 6 are expected"),
         ("arena_maze", "4, 4, 0, 0, 8, 0", "row 2, column 2: the id 8 of arena_maze.csv has no row"),
         ("arena_maze", "4, -4, 0, 0, 5, 0", "arena_maze.csv: row 1, column 2: '-4' is no id"),
-        ("arena_maze", "5, 4, 0, 0, 5, 0", "row 1, column 1: the arena 'the Ville:cafe:bar' lies in"),
+        ("arena_maze", "5, 4, 0, 0, 5, 0", "row 1, column 1: the arena 'the Ville:cafe:bar' is in"),
         ("game_object_maze", "7, 0, 0, 7, 7, 0", "row 2, column 1: the object 'bed' is in no arena"),
-        ("sector_blocks", "2, the Ville, a\n2, the Ville, b", "sector_blocks.csv: row 2: the id 2 stands there twice"),
+        ("sector_blocks", "2, the Ville, a\n2, the Ville, b", "sector_blocks.csv: row 2: the id 2 occurs twice"),
         ("sector_blocks", "2, the Ville, a:b", "sector_blocks.csv: row 1: .*cannot be a name"),
         ("maze_meta_info", '{"maze_width": 9999, "maze_height": 9999}', "9999 x 9999 tiles cannot be used"),
         ("maze_meta_info", "[" * 60 + "]" * 60, "nested deeper"),

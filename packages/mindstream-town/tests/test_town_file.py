@@ -164,12 +164,12 @@ async def test_a_town_can_have_roads_instead_of_tiles(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "wrong"),
     [
-        ("#......#", "#.....#", "map: rows: row 5 has 7 characters, where 8 are wanted"),
+        ("#......#", "#.....#", "map: rows: row 5 has 7 characters, where 8 are expected"),
         ("#......#", "#..?...#", r"map: row 5, column 4: '\?' stands for no place"),
         (".s....1.", ".s..w.1.", "row 2, column 5: the object 'cupboard' stands on the street: draw it inside a room"),
         (".s....1.", "..z...1.", "row 2, column 3: 'z' stands for no thing"),
         ("#kkkkbb#", "#kkk#bb#", "map: nobody can come to .*kitchen"),
-        ('name = "Eddy Lin"\nage', 'name = "Mei Lin"\nage', "residents: 'Mei Lin' stands there twice"),
+        ('name = "Eddy Lin"\nage', 'name = "Mei Lin"\nage', "residents: 'Mei Lin' occurs twice"),
         (
             'home = "Lin family\'s house:bedroom"\nrel',
             'home = "Lin family\'s flat"\nrel',
@@ -210,7 +210,7 @@ def test_whispers_are_read(tmp_path: Path) -> None:
     path.write_text("Mei Lin,You like tea, and cake; You teach\n")
     assert read_whispers(path) == {"Mei Lin": ("You like tea, and cake", "You teach")}, "an unquoted comma"
     path.write_text("Mei Lin\n")
-    with pytest.raises(InputError, match="row 1: a name and whispers are wanted"):
+    with pytest.raises(InputError, match="row 1: a name and whispers are expected"):
         read_whispers(path)
 
 

@@ -57,7 +57,7 @@ class Span:
             InputError: two values are given, or the time is over.
         """
         if [self.days, self.hours, self.steps].count(None) + (not self.until) < 3:
-            raise InputError("say one of --days, --hours, --until and --steps")
+            raise InputError("give one of --days, --hours, --until and --steps")
         profile = setting.profile
         if self.until:
             step = find_step(setting, self.until, now)
@@ -377,7 +377,7 @@ def prepare(
     stay.
     """
     if out is not None and out.exists():
-        raise InputError(f"{out} is there already: name a new file, or leave --out away")
+        raise InputError(f"{out} is there already: name a new file, or omit --out")
     text = read_text(file, LARGEST)
     try:
         preparing = Preparing(text, file.parent)
@@ -413,5 +413,5 @@ def prepare(
     elif is_wanted:
         say(f"{out or file} has the keys of {count_of(len(preparing.prepared), 'description')}", sys.stderr)
     else:
-        complain("nothing was written: say --yes, or --out NEW.toml")
+        complain("nothing was written: add --yes, or --out NEW.toml")
     return 0
