@@ -102,7 +102,7 @@ def _work(folder: Path, how: Strategy, told: Connection) -> None:
 
 
 def last_words(process: BaseProcess, told: Connection) -> str:
-    """Wait for the process to end; return its last output line and the duration."""
+    """Wait for the process to end; return its last output line, "" if there is none."""
     try:
         return str(told.recv())
     except EOFError:

@@ -8,6 +8,7 @@ from collections import Counter
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+import kill_run
 import pytest
 from kill_run import WAYS, last_words, run
 from killed import FORK
@@ -17,6 +18,7 @@ from mindstream.planning.planner import Strategy
 
 
 def work(folder: Path, how: Strategy, told: Connection) -> None:
+    kill_run.LEASE_S = 60.0  # both processes are alive, so that no lease may run out on a busy machine
     try:
         asyncio.run(run(folder, how, told.send))
     except Conflict as error:
